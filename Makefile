@@ -1,0 +1,44 @@
+# Everything sets itself up: a machine with Python 3.11+ and make is enough.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+MINIMUM := .venv-minimum
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types check-spelling pytest test-minimum clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(STAMP): pyproject.toml src/linkwise/_version.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "linkwise needs Python 3.11 or newer; run: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## cluster built-in data without and with a few constraints; writes a picture
+	$(PY) -m linkwise.demo
+
+test: lint pytest ## everything CI runs: ruff, codespell, mypy, pytest
+
+lint: $(STAMP) ## ruff, codespell and mypy
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/codespell
+	$(VENV)/bin/mypy
+
+pytest: $(STAMP) ## the tests alone
+	$(PY) -m pytest -q
+
+test-minimum: ## the tests on the oldest supported versions of the dependencies
+	$(PYTHON) -m venv $(MINIMUM)
+	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  'numpy==1.26.*' 'scipy==1.13.*' 'scikit-learn==1.6.*' 'numba==0.60.*' \
+	  'matplotlib==3.8.*' 'pandas==2.2.*' 'pytest==8.2.*' 'hypothesis==6.100.*' 'psutil>=6' 'threadpoolctl>=3.5'
+	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(MINIMUM)/bin/python -m pytest -q
+
+clean: ## remove the environments and caches
+	rm -rf $(VENV) $(MINIMUM) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output build dist

@@ -1,0 +1,53 @@
+"""Result: what every method returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Result"]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The answer of a method, with the certificate of its solver.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,)
+        Cluster of each sample, ``0 .. n_clusters - 1``.
+    embedding : ndarray of shape (n_samples, n_dims) or None
+        Coordinates in which the samples were partitioned.
+    eigenvalues : ndarray or None
+        Eigenvalues that belong to the columns of `embedding`.
+    residuals : ndarray or None
+        Norm of ``A v - lambda v`` for each eigenpair: how well the solver did.
+    objective : float or None
+        Value of the criterion that the method minimises, at `labels`.
+    n_iter : int or None
+        Iterations of the outermost loop, where there is one.
+    converged : bool
+        Whether every iterative step reached its tolerance.
+    """
+
+    labels: NDArray[np.intp]
+    embedding: NDArray[np.float64] | None = None
+    eigenvalues: NDArray[np.float64] | None = None
+    residuals: NDArray[np.float64] | None = None
+    objective: float | None = None
+    n_iter: int | None = None
+    converged: bool = True
+
+    def __repr__(self) -> str:
+        shown: list[str] = [f"n_samples={self.labels.size}"]
+        shown.append(f"n_clusters={np.unique(self.labels).size}")
+        for name in ("objective", "n_iter", "converged"):
+            value: Any = getattr(self, name)
+            if value is not None:
+                shown.append(f"{name}={value:.6g}" if name == "objective" else f"{name}={value}")
+        return f"Result({', '.join(shown)})"
