@@ -1,5 +1,25 @@
-"""linkwise: clustering that respects what its owner knows."""
+"""linkwise: clustering that respects what its owner knows.
+
+Data and a little knowledge go in (pairs that belong together, pairs that do not, some labels); a
+clustering that respects them comes out. Start with :class:`Constraints` and :class:`SignedCSC`.
+"""
 
 from linkwise._version import __version__
+from linkwise.constraints import Constraints
+from linkwise.exceptions import ConflictError
+from linkwise.graph import Affinity
+from linkwise.methods import CSC, METHODS, NCut, SignedCSC, SpectralLearning
+from linkwise.result import Result
 
-__all__ = ["__version__"]
+__all__ = [
+    "CSC",
+    "METHODS",
+    "Affinity",
+    "ConflictError",
+    "Constraints",
+    "NCut",
+    "Result",
+    "SignedCSC",
+    "SpectralLearning",
+    "__version__",
+]

@@ -1,0 +1,22 @@
+"""Constraints: what is known about pairs of samples, and what follows from it.
+
+The rooms, each of which knows only the ones above it::
+
+    validation   input -> arrays, or an error that names the row
+    kernels      compiled searches on graphs
+    implied      the pairs that partial labels imply, counted rather than listed
+    logic        components, contradictions, feasibility; on plain arrays
+    conflict     Conflict: one contradiction and its proof
+    closure      Closure: everything that certain pairs entail
+    sampling     random pairs and folds
+    io           columns of a file or frame -> pairs
+    value        Constraints
+"""
+
+from __future__ import annotations
+
+from linkwise.constraints.closure import Closure
+from linkwise.constraints.conflict import Conflict
+from linkwise.constraints.value import Constraints
+
+__all__ = ["Closure", "Conflict", "Constraints"]

@@ -1,0 +1,66 @@
+"""Conflict: one contradiction, with its proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Conflict"]
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two samples that must and must not be in one cluster, and the chain that proves it.
+
+    Parameters
+    ----------
+    pair : tuple of int
+        The two samples that are to be kept apart.
+    chain : tuple of int
+        Samples from the first of the pair to the second. No chain is shorter.
+    steps : tuple of {"must-link", "label"}
+        What ties each sample of the chain to the next: a certain must-link, or equal labels.
+    rows : tuple of (int or None)
+        For each step, the row of its must-link as it was given; None for a label.
+    cannot_link_row : int or None
+        Row of the cannot-link as it was given; None if different labels keep the pair apart.
+    labels : tuple of int or None
+        The two different labels, if those keep the pair apart.
+    """
+
+    pair: tuple[int, int]
+    chain: tuple[int, ...]
+    steps: tuple[str, ...]
+    rows: tuple[int | None, ...]
+    cannot_link_row: int | None = None
+    labels: tuple[int, int] | None = None
+
+    @property
+    def message(self) -> str:
+        """The contradiction in words, and what to do about it."""
+        i, j = self.pair
+        claim = f"Samples {i} and {j} are cannot-linked"
+        if self.labels is not None:
+            claim = f"Samples {i} and {j} have the labels {self.labels[0]} and {self.labels[1]}"
+        return f"{claim}, but {self._proof()} one cluster. {self._remedy()}"
+
+    def _proof(self) -> str:
+        if self.steps == ("label",):
+            return "their equal labels put them in"
+        chain = str(self.chain[0])
+        for sample, step in zip(self.chain[1:], self.steps, strict=True):
+            chain += f" {'-' if step == 'must-link' else '='} {sample}"
+        if "label" in self.steps:
+            return f"the must-links (-) and equal labels (=) {chain} put them in"
+        if len(self.steps) == 1:
+            return f"the must-link {chain} puts them in"
+        return f"the must-links {chain} put them in"
+
+    def _remedy(self) -> str:
+        if self.labels is None and "label" not in self.steps:
+            return "Remove one of these links, or give them beliefs below 1."
+        if self.steps == ("label",):
+            return "Correct a label, or remove the cannot-link or give it a belief below 1."
+        return "Correct a label, or remove one of these links or give it a belief below 1."
+
+    def __str__(self) -> str:
+        return self.message

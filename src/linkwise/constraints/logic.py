@@ -1,0 +1,380 @@
+"""What follows from certain constraints: groups, contradictions, feasibility.
+
+Functions of plain arrays. Only certain pairs (belief 1) and labels take part; pairs of lower
+belief are evidence, not facts. A label is a virtual vertex that is must-linked to the samples
+that have it; two labels in one group are a contradiction, which needs no pairs of labels.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, islice
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+
+from linkwise.constraints.conflict import Conflict
+from linkwise.constraints.implied import choose_two
+from linkwise.constraints.kernels import core_numbers, greedy_clique, shortest_chains
+from linkwise.constraints.validation import pair_keys
+from linkwise.exceptions import ConflictError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.intp]
+
+__all__ = [
+    "Contraction",
+    "Contradictions",
+    "Facts",
+    "check_feasible",
+    "components",
+    "contract",
+    "contradictions",
+    "explain",
+    "find_clique",
+    "find_odd_ring",
+    "with_label_pairs",
+]
+
+MAX_LABEL_PAIRS = 1_000_000  # the clique search lists the pairs of labels up to this number
+CLIQUE_BUDGET = 30_000_000  # steps; well under a second
+MAX_RINGS_TRIED = 50  # odd rings compared, to show a short one
+
+
+class Facts(NamedTuple):
+    """The certain part of constraints, as arrays."""
+
+    n_samples: int
+    must_link: Ints
+    cannot_link: Ints
+    must_link_row: Ints
+    cannot_link_row: Ints
+    labelled: Ints  # samples with a known label, ascending
+    class_of: Ints  # for each of those, the position of its label in `classes`
+    classes: Ints  # distinct labels, ascending
+
+
+class Contraction(NamedTuple):
+    """The graph of cannot-links between groups of must-linked samples.
+
+    `pairs` leaves out the pairs of two labelled groups: all of those are apart.
+    """
+
+    component: Ints  # group of each sample, numbered by first appearance
+    n_groups: int
+    pairs: Ints  # distinct pairs of groups (a, b) with a < b, sorted
+    evidence: Ints  # for each of `pairs`, a cannot-linked pair of samples (in a, in b)
+    label_groups: Ints  # groups that have a label, ascending
+    label_samples: Ints  # for each of those, a labelled sample in it
+
+
+class Contradictions(NamedTuple):
+    """Cannot-links within a group, and labels that share a group."""
+
+    cannot_link: Ints  # positions in facts.cannot_link
+    class_lists: list[list[int]]  # for each group with several labels, their classes
+
+    @property
+    def total(self) -> int:
+        """The number of cannot-links and pairs of labels that contradict the must-links."""
+        return self.cannot_link.size + choose_two([len(found) for found in self.class_lists])
+
+
+def components(facts: Facts) -> Ints:
+    """Return the group of each sample under certain must-links and labels."""
+    n = facts.n_samples
+    n_vertices = n + facts.classes.size
+    heads = np.concatenate((facts.must_link[:, 0], facts.labelled))
+    tails = np.concatenate((facts.must_link[:, 1], n + facts.class_of))
+    ones = np.ones(heads.size, dtype=np.int8)
+    graph = coo_array((ones, (heads, tails)), shape=(n_vertices, n_vertices))
+    # scipy numbers components by their first vertex, so virtual vertices change no number.
+    _, component = connected_components(graph, directed=False)
+    numbered: Ints = component[:n].astype(np.intp)
+    return numbered
+
+
+def contract(facts: Facts, component: Ints) -> Contraction:
+    """Contract each group to a vertex; keep one cannot-link per pair of groups as evidence."""
+    label_groups, first = np.unique(component[facts.labelled], return_index=True)
+    n_groups = int(component.max()) + 1
+    is_labelled = np.zeros(n_groups, dtype=bool)
+    is_labelled[label_groups] = True
+
+    groups = component[facts.cannot_link]
+    swapped = groups[:, 0] > groups[:, 1]
+    groups = np.sort(groups, axis=1)
+    new = (groups[:, 0] != groups[:, 1]) & ~is_labelled[groups].all(axis=1)
+    rows = np.flatnonzero(new)
+    rows = rows[np.unique(pair_keys(groups[rows], n_groups), return_index=True)[1]]
+    evidence = facts.cannot_link[rows]
+    evidence[swapped[rows]] = evidence[swapped[rows], ::-1]
+    return Contraction(
+        component, n_groups, groups[rows], evidence, label_groups, facts.labelled[first]
+    )
+
+
+def with_label_pairs(contraction: Contraction) -> Contraction:
+    """Add the pairs of labelled groups to `pairs`; quadratic in their number."""
+    if contraction.label_groups.size < 2:
+        return contraction
+    a, b = np.triu_indices(contraction.label_groups.size, 1)
+    groups, samples = contraction.label_groups, contraction.label_samples
+    pairs = np.concatenate((contraction.pairs, np.column_stack((groups[a], groups[b]))))
+    evidence = np.concatenate((contraction.evidence, np.column_stack((samples[a], samples[b]))))
+    order = np.argsort(pair_keys(pairs, contraction.n_groups))
+    return contraction._replace(pairs=pairs[order], evidence=evidence[order])
+
+
+# Contradictions ----------------------------------------------------------------------------
+
+
+def contradictions(facts: Facts, component: Ints) -> Contradictions:
+    """Find everything that contradicts the must-links, without proofs; linear."""
+    groups = component[facts.cannot_link]
+    inside = np.flatnonzero(groups[:, 0] == groups[:, 1])
+
+    first_of_class = facts.labelled[np.unique(facts.class_of, return_index=True)[1]]
+    group_of_class = component[first_of_class]
+    order = np.argsort(group_of_class, kind="stable")
+    borders = np.flatnonzero(np.diff(group_of_class[order])) + 1
+    shared = [part.tolist() for part in np.split(order, borders) if part.size > 1]
+    return Contradictions(inside, shared)
+
+
+def explain(facts: Facts, found: Contradictions, limit: int | None) -> list[Conflict]:
+    """Prove the first `limit` contradictions by shortest chains; labels come first."""
+    n = facts.n_samples
+    label_pairs = list(islice(_label_pairs(found), limit))
+    rest = found.cannot_link if limit is None else found.cannot_link[: limit - len(label_pairs)]
+    virtual = n + np.array(label_pairs, dtype=np.intp).reshape(-1, 2)
+    wanted = np.concatenate((virtual, facts.cannot_link[rest]))
+    if not len(wanted):
+        return []
+
+    indptr, vertices = shortest_chains(
+        *_adjacency(facts.must_link, n),
+        _class_of_sample(facts),
+        *_members(facts),
+        np.ascontiguousarray(wanted[:, 0]),
+        np.ascontiguousarray(wanted[:, 1]),
+    )
+    rows = _step_rows(facts, vertices)
+    cannot_link_rows = facts.cannot_link_row[rest].tolist()
+    conflicts = []
+    for k, (low, high) in enumerate(zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)):
+        apart_row = None if k < len(label_pairs) else cannot_link_rows[k - len(label_pairs)]
+        labels = None
+        if k < len(label_pairs):
+            a, b = label_pairs[k]
+            labels = (int(facts.classes[a]), int(facts.classes[b]))
+        path, path_rows = vertices[low:high].tolist(), rows[low : high - 1].tolist()
+        conflicts.append(_conflict(path, path_rows, n, cannot_link_row=apart_row, labels=labels))
+    return conflicts
+
+
+def _label_pairs(found: Contradictions) -> Iterator[tuple[int, int]]:
+    for classes in found.class_lists:
+        yield from combinations(classes, 2)
+
+
+def _conflict(
+    path: list[int],
+    path_rows: list[int],
+    n_samples: int,
+    *,
+    cannot_link_row: int | None,
+    labels: tuple[int, int] | None,
+) -> Conflict:
+    """Translate a path with virtual vertices into samples and steps."""
+    chain = [path[0]]
+    steps: list[str] = []
+    rows: list[int | None] = []
+    for k, vertex in enumerate(path[1:]):
+        if vertex >= n_samples:
+            continue
+        by_label = path[k] >= n_samples
+        chain.append(vertex)
+        steps.append("label" if by_label else "must-link")
+        rows.append(None if by_label else path_rows[k])
+    return Conflict(
+        (chain[0], chain[-1]), tuple(chain), tuple(steps), tuple(rows), cannot_link_row, labels
+    )
+
+
+def _adjacency(pairs: Ints, n: int) -> tuple[Ints, Ints]:
+    """Return the symmetric adjacency of pairs in compressed rows.
+
+    As fresh contiguous arrays: numba compiles a kernel anew for read-only or strided ones.
+    """
+    heads = np.concatenate((pairs[:, 0], pairs[:, 1]))
+    tails = np.concatenate((pairs[:, 1], pairs[:, 0]))
+    ones = np.ones(heads.size, dtype=np.int8)
+    graph = csr_array((ones, (heads, tails)), shape=(n, n))
+    return graph.indptr.astype(np.intp), graph.indices.astype(np.intp)
+
+
+def _class_of_sample(facts: Facts) -> Ints:
+    class_of = np.full(facts.n_samples, -1, dtype=np.intp)
+    class_of[facts.labelled] = facts.class_of
+    return class_of
+
+
+def _members(facts: Facts) -> tuple[Ints, Ints]:
+    """Return the samples of each class in compressed rows."""
+    sizes = np.bincount(facts.class_of, minlength=facts.classes.size)
+    indptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
+    return indptr, facts.labelled[np.argsort(facts.class_of, kind="stable")]
+
+
+def _step_rows(facts: Facts, vertices: Ints) -> Ints:
+    """Return the input row of the must-link between each vertex and the next, where it is one."""
+    steps = np.sort(np.column_stack((vertices[:-1], vertices[1:])), axis=1)
+    keys = pair_keys(facts.must_link, facts.n_samples)
+    place = np.searchsorted(keys, pair_keys(steps, facts.n_samples))
+    place[place == keys.size] = 0
+    return facts.must_link_row[place] if keys.size else np.full(len(steps), -1, dtype=np.intp)
+
+
+# Feasibility -------------------------------------------------------------------------------
+
+
+def check_feasible(facts: Facts, contraction: Contraction, n_clusters: int) -> None:
+    """Raise ConflictError if it is proved that `n_clusters` clusters are too few.
+
+    Exact for one and two clusters. For more, colouring is NP-hard: labels and cliques are
+    looked for, and silence is no promise.
+    """
+    if facts.classes.size > n_clusters:
+        _raise_too_many_labels(facts, n_clusters)
+    if choose_two(contraction.label_groups.size) > MAX_LABEL_PAIRS:
+        return
+    graph = with_label_pairs(contraction)
+    if n_clusters == 2:
+        ring = find_odd_ring(graph)
+        if ring is not None:
+            _raise_odd_ring(graph, ring)
+        return
+    clique = find_clique(graph, n_clusters + 1)
+    if clique is not None:
+        _raise_clique(graph, clique, n_clusters)
+
+
+def find_odd_ring(graph: Contraction) -> list[int] | None:
+    """Return groups that form a short odd ring of cannot-links, or None if there is none.
+
+    Uses the double cover: each group becomes an even and an odd copy, and a cannot-link ties
+    copies of different parity. An odd ring through a group ties its two copies.
+    """
+    g = graph.n_groups
+    a, b = graph.pairs.T
+    cover = np.column_stack((np.concatenate((a, b)), g + np.concatenate((b, a))))
+    ones = np.ones(len(cover), dtype=np.int8)
+    _, part = connected_components(
+        coo_array((ones, (cover[:, 0], cover[:, 1])), shape=(2 * g, 2 * g)), directed=False
+    )
+    on_odd_walk = np.flatnonzero(part[:g] == part[g:])
+    if not on_odd_walk.size:
+        return None
+    # Try groups all over the graph: the walk is shortest only through the group it starts at.
+    tried = on_odd_walk[:: 1 + on_odd_walk.size // MAX_RINGS_TRIED].copy()
+    no_class = np.full(2 * g, -1, dtype=np.intp)
+    indptr, vertices = shortest_chains(
+        *_adjacency(cover, 2 * g),
+        no_class,
+        np.zeros(1, dtype=np.intp),
+        np.zeros(0, dtype=np.intp),
+        tried,
+        tried + g,
+    )
+    shortest = int(np.argmin(np.diff(indptr)))
+    walk = vertices[indptr[shortest] : indptr[shortest + 1]] % g
+    return _odd_ring_within(walk.tolist())
+
+
+def _odd_ring_within(walk: list[int]) -> list[int]:
+    """Return a simple odd ring that is part of a closed walk of odd length."""
+    place: dict[int, int] = {}
+    path: list[int] = []
+    for group in walk:
+        if group in place:
+            ring = path[place[group] :]
+            if len(ring) % 2:
+                return ring
+            # An even detour: cutting it out leaves the rest of the walk odd.
+            for dropped in ring[1:]:
+                del place[dropped]
+            path = path[: place[group] + 1]
+        else:
+            place[group] = len(path)
+            path.append(group)
+    message = "a closed walk of odd length contains an odd ring"
+    raise AssertionError(message)
+
+
+def find_clique(graph: Contraction, size: int) -> list[int] | None:
+    """Return `size` groups that are pairwise cannot-linked, or None if none were found."""
+    if size == 2:
+        return graph.pairs[0].tolist() if len(graph.pairs) else None
+    indptr, indices = _adjacency(graph.pairs, graph.n_groups)
+    core, order = core_numbers(indptr, indices)
+    if core.max() < size - 1:
+        return None  # a graph whose cores are below k can be coloured with k colours
+    clique = greedy_clique(indptr, indices, core, order, size, CLIQUE_BUDGET)
+    return sorted(clique.tolist()) if clique.size else None
+
+
+def evidence_between(graph: Contraction, a: int, b: int) -> tuple[int, int]:
+    """Return the cannot-linked samples (in a, in b) that keep two groups apart."""
+    key = min(a, b) * graph.n_groups + max(a, b)
+    row = int(np.searchsorted(pair_keys(graph.pairs, graph.n_groups), key))
+    i, j = graph.evidence[row].tolist()
+    return (i, j) if a < b else (j, i)
+
+
+def _raise_too_many_labels(facts: Facts, n_clusters: int) -> None:
+    first = np.unique(facts.class_of, return_index=True)[1][: n_clusters + 1]
+    shown = ", ".join(map(str, facts.classes[:5].tolist())) + (", ..." * (facts.classes.size > 5))
+    message = (
+        f"There are {facts.classes.size} different labels ({shown}), but n_clusters is only "
+        f"{n_clusters}. Set n_clusters to at least {facts.classes.size}, or merge labels."
+    )
+    raise ConflictError(message, tuple(facts.labelled[first].tolist()))
+
+
+def _raise_odd_ring(graph: Contraction, ring: list[int]) -> None:
+    """Raise the error about an odd ring, shown from sample to sample."""
+    edges = [evidence_between(graph, a, b) for a, b in zip(ring, ring[1:] + ring[:1], strict=True)]
+    witness: list[int] = []
+    shown = str(edges[0][0])
+    for (i, j), (following, _) in zip(edges, edges[1:] + edges[:1], strict=True):
+        witness += [i] if not witness or witness[-1] != i else []
+        witness += [j] if j != witness[0] else []
+        shown += f" | {j}" if j == following else f" | {j} - {following}"
+    message = (
+        f"Two clusters cannot satisfy the odd ring of {len(ring)} cannot-links {shown} "
+        "(| means cannot-linked, - in one must-link group): going around it, the cluster changes "
+        "an odd number of times. Set n_clusters to at least 3, remove one of these cannot-links, "
+        "or give it a belief below 1."
+    )
+    raise ConflictError(message, tuple(witness))
+
+
+def _raise_clique(graph: Contraction, clique: list[int], n_clusters: int) -> None:
+    pairs = [evidence_between(graph, a, b) for a, b in combinations(clique[:20], 2)]
+    first_of_group = np.unique(graph.component, return_index=True)[1]
+    witness = tuple(first_of_group[clique].tolist())
+    shown = ", ".join(map(str, witness[:10])) + (", ..." * (len(witness) > 10))
+    proof = ", ".join(map(str, pairs[:10])) + (", ..." * (len(pairs) > 10))
+    message = (
+        f"The samples {shown}, or samples must-linked to them, are pairwise cannot-linked, by "
+        f"{proof}. They need {len(clique)} clusters, but n_clusters is {n_clusters}. "
+        f"Set n_clusters to at least {len(clique)}, remove one of these cannot-links, or give it a "
+        "belief below 1."
+    )
+    raise ConflictError(message, witness)

@@ -1,0 +1,9 @@
+"""From samples to a similarity graph. Knows nothing of constraints or clusters."""
+
+from __future__ import annotations
+
+from linkwise.graph.affinity import Affinity
+from linkwise.graph.neighbors import DENSE_LIMIT
+from linkwise.graph.precomputed import check_affinity
+
+__all__ = ["DENSE_LIMIT", "Affinity", "check_affinity"]

@@ -1,0 +1,104 @@
+"""Check of graphs that users bring."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from scipy.sparse.csgraph import connected_components
+
+from linkwise.exceptions import DisconnectedGraphWarning
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Graph: TypeAlias = csr_array | NDArray[np.float64]
+
+__all__ = ["check_affinity"]
+
+# Rounding of a symmetric computation stays far below, a real asymmetry far above.
+SYMMETRY_TOLERANCE = 1e-8
+
+
+def check_affinity(W: Graph) -> Graph:
+    """Return `W` as a graph: symmetric, non-negative, without loops; or say what it lacks.
+
+    `W` is finite and of floats already; it is never changed. Sparse graphs come back as
+    ``csr_array`` with sorted indices.
+    """
+    if W.shape[0] != W.shape[1]:
+        message = (
+            f"A precomputed affinity is a square matrix, one row and column a sample; got shape "
+            f"{W.shape}. For a matrix of features leave affinity=None."
+        )
+        raise ValueError(message)
+    W = _without_loops(W)
+    _refuse_negative(W)
+    W = _symmetric(W)
+    _warn_if_disconnected(W)
+    return W
+
+
+def _without_loops(W: Graph) -> Graph:
+    """Drop self-similarities: they say nothing about which samples belong together."""
+    if not issparse(W):
+        return W if not W.diagonal().any() else W - np.diag(W.diagonal())
+    W = csr_array(W)
+    if not W.has_canonical_format or (W.data == 0).any() or W.diagonal().any():
+        W = W.copy()
+        W.sum_duplicates()
+        rows = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
+        W.data[rows == W.indices] = 0
+        W.eliminate_zeros()
+    return W
+
+
+def _refuse_negative(W: Graph) -> None:
+    values: NDArray[np.float64] = W.data if issparse(W) else W  # type: ignore[assignment]
+    if values.size == 0 or values.min() >= 0:
+        return
+    entries = csr_array(W).tocoo()
+    first = int(np.argmax(entries.data < 0))
+    message = (
+        f"A precomputed affinity must not be negative, but W[{entries.row[first]}, "
+        f"{entries.col[first]}] is {entries.data[first]:g}. Knowledge that two samples differ goes "
+        "into constraints=; distances become affinities through linkwise.Affinity."
+    )
+    raise ValueError(message)
+
+
+def _symmetric(W: Graph) -> Graph:
+    transposed = csr_array(W.T) if issparse(W) else W.T
+    difference = abs(W - transposed)
+    # max() of an empty sparse matrix is 0, so a graph without edges passes.
+    worst = float(difference.max())
+    if worst == 0:
+        return W
+    if worst > SYMMETRY_TOLERANCE * float(W.max()):
+        entries = csr_array(difference).tocoo()
+        worst_entry = int(np.argmax(entries.data))
+        i, j = int(entries.row[worst_entry]), int(entries.col[worst_entry])
+        message = (
+            f"A precomputed affinity must be symmetric, but W[{i}, {j}] is {W[i, j]:g} and "
+            f"W[{j}, {i}] is {W[j, i]:g}. Use W.maximum(W.T) (an edge if either side has it) or "
+            "(W + W.T) / 2."
+        )
+        raise ValueError(message)
+    mean = (W + transposed) / 2
+    return csr_array(mean) if issparse(W) else mean
+
+
+def _warn_if_disconnected(W: Graph) -> None:
+    n_components, component = connected_components(W, directed=False)
+    if n_components == 1:
+        return
+    sizes = np.sort(np.bincount(component))[::-1]
+    shown = ", ".join(map(str, sizes[:5])) + (", ..." if sizes.size > 5 else "")
+    message = (
+        f"The graph has {n_components} connected components (sizes {shown}). Its pieces have no "
+        "cut between them, so they are separated first, whatever they mean. Connect them, or "
+        "build the graph with linkwise.Affinity, which joins its pieces."
+    )
+    warnings.warn(message, DisconnectedGraphWarning, stacklevel=5)

@@ -1,0 +1,195 @@
+r"""Degrees, normalised adjacencies and Laplacians of a weighted graph.
+
+`W` is the symmetric adjacency of the graph: a ``csr_array``, or a dense array. Sparse in
+gives sparse out, dense in gives dense out, and `W` is never changed. Its weights are
+non-negative, except in the functions whose name says *signed* or *absolute*.
+
+With the degrees :math:`d_i = \sum_j w_{ij}` and :math:`\bar d_i = \sum_j |w_{ij}|` on the
+diagonals of :math:`D` and :math:`\bar D`:
+
+=================================  ==================================================
+`combinatorial`                    :math:`D - W`
+`symmetric`                        :math:`I - D^{-1/2} W D^{-1/2}`
+`random_walk`                      :math:`I - D^{-1} W`
+`signed`                           :math:`\bar D - W`
+`signed_symmetric`                 :math:`I - \bar D^{-1/2} W \bar D^{-1/2}`
+`normalized_adjacency`             :math:`D^{-1/2} W D^{-1/2}`
+`signed_normalized_adjacency`      :math:`\bar D^{-1/2} W \bar D^{-1/2}`
+`transition_matrix`                :math:`D^{-1} W`
+`additive_normalization`           :math:`(W + d_{\max} I - D) / d_{\max}`
+=================================  ==================================================
+
+An isolated vertex has a row of zeros in every normalised adjacency, and a row of zeros,
+diagonal included, in every Laplacian: it is a component of its own, and the number of zero
+eigenvalues of a Laplacian stays the number of components.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array, issparse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vector: TypeAlias = NDArray[np.float64]
+
+# A csr_array or a dense float array. scipy has no types that could tell which comes out.
+Adjacency: TypeAlias = Any
+
+__all__ = [
+    "absolute_degrees",
+    "additive_normalization",
+    "combinatorial",
+    "degrees",
+    "inverse_sqrt",
+    "normalized_adjacency",
+    "random_walk",
+    "signed",
+    "signed_normalized_adjacency",
+    "signed_symmetric",
+    "symmetric",
+    "transition_matrix",
+]
+
+# Rows scaled at a time: the temporary arrays stay small beside the matrix.
+ROWS_PER_BLOCK = 16_384
+
+
+def degrees(W: Adjacency) -> Vector:
+    """Sum the weights of the edges of every vertex."""
+    return np.asarray(W.sum(axis=1), dtype=np.float64)
+
+
+def absolute_degrees(W: Adjacency) -> Vector:
+    """Sum the absolute weights of the edges of every vertex."""
+    if issparse(W):
+        W = csr_array((np.abs(W.data), W.indices, W.indptr), shape=W.shape)
+        return degrees(W)
+    return degrees(np.abs(W))
+
+
+def inverse_sqrt(d: Vector) -> Vector:
+    """Return ``d ** -0.5``, with zero for isolated vertices, whose degree is zero."""
+    return _inverse(np.sqrt(d))
+
+
+def normalized_adjacency(W: Adjacency) -> Adjacency:
+    """Return ``D^-1/2 W D^-1/2``, whose eigenvalues lie in [-1, 1].
+
+    The eigenvalue 1 has the multiplicity of the number of components that have an edge.
+
+    Examples
+    --------
+    >>> normalized_adjacency(np.array([[0.0, 4.0], [4.0, 0.0]])).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    s = inverse_sqrt(degrees(W))
+    return _scaled(W, s, s)
+
+
+def signed_normalized_adjacency(W: Adjacency) -> Adjacency:
+    """Return `W` normalised by its absolute degrees on both sides.
+
+    The eigenvalues lie in [-1, 1]. The value 1 counts the balanced components: those that
+    fall into two camps with positive edges inside and negative edges across.
+    """
+    s = inverse_sqrt(absolute_degrees(W))
+    return _scaled(W, s, s)
+
+
+def transition_matrix(W: Adjacency) -> Adjacency:
+    """Return ``D^-1 W``, the probabilities of a random walk from row to column."""
+    d = degrees(W)
+    return _scaled(W, _inverse(d), np.ones_like(d))
+
+
+def combinatorial(W: Adjacency) -> Adjacency:
+    """Return the Laplacian ``D - W``.
+
+    Examples
+    --------
+    >>> combinatorial(np.array([[0.0, 2.0], [2.0, 0.0]])).tolist()
+    [[2.0, -2.0], [-2.0, 2.0]]
+    """
+    return _diagonal_minus(degrees(W), W)
+
+
+def symmetric(W: Adjacency) -> Adjacency:
+    """Return the symmetric normalised Laplacian ``I - D^-1/2 W D^-1/2``."""
+    return _diagonal_minus(_has_edges(degrees(W)), normalized_adjacency(W))
+
+
+def random_walk(W: Adjacency) -> Adjacency:
+    """Return the random-walk Laplacian ``I - D^-1 W``; see also `transition_matrix`."""
+    return _diagonal_minus(_has_edges(degrees(W)), transition_matrix(W))
+
+
+def signed(W: Adjacency) -> Adjacency:
+    """Return the signed Laplacian, ``W`` subtracted from its absolute degrees.
+
+    Positive semidefinite for any signs (Kunegis et al. 2010): its quadratic form is the sum
+    of ``|w_ij| (x_i - sign(w_ij) x_j)^2`` over the edges.
+    """
+    return _diagonal_minus(absolute_degrees(W), W)
+
+
+def signed_symmetric(W: Adjacency) -> Adjacency:
+    """Return the signed Laplacian normalised by the absolute degrees on both sides."""
+    return _diagonal_minus(_has_edges(absolute_degrees(W)), signed_normalized_adjacency(W))
+
+
+def additive_normalization(W: Adjacency) -> Adjacency:
+    """Return ``(W + d_max I - D) / d_max``: every row sums to one, symmetry is kept.
+
+    The normalisation of Kamvar, Klein and Manning (2003), *Spectral learning*. A graph
+    without edges gives the identity: a walk that can only stay.
+    """
+    d = degrees(W)
+    d_max = d.max(initial=0.0)
+    if d_max == 0:
+        return _diagonal_minus(np.ones_like(d), W)
+    normalized = _diagonal_minus(d - d_max, W)
+    normalized *= -1 / d_max
+    return normalized
+
+
+def _inverse(d: Vector) -> Vector:
+    """Return ``1 / d``, with zero where `d` is zero."""
+    return np.divide(1.0, d, out=np.zeros_like(d), where=d > 0)
+
+
+def _has_edges(d: Vector) -> Vector:
+    """Return the diagonal of a normalised Laplacian: 1, but 0 for isolated vertices."""
+    return (d > 0).astype(np.float64)
+
+
+def _scaled(W: Adjacency, rows: Vector, columns: Vector) -> Adjacency:
+    """Return ``diag(rows) W diag(columns)`` at the memory of one copy of `W`.
+
+    The two factors are multiplied first: equal factors then leave `W` exactly symmetric.
+    """
+    if not issparse(W):
+        scaled = np.outer(rows, columns)
+        scaled *= W
+        return scaled
+    n = W.shape[0]
+    data = np.empty(W.data.size)
+    for first in range(0, n, ROWS_PER_BLOCK):
+        last = min(first + ROWS_PER_BLOCK, n)
+        block = slice(W.indptr[first], W.indptr[last])
+        of_row = np.repeat(rows[first:last], np.diff(W.indptr[first : last + 1]))
+        data[block] = W.data[block] * (of_row * columns[W.indices[block]])
+    # The index arrays are copied: an in-place operation on one matrix must not reach the other.
+    return csr_array((data, W.indices.copy(), W.indptr.copy()), shape=W.shape)
+
+
+def _diagonal_minus(diagonal: Vector, W: Adjacency) -> Adjacency:
+    """Return ``diag(diagonal) - W``."""
+    if issparse(W):
+        return csr_array(diags_array(diagonal, format="csr") - W)
+    difference = np.negative(W, dtype=np.float64)
+    difference[np.diag_indices_from(difference)] += diagonal
+    return difference

@@ -1,0 +1,177 @@
+"""ConstrainedClusterer: the shell that every method wears.
+
+It validates, builds the graph, and calls the method's function with what the function names.
+"""
+
+from __future__ import annotations
+
+import warnings
+from inspect import signature
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
+from linkwise.constraints import Constraints
+from linkwise.exceptions import ConstraintsIgnoredWarning
+from linkwise.graph import Affinity, check_affinity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from linkwise.result import Result
+
+__all__ = ["ConstrainedClusterer"]
+
+
+class ConstrainedClusterer(ClusterMixin, BaseEstimator):
+    """Base class of all methods.
+
+    A subclass gives `solve`, a function of plain values that returns a
+    :class:`~linkwise.Result`. The function names what it needs: ``X`` (the data), ``W`` (the
+    graph), ``constraints``, or a parameter of the estimator; it gets nothing else.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample.
+    result_ : Result
+        Labels, embedding, objective and certificate.
+    embedding_ : ndarray of shape (n_samples, n_dims)
+        Coordinates that were partitioned, where the method has them.
+    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
+        The graph, before any constraint touched it.
+    affinity_ : Affinity or None
+        The fitted graph builder; None for a precomputed graph.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    """
+
+    solve: ClassVar[Callable[..., Result]]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 2, None, closed="left")],
+        "affinity": [StrOptions({"precomputed"}), HasMethods(["fit_transform", "extend"]), None],
+        "random_state": ["random_state"],
+    }
+
+    @validates_parameters(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: object = None, *, constraints: Constraints | None = None
+    ) -> ConstrainedClusterer:
+        """Cluster `X` under the constraints.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data; or, with ``affinity="precomputed"``, the symmetric non-negative graph of
+            shape (n_samples, n_samples). Self-similarities on its diagonal are ignored.
+        y : Ignored
+            Never supervision: scoring tools pass the true labels here. What is known of the
+            labels goes through `constraints`, see :meth:`linkwise.Constraints.from_labels`.
+        constraints : Constraints, default=None
+            What is known about pairs or labels of the samples.
+
+        Returns
+        -------
+        self
+        """
+        needed = signature(self.solve).parameters
+        X = self._validated(X, needs_features="X" in needed)
+        n_samples = X.shape[0]
+        if self.n_clusters > n_samples:
+            message = (
+                f"n_clusters={self.n_clusters} is more than the {n_samples} samples of X. "
+                f"Choose at most {n_samples} clusters."
+            )
+            raise ValueError(message)
+        constraints = self._checked(constraints, n_samples)
+        if "constraints" not in needed and not constraints.is_empty:
+            message = (
+                f"{type(self).__name__} clusters without constraints and ignores the ones given. "
+                "Take another method to use them, for example linkwise.SignedCSC."
+            )
+            warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=2)
+        given = {"X": X, "constraints": constraints, **self.get_params(deep=False)}
+        if "W" in needed:
+            given["W"] = self.affinity_matrix_ = self._graph(X)
+        self.result_ = self.solve(**{name: given[name] for name in needed})
+        self.labels_ = self.result_.labels
+        if self.result_.embedding is not None:
+            self.embedding_ = self.result_.embedding
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Assign new samples to the clusters found by `fit`.
+
+        A new sample joins the cluster to which it is most similar: the affinities to its
+        neighbours among the training samples are added up cluster by cluster, and the largest sum
+        wins. A sample that coincides with training samples is decided by these alone, so the
+        training data themselves get their labels back.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_new, n_features)
+            New samples; with ``affinity="precomputed"`` their affinities to the training samples,
+            of shape (n_new, n_samples).
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        similarity = X if self.affinity_ is None else self.affinity_.extend(X)
+        membership = np.eye(self.labels_.max() + 1)[self.labels_]
+        votes: NDArray[np.float64] = np.asarray(similarity @ membership)
+        return votes.argmax(axis=1)
+
+    def _validated(self, X: Any, *, needs_features: bool) -> Any:
+        if not self._is_precomputed:
+            sparse = False if needs_features else "csr"
+            return validate_data(
+                self, X, accept_sparse=sparse, dtype=np.float64, ensure_min_samples=2
+            )
+        W = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
+        return check_affinity(W)
+
+    def _checked(self, constraints: Any, n_samples: int) -> Constraints:
+        if constraints is None:
+            return Constraints(n_samples)
+        if not isinstance(constraints, Constraints):
+            message = (
+                f"constraints must be a linkwise.Constraints, got {type(constraints).__name__}. "
+                "Build one with Constraints(n_samples, must_link=[(0, 1)], cannot_link=[(1, 2)]) "
+                "or Constraints.from_labels(partial_labels)."
+            )
+            raise TypeError(message)
+        if constraints.n_samples != n_samples:
+            message = (
+                f"The constraints are about {constraints.n_samples} samples, but X has "
+                f"{n_samples}. Use constraints.restrict(indices) for a subset of X."
+            )
+            raise ValueError(message)
+        constraints.check(self.n_clusters)
+        return constraints
+
+    def _graph(self, X: Any) -> Any:
+        if self._is_precomputed:
+            self.affinity_ = None
+            return X
+        self.affinity_ = Affinity() if self.affinity is None else clone(self.affinity)
+        return self.affinity_.fit_transform(X)
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.affinity, str)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = "X" not in signature(self.solve).parameters
+        tags.input_tags.pairwise = self._is_precomputed
+        return tags

@@ -1,0 +1,120 @@
+"""The step that many methods end in: eigenvectors of a graph, then k-means on their rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse.csgraph import connected_components
+
+from linkwise import metrics
+from linkwise.linalg import eigen
+from linkwise.linalg.eigen import EigenPairs
+from linkwise.linalg.laplacian import degrees, normalized_adjacency
+from linkwise.partition import kmeans, unit_rows
+from linkwise.result import Result
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "component_vectors",
+    "leading_vectors",
+    "normalized_cut",
+    "spectral_result",
+    "staying_if_isolated",
+    "walk_vectors",
+]
+
+
+def normalized_cut(
+    W: csr_array | NDArray[np.float64], n_clusters: int, rng: np.random.RandomState, rows: str
+) -> Result:
+    """Relax the normalised cut of `W` to eigenvectors, then round them by k-means.
+
+    `z` are the leading eigenvectors of ``D^-1/2 W D^-1/2``. With `rows` ``"raw"`` the embedding is
+    ``D^-1/2 z``, the eigenvectors of the random walk ``D^-1 W`` (Shi & Malik; Xu et al.); with
+    ``"unit"`` its rows are scaled to length one (Ng, Jordan & Weiss), where `z` and ``D^-1/2 z``
+    are the same.
+    """
+    d = degrees(W)
+    S = staying_if_isolated(normalized_adjacency(W), d)
+    pairs = leading_vectors(S, np.sqrt(d), n_clusters, rng)
+    embedding = unit_rows(pairs.vectors) if rows == "unit" else walk_vectors(pairs.vectors, d)
+    labels = kmeans(embedding, n_clusters, rng).labels
+    return spectral_result(labels, embedding, pairs, metrics.ncut(W, labels))
+
+
+def staying_if_isolated(
+    S: csr_array | NDArray[np.float64], d: NDArray[np.float64]
+) -> csr_array | NDArray[np.float64]:
+    """Let the walk stay at isolated vertices: they are components of their own, with value 1."""
+    isolated = d == 0
+    if not isolated.any():
+        return S
+    loops = diags_array(isolated.astype(np.float64), format="csr")
+    return csr_array(S + loops) if issparse(S) else S + loops.toarray()
+
+
+def walk_vectors(z: NDArray[np.float64], d: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``D^-1/2 z``; an isolated vertex, of degree 0, keeps its row."""
+    return z / np.sqrt(np.where(d > 0, d, 1.0))[:, None]
+
+
+def spectral_result(
+    labels: NDArray[np.intp],
+    embedding: NDArray[np.float64],
+    pairs: EigenPairs,
+    objective: float,
+) -> Result:
+    """Return the result of a spectral method; eigenvalues are the Laplacian's, ascending."""
+    return Result(
+        labels=labels,
+        embedding=embedding,
+        eigenvalues=1 - pairs.values,
+        residuals=pairs.residuals,
+        objective=objective,
+        converged=pairs.converged,
+    )
+
+
+def leading_vectors(
+    S: csr_array | NDArray[np.float64],
+    profile: NDArray[np.float64],
+    k: int,
+    rng: np.random.RandomState,
+) -> EigenPairs:
+    """Return the `k` leading eigenpairs of a walk matrix whose top value, 1, is known.
+
+    The value 1 has one eigenvector for each connected component, `profile` on the component and 0
+    elsewhere. They are written down, not iterated for, so none can be missed however many there
+    are.
+    """
+    known = component_vectors(S, profile, k)
+    if known.shape[1] == k:
+        residuals = np.linalg.norm(S @ known - known, axis=0)
+        return EigenPairs(np.ones(k), known, residuals, converged=True, n_products=k)
+    return eigen.largest(S, k, rng, known=known, known_values=np.ones(known.shape[1]))
+
+
+def component_vectors(
+    S: csr_array | NDArray[np.float64], profile: NDArray[np.float64], k: int
+) -> NDArray[np.float64]:
+    """Return an orthonormal basis of the known eigenvectors, at most `k` columns.
+
+    With more than `k` components, the ``k - 1`` of largest volume keep a vector of their own and
+    the others share the last one: the cut is zero whichever way they are grouped, and splitting
+    off the specks first would leave the large pieces unseparated.
+    """
+    _, component = connected_components(S, directed=False)
+    # An isolated vertex has no degree, but is a component like any other.
+    weight = np.where(profile > 0, profile, 1.0)
+    volume = np.bincount(component, weights=profile**2)
+    rank = np.empty(volume.size, dtype=np.intp)
+    rank[np.argsort(-volume, kind="stable")] = np.arange(volume.size)
+    column = np.minimum(rank, k - 1)[component]
+    vectors: NDArray[np.float64] = np.zeros((component.size, min(volume.size, k)))
+    vectors[np.arange(component.size), column] = weight
+    vectors /= np.linalg.norm(vectors, axis=0)
+    return vectors

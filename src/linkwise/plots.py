@@ -1,0 +1,119 @@
+"""Pictures of clusterings and their constraints. Needs the extra ``plot`` (matplotlib)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise._optional import require
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from linkwise.constraints import Constraints
+
+__all__ = ["draw_clusters", "draw_side_by_side"]
+
+# Okabe & Ito's colours, which colour-blind people can tell apart; a shape per cluster as well.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+SHAPES = ("o", "s", "^", "D", "v", "P", "X", "*")
+VIOLATED = "#D7263D"
+MAX_DRAWN_PAIRS = 500  # more lines than that hide the data
+
+
+def draw_clusters(
+    ax: Any,
+    X: ArrayLike,
+    labels: ArrayLike,
+    *,
+    constraints: Constraints | None = None,
+    title: str = "",
+) -> Any:
+    """Draw samples in two dimensions, coloured by cluster, with the constraints over them.
+
+    Must-links are solid lines, cannot-links dashed ones; violated ones are red.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Where to draw.
+    X : array-like of shape (n_samples, 2)
+        Positions: two features, or two columns of an embedding.
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample.
+    constraints : Constraints, default=None
+        Pairs to draw, the first 500 of each kind.
+    title : str, default=""
+        Title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    X, labels = np.asarray(X), np.asarray(labels)
+    if X.ndim != 2 or X.shape[1] != 2:
+        message = (
+            f"A picture needs two columns, but X has shape {X.shape}. "
+            "Choose two features, or project the data first (for example with PCA)."
+        )
+        raise ValueError(message)
+    for number, cluster in enumerate(np.unique(labels)):
+        ax.scatter(
+            *X[labels == cluster].T,
+            s=18,
+            color=COLOURS[number % len(COLOURS)],
+            marker=SHAPES[number % len(SHAPES)],
+            linewidths=0,
+            alpha=0.85,
+        )
+    if constraints is not None:
+        _draw_pairs(ax, X, labels, constraints.must_link, wants_same=True)
+        _draw_pairs(ax, X, labels, constraints.cannot_link, wants_same=False)
+    ax.set_title(title, fontsize=11)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.set_aspect("equal", adjustable="datalim")
+    return ax
+
+
+def draw_side_by_side(
+    X: ArrayLike,
+    clusterings: dict[str, ArrayLike],
+    *,
+    constraints: Constraints | None = None,
+) -> Any:
+    """Draw several clusterings of the same data beside each other; titles are the keys.
+
+    Returns
+    -------
+    matplotlib Figure
+        Not shown on any screen; save it with ``figure.savefig(path)``.
+    """
+    figure_module = require("matplotlib.figure", extra="plot", purpose="Drawing clusters")
+    lines = require("matplotlib.lines", extra="plot", purpose="Drawing clusters")
+    width = 4.2 * len(clusterings)
+    figure = figure_module.Figure(figsize=(width, 4.6), dpi=150, layout="constrained")
+    axes = np.atleast_1d(figure.subplots(1, len(clusterings)))
+    for ax, (title, labels) in zip(axes, clusterings.items(), strict=True):
+        draw_clusters(ax, X, labels, constraints=constraints, title=title)
+    if constraints is not None:
+        kinds = {"must-link": "-", "cannot-link": "--"}
+        handles = [lines.Line2D([], [], color="0.2", ls=ls, label=k) for k, ls in kinds.items()]
+        handles.append(lines.Line2D([], [], color=VIOLATED, label="violated"))
+        figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def _draw_pairs(ax: Any, X: Any, labels: Any, pairs: Any, *, wants_same: bool) -> None:
+    collections = require("matplotlib.collections", extra="plot", purpose="Drawing constraints")
+    pairs = pairs[:MAX_DRAWN_PAIRS]
+    is_kept = (labels[pairs[:, 0]] == labels[pairs[:, 1]]) == wants_same
+    ax.add_collection(
+        collections.LineCollection(
+            X[pairs],
+            colors=np.where(is_kept, "0.2", VIOLATED),
+            linestyles="-" if wants_same else "--",
+            linewidths=1.4,
+        )
+    )

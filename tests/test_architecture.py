@@ -1,0 +1,82 @@
+"""The house as a test: who may import whom, and what an import costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import linkwise
+
+SOURCE = Path(linkwise.__file__).parent
+# A layer may import the ones on lines above its own, and itself.
+LAYERS = [
+    {"_version", "_params", "_optional", "exceptions"},
+    {"result", "constraints", "linalg"},
+    {"graph", "partition", "metrics", "datasets"},
+    {"methods"},
+    {"plots"},
+    {"demo"},
+]
+OPTIONAL = ["matplotlib", "pandas", "faiss", "pyamg", "dask", "jinja2", "starlette"]
+
+
+def imported_layers(path):
+    """Return the top-level modules of linkwise that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            top, _, rest = name.partition(".")
+            layer = rest.partition(".")[0]
+            is_module = (SOURCE / layer).is_dir() or (SOURCE / f"{layer}.py").is_file()
+            if top == "linkwise" and layer and is_module:
+                yield layer
+
+
+def level(layer):
+    return next(number for number, layers in enumerate(LAYERS) if layer in layers)
+
+
+FILES = sorted(set(SOURCE.rglob("*.py")) - {SOURCE / "__init__.py"})
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(p.relative_to(SOURCE)) for p in FILES])
+def test_imports_point_downwards(path):
+    layer = path.relative_to(SOURCE).with_suffix("").parts[0]
+    if layer == "demo":  # an application: it uses the library as a user does
+        return
+    for used in imported_layers(path):
+        if used != layer:
+            assert level(used) < level(layer), f"{layer} imports linkwise.{used}"
+
+
+def test_the_core_works_without_any_optional_library():
+    script = f"""
+import sys
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {OPTIONAL}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, NotInstalled())
+import linkwise, linkwise.plots
+from linkwise.datasets import make_xor
+X, y = make_xor(random_state=0)
+known = linkwise.Constraints.sample(y, 5, random_state=0)
+print(linkwise.SignedCSC(2, random_state=0).fit(X, constraints=known).labels_.size)
+try:
+    linkwise.plots.draw_side_by_side(X, {{"one": y}})
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("40")
+    assert "pip install 'linkwise[plot]'" in done.stdout

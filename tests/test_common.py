@@ -1,0 +1,432 @@
+"""Checks that every registered method must pass: scikit-learn's, and ours."""
+
+from __future__ import annotations
+
+import pickle
+from inspect import Parameter, signature
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import linkwise
+from linkwise import METHODS, Affinity, ConflictError, Constraints
+from linkwise.datasets import make_xor
+from linkwise.exceptions import ConstraintsIgnoredWarning, DisconnectedGraphWarning
+
+ROOT = Path(__file__).resolve().parents[1]
+every_method = pytest.mark.parametrize("Method", METHODS.values(), ids=METHODS)
+
+
+def uses_constraints(Method):
+    return "constraints" in signature(Method.solve).parameters
+
+
+constrained_method = pytest.mark.parametrize(
+    "Method", [M for M in METHODS.values() if uses_constraints(M)]
+)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(90, centers=3, cluster_std=1.0, random_state=3)
+
+
+@pytest.fixture(scope="module")
+def known(blobs):
+    return Constraints.sample(blobs[1], 30, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def graph(blobs):
+    return Affinity().fit_transform(blobs[0])
+
+
+def same_partition(a, b):
+    return adjusted_rand_score(a, b) == 1.0
+
+
+# These checks set n_clusters=1, which linkwise refuses: one cluster answers no question. They are
+# run below with two clusters instead.
+SET_ONE_CLUSTER = {
+    "check_dont_overwrite_parameters",
+    "check_fit2d_1feature",
+    "check_fit2d_1sample",
+    "check_fit2d_predict1d",
+    "check_methods_subset_invariance",
+}
+
+
+@parametrize_with_checks(
+    [Method() for Method in METHODS.values()],
+    expected_failed_checks=lambda _: dict.fromkeys(SET_ONE_CLUSTER, "sets n_clusters=1"),
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def never_one_cluster(Method):
+    """Return a subclass for which setting n_clusters=1 means 2."""
+
+    def set_attribute(self, name, value):
+        Method.__setattr__(self, name, 2 if (name, value) == ("n_clusters", 1) else value)
+
+    changed = {"__setattr__": set_attribute, "__init__": Method.__init__}
+    return type(Method.__name__, (Method,), changed)
+
+
+@every_method
+@pytest.mark.parametrize("check", sorted(SET_ONE_CLUSTER))
+def test_scikit_learn_contract_with_two_clusters(Method, check):
+    getattr(estimator_checks, check)(Method.__name__, never_one_cluster(Method)())
+
+
+# The contract of the library --------------------------------------------------------------------
+
+
+@every_method
+def test_function_and_estimator_agree_on_parameters(Method):
+    shell = {n: p.default for n, p in signature(Method).parameters.items()}
+    for name, p in signature(Method.solve).parameters.items():
+        if p.kind is Parameter.KEYWORD_ONLY:
+            assert shell[name] == p.default, name
+
+
+@every_method
+def test_every_method_is_public_and_has_a_page_and_a_test(Method):
+    key = next(key for key, value in METHODS.items() if value is Method)
+    assert getattr(linkwise, Method.__name__) is Method
+    assert (ROOT / "docs" / "methods" / f"{key}.md").is_file()
+    assert (ROOT / "tests" / "methods" / f"test_{key}.py").is_file()
+
+
+@every_method
+def test_true_labels_passed_for_scoring_are_not_supervision(Method, blobs):
+    X, y = blobs
+    shuffled = np.random.RandomState(1).permutation(y)
+    assert_array_equal(
+        Method(3, random_state=0).fit(X).labels_,
+        Method(3, random_state=0).fit(X, shuffled).labels_,
+    )
+
+
+@every_method
+def test_result_is_complete(Method, blobs):
+    model = Method(3, random_state=0).fit(blobs[0])
+    assert_array_equal(model.labels_, model.result_.labels)
+    assert set(model.labels_) == {0, 1, 2}
+    assert model.n_features_in_ == 2
+    assert model.affinity_matrix_.shape == (90, 90)
+    assert model.embedding_.shape[0] == 90
+    assert model.result_.converged
+    assert model.result_.residuals.max() < 1e-5
+    assert "n_clusters=3" in repr(model.result_)
+
+
+@every_method
+def test_same_seed_same_answer(Method, blobs, known):
+    used = known if uses_constraints(Method) else None
+    first, second = (
+        Method(3, random_state=7).fit(blobs[0], constraints=used).result_ for _ in range(2)
+    )
+    assert_array_equal(first.labels, second.labels)
+    assert_array_equal(first.embedding, second.embedding)
+
+
+@constrained_method
+def test_fit_predict_passes_the_constraints_on(Method, blobs, known):
+    X, _ = blobs
+    assert_array_equal(
+        Method(3, random_state=0).fit_predict(X, constraints=known),
+        Method(3, random_state=0).fit(X, constraints=known).labels_,
+    )
+
+
+@every_method
+def test_features_and_precomputed_graph_give_one_answer(Method, blobs, graph):
+    from_features = Method(3, random_state=0).fit(blobs[0])
+    from_graph = Method(3, affinity="precomputed", random_state=0).fit(graph)
+    from_dense = Method(3, affinity="precomputed", random_state=0).fit(graph.toarray())
+    assert_array_equal(from_features.labels_, from_graph.labels_)
+    assert same_partition(from_graph.labels_, from_dense.labels_)
+
+
+@every_method
+def test_a_graph_is_never_changed(Method, graph, known):
+    W = graph.copy()
+    W.setdiag(1.0)
+    before = W.toarray()
+    used = known if uses_constraints(Method) else None
+    Method(3, affinity="precomputed", random_state=0).fit(W, constraints=used)
+    assert_array_equal(W.toarray(), before)
+
+
+@every_method
+def test_self_similarities_do_not_count(Method, graph):
+    loops = graph.copy()
+    loops.setdiag(5.0)
+    model = Method(3, affinity="precomputed", random_state=0)
+    assert_array_equal(model.fit(graph).labels_, model.fit(loops).labels_)
+
+
+# Invariances ------------------------------------------------------------------------------------
+
+
+def moved(constraints, position):
+    """Return the same pairs when sample `i` stands at `position[i]`."""
+    return Constraints(
+        constraints.n_samples,
+        position[constraints.must_link],
+        position[constraints.cannot_link],
+        must_link_belief=constraints.must_link_belief,
+        cannot_link_belief=constraints.cannot_link_belief,
+    )
+
+
+@every_method
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_order_of_samples_does_not_matter(Method, blobs, known, seed):
+    X, _ = blobs
+    order = np.random.RandomState(seed).permutation(len(X))
+    here = there = None
+    if uses_constraints(Method):
+        here, there = known, moved(known, np.argsort(order))
+    straight = Method(3, random_state=0).fit(X, constraints=here).labels_
+    shuffled = Method(3, random_state=0).fit(X[order], constraints=there).labels_
+    assert same_partition(straight[order], shuffled)
+
+
+@every_method
+@pytest.mark.parametrize("factor", [1e-3, 0.5, 1e4])
+def test_unit_of_the_affinity_does_not_matter(Method, graph, known, factor):
+    used = known if uses_constraints(Method) else None
+    model = Method(3, affinity="precomputed", random_state=0)
+    labels = model.fit(graph, constraints=used).labels_
+    assert same_partition(labels, model.fit(factor * graph, constraints=used).labels_)
+
+
+@constrained_method
+def test_writing_of_pairs_does_not_matter(Method, blobs, known):
+    X, _ = blobs
+    rewritten = Constraints(
+        len(X),
+        np.vstack([known.must_link[::-1, ::-1], known.must_link]),
+        np.vstack([known.cannot_link, known.cannot_link[:, ::-1]]),
+    )
+    assert_array_equal(
+        Method(3, random_state=0).fit(X, constraints=known).labels_,
+        Method(3, random_state=0).fit(X, constraints=rewritten).labels_,
+    )
+
+
+@constrained_method
+def test_constraints_improve_what_they_are_about(Method):
+    X, y = make_xor(25, spread=0.3, random_state=1)
+    known = Constraints.sample(y, 60, random_state=0)
+    without = Method(2, random_state=0).fit(X).labels_
+    with_them = Method(2, random_state=0).fit(X, constraints=known).labels_
+    assert known.satisfied(with_them) > known.satisfied(without)
+
+
+@constrained_method
+def test_labels_count_like_the_pairs_they_imply(Method, blobs):
+    X, y = blobs
+    partial = np.full(len(y), -1)
+    partial[::10] = y[::10]
+    labelled = Constraints.from_labels(partial)
+    i, j = np.triu_indices(len(y), 1)
+    both = (partial[i] >= 0) & (partial[j] >= 0)
+    pairs, same = np.column_stack([i, j])[both], (partial[i] == partial[j])[both]
+    listed = Constraints(len(y), pairs[same], pairs[~same])
+    assert_array_equal(
+        Method(3, random_state=0).fit(X, constraints=labelled).labels_,
+        Method(3, random_state=0).fit(X, constraints=listed).labels_,
+    )
+
+
+@constrained_method
+def test_a_faint_belief_is_nearly_no_constraint(Method, blobs, known):
+    X, _ = blobs
+    faint = known.with_belief(1e-12)
+    assert same_partition(
+        Method(3, random_state=0).fit(X).labels_,
+        Method(3, random_state=0).fit(X, constraints=faint).labels_,
+    )
+
+
+# New samples ------------------------------------------------------------------------------------
+
+
+@every_method
+@pytest.mark.parametrize(
+    "affinity",
+    [None, Affinity(5, scale="connectivity"), Affinity(None, scale=1.0), Affinity(radius=2.0)],
+    ids=["default", "connectivity", "full", "radius"],
+)
+def test_training_samples_are_predicted_as_fitted(Method, blobs, affinity):
+    X, _ = blobs
+    model = Method(3, affinity=affinity, random_state=0).fit(X)
+    assert_array_equal(model.predict(X), model.labels_)
+
+
+@every_method
+def test_new_samples_join_the_cluster_around_them(Method):
+    X, y = make_blobs(200, centers=3, cluster_std=0.5, random_state=3)
+    model = Method(3, random_state=0).fit(X[:150])
+    assert same_partition(np.concatenate([model.labels_, model.predict(X[150:])]), y)
+    far_away = model.predict(X[:3] + 1e6)
+    assert set(far_away) <= {0, 1, 2}
+
+
+@every_method
+def test_prediction_from_a_precomputed_graph(Method, blobs, graph):
+    model = Method(3, affinity="precomputed", random_state=0).fit(graph)
+    assert (model.predict(graph) == model.labels_).mean() > 0.95
+    with pytest.raises(ValueError, match="5 features"):
+        model.predict(np.ones((2, 5)))
+
+
+# scikit-learn's tools ---------------------------------------------------------------------------
+
+
+@constrained_method
+def test_cross_validation_restricts_the_constraints(Method, blobs, known):
+    X, y = blobs
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = Method(3, random_state=0).set_fit_request(constraints=True)
+        folds = KFold(3, shuffle=True, random_state=0)
+        search = GridSearchCV(
+            model, {"n_clusters": [2, 3]}, scoring="adjusted_rand_score", cv=folds
+        )
+        search.fit(X, y, constraints=known)
+    assert search.best_params_ == {"n_clusters": 3}
+
+
+@constrained_method
+def test_constraints_travel_through_a_pipeline(Method, blobs, known):
+    X, _ = blobs
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = Method(3, random_state=0).set_fit_request(constraints=True)
+        labels = make_pipeline(StandardScaler(), model).fit_predict(X, constraints=known)
+    scaled = StandardScaler().fit_transform(X)
+    assert_array_equal(labels, clone(model).fit(scaled, constraints=known).labels_)
+
+
+@every_method
+def test_a_fitted_model_can_be_stored(Method, blobs):
+    X, _ = blobs
+    model = Method(3, random_state=0).fit(X)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.labels_)
+
+
+# Bad input --------------------------------------------------------------------------------------
+
+
+def refuses(Method, X, error, match, *, k=3, constraints=None, affinity=None):
+    with pytest.raises(error, match=match):
+        Method(k, affinity=affinity, random_state=0).fit(X, constraints=constraints)
+
+
+@every_method
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_nan_and_inf_in_X(Method, blobs, bad):
+    X = blobs[0].copy()
+    X[4, 1] = bad
+    refuses(Method, X, ValueError, "NaN|infinity")
+
+
+@every_method
+def test_more_clusters_than_samples(Method, blobs):
+    refuses(Method, blobs[0][:4], ValueError, "n_clusters=5 is more than the 4 samples", k=5)
+
+
+@every_method
+@pytest.mark.parametrize("k", [1, 0, -2, 2.5, "two"])
+def test_fewer_than_two_clusters(Method, blobs, k):
+    refuses(Method, blobs[0], ValueError, "'n_clusters' parameter", k=k)
+
+
+@every_method
+def test_constraints_for_another_number_of_samples(Method, blobs):
+    wrong = Constraints(80, must_link=[(0, 1)])
+    refuses(Method, blobs[0], ValueError, "about 80 samples, but X has 90", constraints=wrong)
+
+
+@every_method
+def test_constraints_of_another_type(Method, blobs):
+    refuses(Method, blobs[0], TypeError, "linkwise.Constraints, got list", constraints=[(0, 1)])
+
+
+@every_method
+def test_contradiction_by_a_chain(Method, blobs):
+    chain = Constraints(90, must_link=[(4, 7), (7, 9)], cannot_link=[(4, 9)])
+    refuses(Method, blobs[0], ConflictError, "4 - 7 - 9", constraints=chain)
+
+
+@every_method
+def test_a_clique_of_more_cannot_links_than_clusters(Method, blobs):
+    clique = Constraints(90, cannot_link=[(i, j) for j in range(4) for i in range(j)])
+    refuses(Method, blobs[0], ConflictError, "4", constraints=clique)
+
+
+@every_method
+def test_an_odd_ring_for_two_clusters(Method, blobs):
+    ring = Constraints(90, cannot_link=[(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
+    refuses(Method, blobs[0], ConflictError, "odd", k=2, constraints=ring)
+
+
+@every_method
+def test_graph_that_is_not_symmetric(Method, graph):
+    W = graph.toarray()
+    W[3, 5], W[5, 3] = 0.25, 0.75
+    for form in (W, csr_array(W)):
+        refuses(Method, form, ValueError, r"symmetric.*0\.\d+.*W\.maximum", affinity="precomputed")
+
+
+@every_method
+def test_graph_with_a_negative_weight(Method, graph):
+    W = graph.toarray()
+    W[3, 5] = W[5, 3] = -0.5
+    for form in (W, csr_array(W)):
+        refuses(Method, form, ValueError, r"W\[3, 5\] is -0.5", affinity="precomputed")
+
+
+@every_method
+def test_graph_that_is_not_square(Method, blobs):
+    refuses(Method, blobs[0], ValueError, r"square.*\(90, 2\)", affinity="precomputed")
+
+
+@every_method
+def test_a_disconnected_graph_is_reported(Method):
+    piece = np.ones((4, 4)) - np.eye(4)
+    W = csr_array(np.kron(np.eye(2), piece))
+    with pytest.warns(DisconnectedGraphWarning, match=r"2 connected components \(sizes 4, 4\)"):
+        labels = Method(2, affinity="precomputed", random_state=0).fit(W).labels_
+    assert_array_equal(labels, [0, 0, 0, 0, 1, 1, 1, 1])
+
+
+@every_method
+def test_more_pieces_than_clusters_and_isolated_vertices(Method):
+    W = np.zeros((12, 12))
+    W[:5, :5] = W[5:9, 5:9] = 1
+    np.fill_diagonal(W, 0)
+    with pytest.warns(DisconnectedGraphWarning, match="5 connected components"):
+        labels = Method(2, affinity="precomputed", random_state=0).fit(csr_array(W)).labels_
+    # The largest piece stands alone, the rest is the other cluster.
+    assert_array_equal(labels, [0] * 5 + [1] * 7)
+
+
+def test_constraints_are_never_ignored_silently(blobs, known):
+    with pytest.warns(ConstraintsIgnoredWarning, match="NCut .* ignores"):
+        linkwise.NCut(3, random_state=0).fit(blobs[0], constraints=known)

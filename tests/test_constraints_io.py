@@ -1,0 +1,246 @@
+"""Reading and writing pairs: round trips, and errors that name the line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from numpy.testing import assert_array_equal
+
+from linkwise.constraints import Constraints
+from linkwise.constraints import io as io_module
+from linkwise.constraints import value as value_module
+from linkwise.exceptions import ConflictError, TooLargeError
+from strategies import any_constraints
+
+NAMES = ["ada", "bob", "cleo", "dan"]
+
+
+@pytest.fixture
+def csv_file(tmp_path):
+    def write(text, encoding="utf-8"):
+        path = tmp_path / "pairs.csv"
+        path.write_bytes(text.encode(encoding))
+        return path
+
+    return write
+
+
+# Reading -----------------------------------------------------------------------------------
+
+
+def test_read_positions(csv_file):
+    path = csv_file("i,j,link,belief\n0,1,must,1\n3,1,cannot,0.5\n\n1,2,MUST-LINK,.25\n")
+    c = Constraints.from_csv(path, 4)
+    assert_array_equal(c.must_link, [[0, 1], [1, 2]])
+    assert_array_equal(c.must_link_belief, [1, 0.25])
+    assert_array_equal(c.cannot_link, [[1, 3]])
+    assert_array_equal(c.cannot_link_belief, [0.5])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_spreadsheets_write_marks_and_other_line_ends(csv_file, encoding, newline):
+    path = csv_file(newline.join(["I , J,note,Link", '0, 1 ,"a, b",ml', "2,0.0,,-1"]), encoding)
+    c = Constraints.from_csv(path, 3)
+    assert_array_equal(c.must_link, [[0, 1]])
+    assert_array_equal(c.cannot_link, [[0, 2]])
+
+
+@pytest.mark.parametrize(
+    ("word", "must"),
+    [
+        *((word, 1) for word in ("must", "Must-Link", "must_link", "ML", "1", "1.0")),
+        *((word, 0) for word in ("cannot", "Cannot-Link", "CL", "-1")),
+    ],
+)
+def test_words_for_links(csv_file, word, must):
+    c = Constraints.from_csv(csv_file(f"i,j,link\n0,1,{word}\n"), 2)
+    assert (len(c.must_link), len(c.cannot_link)) == (must, 1 - must)
+
+
+def test_read_names(csv_file):
+    path = csv_file("i,j,link\nbob,ada,must\ncleo , dan,cannot\n")
+    c = Constraints.from_csv(path, ids=NAMES)
+    assert c.n_samples == 4
+    assert_array_equal(c.must_link, [[0, 1]])
+    assert_array_equal(c.cannot_link, [[2, 3]])
+
+
+def test_names_that_look_like_numbers_are_names(csv_file):
+    path = csv_file("i,j,link\n30,10,must\n")
+    assert_array_equal(Constraints.from_csv(path, ids=[10, 20, 30]).must_link, [[0, 2]])
+    assert_array_equal(Constraints.from_csv(path, ids=["10", "20", "30"]).must_link, [[0, 2]])
+    frame = {"i": [30.0], "j": [10.0], "link": [1]}
+    assert_array_equal(Constraints.from_frame(frame, ids=[10, 20, 30]).must_link, [[0, 2]])
+
+
+def test_a_header_alone_is_no_pairs(csv_file):
+    assert Constraints.from_csv(csv_file("i,j,link\n"), 3).is_empty
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("", ValueError, r"pairs\.csv is empty\. Its first line must name the columns"),
+        ("a,b\n0,1\n", ValueError, r"line 1 has no column 'i', 'j', 'link'; .*\['a', 'b'\]"),
+        ("i;j;link\n0;1;must\n", ValueError, r"the columns found are \['i;j;link'\]"),
+        ("i,j,i,link\n0,1,2,must\n", ValueError, "the column 'i' more than once"),
+        ("i,j,link\n0,1,must\n0,2\n", ValueError, "line 3: 2 values, but the header names 3"),
+        ("i,j,link\n0,1,must\n0,x,must\n", ValueError, r"line 3: j is 'x', but .*ids=names"),
+        ("i,j,link\n0,1.5,must\n", ValueError, r"line 2: j is '1\.5', but a position is a whole"),
+        ("i,j,link\n0,nan,must\n", ValueError, "line 2: j is 'nan'"),
+        ("i,j,link\n0,,must\n", ValueError, "line 2: j is ''"),
+        ("i,j,link\n0,inf,must\n", ValueError, "line 2: j is 'inf'"),
+        ("i,j,link\n\n0,4,must\n", IndexError, r"line 3: j is '4', but there are only 4 samples"),
+        ("i,j,link\n-1,2,must\n", IndexError, r"line 2: i is '-1'.*valid positions are 0\.\.3"),
+        ("i,j,link\n2,2,must\n", ValueError, "line 2: i is '2', and so is j"),
+        ("i,j,link\n0,1,maybe\n", ValueError, "line 2: link is 'maybe', but a link is must or"),
+        ("i,j,link,belief\n0,1,must,2\n", ValueError, r"line 2: belief is '2', .*\(0, 1\]"),
+        ("i,j,link,belief\n0,1,must,\n", ValueError, "line 2: belief is '', .*Write 1"),
+        ("i,j,link,belief\n0,1,must,nan\n", ValueError, "line 2: belief is 'nan'"),
+        ('i,j,link\n0,1,must\n"0,1,must\n', ValueError, "line 3"),
+        (
+            "i,j,link\n0,1,must\n2,3,must\n1,0,cannot\n",
+            ConflictError,
+            r"The pair \(0, 1\) is must-linked \(.*line 2\) and cannot-linked \(.*line 4\)",
+        ),
+    ],
+)
+def test_wrong_files(csv_file, text, error, message):
+    with pytest.raises(error, match=message):
+        Constraints.from_csv(csv_file(text), 4)
+
+
+def test_wrong_names(csv_file):
+    path = csv_file("i,j,link\nada,boob,must\n")
+    with pytest.raises(ValueError, match=r"line 2: j is 'boob', .* 4 ids\. Did you mean 'bob'\?"):
+        Constraints.from_csv(path, ids=NAMES)
+    with pytest.raises(ValueError, match=r"ids\[2\] is 'a', and so is ids\[0\]"):
+        Constraints.from_csv(path, ids=["a", "b", "a"])
+    with pytest.raises(ValueError, match=r"ids\[1\] is None"):
+        Constraints.from_csv(path, ids=["a", None])
+    with pytest.raises(ValueError, match="There are 4 ids, but n_samples is 5"):
+        Constraints.from_csv(path, 5, ids=NAMES)
+    with pytest.raises(TypeError, match="ids is the text 'abc'"):
+        Constraints.from_csv(path, ids="abc")
+
+
+def test_positions_need_the_number_of_samples(csv_file):
+    with pytest.raises(TypeError, match=r"n_samples is missing.*len\(X\), or ids=names"):
+        Constraints.from_csv(csv_file("i,j,link\n0,1,must\n"))
+
+
+def test_other_encodings(csv_file):
+    path = csv_file("i,j,link\nJosé,ada,must\n", encoding="latin-1")
+    with pytest.raises(ValueError, match=r"is not UTF-8 text .* Save it as UTF-8"):
+        Constraints.from_csv(path, ids=["José", "ada"])
+
+
+def test_contradictions_name_the_lines_of_the_file(csv_file):
+    path = csv_file("i,j,link\n0,2,cannot\n1,2,must\n0,1,must\n")
+    (conflict,) = Constraints.from_csv(path, 3).conflicts()
+    assert conflict.rows == (4, 3)
+    assert conflict.cannot_link_row == 2
+
+
+# Frames ------------------------------------------------------------------------------------
+
+
+def test_frames_of_pandas():
+    pd = pytest.importorskip("pandas")
+    df = pd.DataFrame(
+        {"i": [0, 2], "j": [1, 3], "link": ["must", "cannot"], "belief": [1, 0.5]}, index=[7, 8]
+    )
+    c = Constraints.from_frame(df, 4)
+    assert_array_equal(c.must_link, [[0, 1]])
+    assert_array_equal(c.cannot_link_belief, [0.5])
+    named = df.assign(i=["ada", "bob"], j=["dan", "cleo"], link=[1, -1])
+    assert_array_equal(Constraints.from_frame(named, ids=NAMES).cannot_link, [[1, 2]])
+    missing = df.astype({"i": "Int64"})
+    missing.loc[8, "i"] = pd.NA
+    with pytest.raises(ValueError, match=r"row 1: i is (nan|<NA>), but a position"):
+        Constraints.from_frame(missing, 4)
+    with pytest.raises(ValueError, match=r"The data frame has no column 'link'; .*\['i', 'j'\]"):
+        Constraints.from_frame(df[["i", "j"]], 4)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"i": [0, 2.5]}, ValueError, "row 1: i is 2.5, but a position is a whole number"),
+        ({"i": [0, True]}, ValueError, "row 1: i is True|row 1: i is 1, and so is j"),
+        ({"j": [1, 9]}, IndexError, "row 1: j is 9, but there are only 4 samples"),
+        ({"link": ["must", None]}, ValueError, "row 1: link is None"),
+        ({"link": [1, 0]}, ValueError, "row 1: link is 0"),
+        ({"belief": [1, "x"]}, ValueError, "row 1: belief is 'x'"),
+        ({"belief": [1]}, ValueError, "different lengths"),
+    ],
+)
+def test_wrong_frames(change, error, message):
+    frame = {"i": [0, 2], "j": [1, 1], "link": ["must", "must"], **change}
+    with pytest.raises(error, match=message):
+        Constraints.from_frame(frame, 4)
+
+
+# Writing -----------------------------------------------------------------------------------
+
+
+@given(any_constraints())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_written_is_read(tmp_path, c):
+    path = tmp_path / "pairs.csv"
+    try:
+        expected = Constraints(
+            c.n_samples,
+            *(p := c._with_listed_labels("")),
+            must_link_belief=np.append(c.must_link_belief, np.ones(len(p[0]) - len(c.must_link))),
+            cannot_link_belief=np.append(
+                c.cannot_link_belief, np.ones(len(p[1]) - len(c.cannot_link))
+            ),
+        )
+    except ConflictError:
+        return  # labels against a certain pair: no file could hold both
+    ids = [f'"{k}",;' for k in range(c.n_samples)]
+    for names in (None, ids):
+        c.to_csv(path, ids=names)
+        read = Constraints.from_csv(path, None if names else c.n_samples, ids=names)
+        for name in ("must_link", "cannot_link", "must_link_belief", "cannot_link_belief"):
+            assert_array_equal(getattr(read, name), getattr(expected, name))
+
+
+def test_beliefs_survive_to_the_last_digit(tmp_path):
+    c = Constraints(2, must_link=[(0, 1)], must_link_belief=0.1 + 0.2)
+    c.to_csv(tmp_path / "c.csv")
+    assert Constraints.from_csv(tmp_path / "c.csv", 2).must_link_belief[0] == 0.1 + 0.2
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "pairs.csv"
+    Constraints(3, must_link=[(0, 1)]).to_csv(path)
+    before = path.read_text()
+
+    def fail(*args, **kwargs):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(io_module.Path, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        Constraints(3, must_link=[(1, 2)]).to_csv(path)
+    assert path.read_text() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["pairs.csv"]
+
+
+def test_labels_are_written_as_pairs_up_to_a_limit(tmp_path, monkeypatch):
+    c = Constraints.from_labels([0, 0, 1])
+    c.to_csv(tmp_path / "c.csv")
+    assert (tmp_path / "c.csv").read_text() == (
+        "i,j,link,belief\n0,1,must,1.0\n0,2,cannot,1.0\n1,2,cannot,1.0\n"
+    )
+    monkeypatch.setattr(value_module, "MAX_LISTED", 2)
+    with pytest.raises(TooLargeError, match="to_csv writes pairs, but these labels imply 3 pairs"):
+        c.to_csv(tmp_path / "c.csv")
+
+
+def test_names_to_write_must_fit(tmp_path):
+    with pytest.raises(ValueError, match="There are 4 ids, but n_samples is 3"):
+        Constraints(3).to_csv(tmp_path / "c.csv", ids=NAMES)

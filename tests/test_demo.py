@@ -1,0 +1,21 @@
+"""The demo does what the README says."""
+
+from __future__ import annotations
+
+import re
+
+from linkwise.demo import main
+
+
+def test_constraints_repair_what_plain_clustering_gets_wrong(tmp_path, capsys):
+    main(str(tmp_path))
+    printed = capsys.readouterr().out
+    plain = re.search(r"^NCut +0 +(\d+) +([-\d.]+)", printed, re.M)
+    constrained = re.search(r"^SignedCSC +8 +0 +1\.00", printed, re.M)
+    assert plain
+    assert int(plain[1]) > 0
+    assert float(plain[2]) < 0.1
+    assert constrained
+    picture = tmp_path / "before-after.png"
+    assert str(picture) in printed
+    assert picture.read_bytes().startswith(b"\x89PNG")
