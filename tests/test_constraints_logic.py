@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from itertools import combinations, pairwise, product
 
 import numpy as np
@@ -319,9 +320,20 @@ def assert_proves_infeasible(error, c, k):
         around = list(zip(witness, witness[1:] + witness[:1], strict=True))
         assert all(apart[i, j] or M[i, j] for i, j in around)
         assert sum(apart[i, j] for i, j in around) % 2 == 1
+        length, shown = re.search(r"odd ring of (\d+) cannot-links ([\d |-]+) \(", message).groups()
+        words = shown.split()
+        samples, signs = list(map(int, words[::2])), words[1::2]
+        assert samples[0] == samples[-1]
+        assert signs.count("|") == int(length)
+        for (i, j), sign in zip(pairwise(samples), signs, strict=True):
+            assert (cuts(c) if sign == "|" else M)[i, j]
     else:
         assert len(witness) == k + 1
         assert all(apart[i, j] for i, j in combinations(witness, 2))
+        shown = re.findall(r"\((\d+), (\d+)\)", message)
+        assert len(shown) == k * (k + 1) // 2
+        for (a, b), (i, j) in zip(combinations(witness, 2), shown, strict=True):
+            assert M[a, int(i)] and cuts(c)[int(i), int(j)] and M[int(j), b]  # noqa: PT018
 
 
 @given(any_constraints(max_samples=6, max_clusters=4), st.integers(1, 4))

@@ -688,7 +688,7 @@ def test_extend_without_a_distance_above_zero():
         ({"scale_neighbor": 0}, "'scale_neighbor' parameter"),
         ({"m": 0}, "'m' parameter"),
         ({"symmetrize": "max"}, "'symmetrize' parameter .*'mutual'"),
-        ({"metric": "euclidian"}, "'metric' parameter"),
+        ({"metric": "nearness"}, "'metric' parameter"),
         ({"connect": "tree"}, "'connect' parameter"),
         (
             {"neighbors": KNeighborsTransformer(), "radius": 1.0},

@@ -272,8 +272,8 @@ class Affinity(BaseEstimator):
         neighbour as in `fit`. The nearest training sample always has a positive affinity.
         Nothing is made symmetric, and the graph does not change.
 
-        A new sample equal to a training sample counts that one as its first neighbour, with
-        weight 1; its row is therefore not that sample's row of the graph.
+        A new sample equal to training samples is linked with these alone, with weight 1: it is the
+        same sample once more, and what is known of that one holds for it.
 
         Parameters
         ----------
@@ -295,6 +295,7 @@ class Affinity(BaseEstimator):
             scale = positive_scale(own, self._smallest_distance)
         weights = self._weighted(distances, scale)
         lift_empty_rows(weights, distances, self._smallest_weight)
+        link_duplicates_only(weights, distances)
         weights.eliminate_zeros()
         weights.sort_indices()
         return weights
@@ -552,3 +553,11 @@ def lift_empty_rows(weights: csr_array, distances: csr_array, smallest: float) -
     has_edges = np.diff(weights.indptr) > 0
     lost = (largest == 0) & has_edges
     weights.data[order[weights.indptr[:-1][lost]]] = smallest
+
+
+def link_duplicates_only(weights: csr_array, distances: csr_array) -> None:
+    """In rows of samples that equal training samples, cut all links but those of distance 0."""
+    rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+    is_duplicate = np.zeros(weights.shape[0], dtype=bool)
+    is_duplicate[rows[distances.data == 0]] = True
+    weights.data[is_duplicate[rows] & (distances.data > 0)] = 0

@@ -45,11 +45,11 @@ __all__ = ["EigenPairs", "generalized_smallest", "largest", "smallest"]
 Method = Literal["auto", "dense", "arpack", "lobpcg"]
 
 # On kNN graphs LAPACK is faster up to 400 rows and costs at most 10 ms more up to 500, and it
-# cannot miss a pair. For more than this share of all pairs it is faster at any size.
+# cannot miss a pair. For more than this share of all pairs it is faster (at 2,000 rows).
 DENSE_LIMIT = 500
 DENSE_SHARE = 0.15
 # On kNN graphs of 1e5 vertices this places the embedding within 1e-3 (sine of the angle to
-# the exact one) at 1/2 to 1/5 of the time of machine precision; 1e-4 can lose it altogether.
+# the exact one) at 2/3 to 1/5 of the time of machine precision; 1e-4 can lose it altogether.
 DEFAULT_TOL = 1e-6
 DEFAULT_MAX_ITER = 1_000
 # Rounding alone leaves residuals of some hundred epsilons: no tolerance below this is judged.

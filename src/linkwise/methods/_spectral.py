@@ -107,9 +107,11 @@ def component_vectors(
     the others share the last one: the cut is zero whichever way they are grouped, and splitting
     off the specks first would leave the large pieces unseparated.
     """
-    _, component = connected_components(S, directed=False)
+    n_components, component = connected_components(S, directed=False)
     # An isolated vertex has no degree, but is a component like any other.
     weight = np.where(profile > 0, profile, 1.0)
+    if n_components == 1:
+        return weight[:, None] / np.linalg.norm(weight)
     volume = np.bincount(component, weights=profile**2)
     rank = np.empty(volume.size, dtype=np.intp)
     rank[np.argsort(-volume, kind="stable")] = np.arange(volume.size)
