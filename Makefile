@@ -36,7 +36,7 @@ test-minimum: ## the tests on the oldest supported versions of the dependencies
 	$(PYTHON) -m venv $(MINIMUM)
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check \
 	  'numpy==1.26.*' 'scipy==1.13.*' 'scikit-learn==1.6.*' 'numba==0.60.*' \
-	  'matplotlib==3.8.*' 'pandas==2.2.*' 'pytest==8.2.*' 'hypothesis==6.100.*' 'psutil>=6' 'threadpoolctl>=3.5'
+	  'matplotlib==3.8.*' 'pyparsing<3.2' 'pandas==2.2.*' 'pytest==8.2.*' 'hypothesis==6.100.*' 'psutil>=6' 'threadpoolctl>=3.5'
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	$(MINIMUM)/bin/python -m pytest -q
 

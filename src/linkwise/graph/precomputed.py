@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from scipy.sparse.csgraph import connected_components
 
 from linkwise.exceptions import DisconnectedGraphWarning
+from linkwise.linalg.components import symmetric_components
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -100,7 +100,7 @@ def _looks_symmetric(W: Graph) -> bool:
 
 
 def _warn_if_disconnected(W: Graph) -> None:
-    n_components, component = connected_components(W, directed=False)
+    n_components, component = symmetric_components(W)
     if n_components == 1:
         return
     sizes = np.sort(np.bincount(component))[::-1]

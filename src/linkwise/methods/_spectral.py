@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
-from scipy.sparse.csgraph import connected_components
 
 from linkwise import metrics
 from linkwise.linalg import eigen
+from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.eigen import EigenPairs
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
 from linkwise.partition import kmeans, unit_rows
@@ -107,7 +107,7 @@ def component_vectors(
     the others share the last one: the cut is zero whichever way they are grouped, and splitting
     off the specks first would leave the large pieces unseparated.
     """
-    n_components, component = connected_components(S, directed=False)
+    n_components, component = symmetric_components(S)
     # An isolated vertex has no degree, but is a component like any other.
     weight = np.where(profile > 0, profile, 1.0)
     if n_components == 1:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 from scipy.sparse import csr_array, issparse
-from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
 from linkwise.linalg import eigen
+from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.laplacian import absolute_degrees, signed_normalized_adjacency
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import constraint_graph, link_strength
@@ -75,9 +75,10 @@ def lowest_vectors(
     """
     d = absolute_degrees(A)
     S = staying_if_isolated(signed_normalized_adjacency(A), d)
-    _, component = connected_components(S, directed=False)
-    rows, _ = (A < 0).nonzero()
-    is_plain = ~np.isin(component, component[rows])
+    n_components, component = symmetric_components(S)
+    has_negative = np.zeros(n_components, dtype=bool)
+    has_negative[component[(A < 0).nonzero()[0]]] = True
+    is_plain = ~has_negative[component]
     known = np.zeros((component.size, 0))
     if is_plain.any():
         profile = np.sqrt(d)[is_plain]
