@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
-from linkwise.graph.connect import component_labels, shortest_links, with_links
+from linkwise.graph.connect import shortest_links, with_links
 from linkwise.graph.neighbors import (
     DENSE_LIMIT,
     NeighborSearch,
@@ -34,6 +34,7 @@ from linkwise.graph.weights import (
     symmetrized,
     xu_neighbor,
 )
+from linkwise.linalg.components import symmetric_components
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -487,7 +488,7 @@ class Affinity(BaseEstimator):
         return scale[samples] if self._is_local else scale
 
     def _joined(self, W: Any) -> Any:
-        labels = component_labels(W)
+        _, labels = symmetric_components(W)
         self.component_sizes_ = np.sort(np.bincount(labels))[::-1]
         self.n_components_ = int(self.component_sizes_.size)
         self.n_joined_ = 0

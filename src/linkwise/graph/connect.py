@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.cluster.hierarchy import DisjointSet
 from scipy.sparse import csr_array, issparse
-from scipy.sparse.csgraph import connected_components
 
 from linkwise.graph.boxes import build_boxes, closest_by_boxes
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Indices = NDArray[np.intp]
 
-__all__ = ["Link", "component_labels", "shortest_links", "with_links"]
+__all__ = ["Link", "shortest_links", "with_links"]
 
 EXACT_BUDGET = 2_000_000_000  # distance evaluations a round; about ten seconds on one core
 SMALL_COMPONENT = 100  # samples; below, one search for all such components together
@@ -40,18 +39,6 @@ class Link(NamedTuple):
     distance: float
     i: int
     j: int
-
-
-def component_labels(W: Any) -> Indices:
-    """Return the number of the connected component of every sample, by the positive weights."""
-    n = W.shape[0]
-    if not issparse(W):
-        linked = W > 0
-        # One sample linked with all others settles the usual case without a copy of the graph.
-        if linked.sum(axis=1).max() >= n - 1:
-            return np.zeros(n, dtype=np.intp)
-        W = csr_array(linked)
-    return np.asarray(connected_components(W, directed=False)[1], dtype=np.intp)
 
 
 def shortest_links(
