@@ -296,6 +296,12 @@ def test_prediction_from_a_precomputed_graph(Method, blobs, graph):
     assert (model.predict(graph) == model.labels_).mean() > 0.95
     with pytest.raises(ValueError, match="5 features"):
         model.predict(np.ones((2, 5)))
+    with pytest.raises(ValueError, match=r"must not be negative.*-1"):
+        model.predict(-np.ones((2, 90)))
+    lonely = np.ones((3, 90))
+    lonely[1] = 0
+    with pytest.raises(ValueError, match="New sample 1 has no affinity"):
+        model.predict(lonely)
 
 
 # scikit-learn's tools ---------------------------------------------------------------------------
@@ -370,6 +376,26 @@ def test_constraints_of_another_type(Method, blobs):
 
 
 @every_method
+def test_constraints_given_as_y(Method, blobs, known):
+    with pytest.raises(TypeError, match="Pass them as constraints="):
+        Method(3, random_state=0).fit(blobs[0], known)
+
+
+@every_method
+@pytest.mark.parametrize(
+    "wrong", [{"scale": "rbf"}, {"scale": -1}, {"neighbors": 0}, {"radius": -1}]
+)
+def test_a_wrong_affinity_inside_the_method(Method, blobs, wrong):
+    refuses(Method, blobs[0], ValueError, "parameter of Affinity", affinity=Affinity(**wrong))
+
+
+@every_method
+def test_must_links_that_leave_too_few_groups(Method, blobs):
+    chain = Constraints(4, must_link=[(0, 1), (1, 2), (2, 3)])
+    refuses(Method, blobs[0][:4], ConflictError, r"only 1 group", k=2, constraints=chain)
+
+
+@every_method
 def test_contradiction_by_a_chain(Method, blobs):
     chain = Constraints(90, must_link=[(4, 7), (7, 9)], cannot_link=[(4, 9)])
     refuses(Method, blobs[0], ConflictError, "4 - 7 - 9", constraints=chain)
@@ -412,8 +438,10 @@ def test_graph_that_is_not_square(Method, blobs):
 def test_a_disconnected_graph_is_reported(Method):
     piece = np.ones((4, 4)) - np.eye(4)
     W = csr_array(np.kron(np.eye(2), piece))
-    with pytest.warns(DisconnectedGraphWarning, match=r"2 connected components \(sizes 4, 4\)"):
+    message = r"2 connected components \(sizes 4, 4\)"
+    with pytest.warns(DisconnectedGraphWarning, match=message) as warned:
         labels = Method(2, affinity="precomputed", random_state=0).fit(W).labels_
+    assert warned[0].filename == __file__
     assert_array_equal(labels, [0, 0, 0, 0, 1, 1, 1, 1])
 
 
@@ -429,5 +457,6 @@ def test_more_pieces_than_clusters_and_isolated_vertices(Method):
 
 
 def test_constraints_are_never_ignored_silently(blobs, known):
-    with pytest.warns(ConstraintsIgnoredWarning, match="NCut .* ignores"):
+    with pytest.warns(ConstraintsIgnoredWarning, match="NCut .* ignores") as warned:
         linkwise.NCut(3, random_state=0).fit(blobs[0], constraints=known)
+    assert warned[0].filename == __file__

@@ -181,7 +181,7 @@ def test_wrong_beliefs(belief, error, message):
         ([0, 1, None], ValueError, r"labels\[2\] is None, .*use -1"),
         ([0, 1], ValueError, r"labels has shape \(2,\).*n_samples = 3"),
         ([[0, 1, 2]], ValueError, "one-dimensional"),
-        (["a", "b", "a"], TypeError, r"labels\[0\] is 'a'.*np\.unique"),
+        (["a", "b", "a"], TypeError, r"labels\[0\] is 'a'.*factorize"),
         ([True, False, True], TypeError, "labels holds booleans.*astype"),
         ([0, 0.5, 1], ValueError, r"labels\[1\] is 0\.5, but 0\.5 is not a whole number"),
     ],
@@ -463,3 +463,19 @@ def test_cross_validation_restricts_it(routing, search):
     assert len(Recorder.seen) == 3
     for chosen, constraints in Recorder.seen:
         assert same(constraints, c.restrict(chosen))
+
+
+def test_equal_content_is_equal():
+    c = Constraints(4, [(1, 0), (0, 1)], [(2, 3)], cannot_link_belief=0.5, labels=[-1, -1, -1, 2])
+    same = Constraints(4, [(0, 1)], [(3, 2)], cannot_link_belief=[0.5], labels=[-1, -1, -1, 2])
+    assert c == same == pickle.loads(pickle.dumps(c))
+    assert len({c, same}) == 1
+    others = [
+        Constraints(5, [(0, 1)], [(2, 3)], cannot_link_belief=0.5),
+        Constraints(4, [(0, 1)], [(2, 3)], cannot_link_belief=0.5),
+        Constraints(4, [(0, 1)], [(2, 3)], labels=[-1, -1, -1, 2]),
+        Constraints(4, [(0, 1)], labels=[-1, -1, -1, 2]),
+        Constraints(4, [(0, 2)], [(2, 3)], cannot_link_belief=0.5, labels=[-1, -1, -1, 2]),
+    ]
+    assert all(c != other for other in others)
+    assert c != "constraints"

@@ -290,7 +290,7 @@ def test_cuts_of_integer_and_boolean_graphs():
         assert_allclose(ncut(kind, [0, 0, 1]), 1 / 3 + 1)
 
 
-# --- golden numbers: the authors' programs, see shared/notes/original-programs.md ----------------
+# --- golden numbers: what the authors' own programs answered ----------------
 
 
 def golden_results():

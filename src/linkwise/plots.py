@@ -63,7 +63,8 @@ def draw_clusters(
             *X[labels == cluster].T,
             s=18,
             color=COLOURS[number % len(COLOURS)],
-            marker=SHAPES[number % len(SHAPES)],
+            # After all colours are used the shapes move on by one: 64 clusters look different.
+            marker=SHAPES[(number + number // len(COLOURS)) % len(SHAPES)],
             linewidths=0,
             alpha=0.85,
         )
@@ -100,7 +101,8 @@ def draw_side_by_side(
     if constraints is not None:
         kinds = {"must-link": "-", "cannot-link": "--"}
         handles = [lines.Line2D([], [], color="0.2", ls=ls, label=k) for k, ls in kinds.items()]
-        handles.append(lines.Line2D([], [], color=VIOLATED, label="violated"))
+        if any(constraints.violated(labels).n_pairs for labels in clusterings.values()):
+            handles.append(lines.Line2D([], [], color=VIOLATED, label="violated"))
         figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     return figure
 

@@ -274,7 +274,7 @@ _PAIR_REMEDIES = _Remedies(
 )
 _LABEL_REMEDIES = _Remedies(
     missing="To say that a label is unknown, use -1.",
-    text="Labels are integers; np.unique(names, return_inverse=True)[1] numbers names.",
+    text="Labels are integers; pandas.factorize(names)[0] numbers names, and None becomes -1.",
     flags="Labels are integers; convert with labels.astype(int).",
 )
 _INDEX_REMEDIES = _Remedies(

@@ -258,6 +258,17 @@ class Constraints:
             shown.append(f"labelled={known.size} in {np.unique(known).size} classes")
         return f"Constraints({', '.join(shown)})"
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Constraints):
+            return NotImplemented
+        names = ("must_link", "cannot_link", "must_link_belief", "cannot_link_belief", "labels")
+        return self.n_samples == other.n_samples and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.n_samples, self.must_link.tobytes(), self.cannot_link.tobytes()))
+
     @property
     def n_pairs(self) -> int:
         """The number of explicit pairs (without those that labels imply)."""

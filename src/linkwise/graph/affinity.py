@@ -338,6 +338,14 @@ class Affinity(BaseEstimator):
             i, j = np.unravel_index(X.argmin(), X.shape)
             message = f"Distances must not be negative, but X[{i}, {j}] is {X[i, j]}."
             raise ValueError(message)
+        gap = np.abs(X - X.T)
+        if gap.max() > 1e-8 * X.max():
+            i, j = np.unravel_index(gap.argmax(), X.shape)
+            message = (
+                f"Distances must be symmetric, but X[{i}, {j}] is {X[i, j]:g} and X[{j}, {i}] is "
+                f"{X[j, i]:g}. Fill in both triangles, for example X + X.T."
+            )
+            raise ValueError(message)
         if isinstance(self.scale, str) and self.scale == "variance":
             message = (
                 'scale="variance" is about features, but metric="precomputed" gives none. '

@@ -106,8 +106,9 @@ def _warn_if_disconnected(W: Graph) -> None:
     sizes = np.sort(np.bincount(component))[::-1]
     shown = ", ".join(map(str, sizes[:5])) + (", ..." if sizes.size > 5 else "")
     message = (
-        f"The graph has {n_components} connected components (sizes {shown}). Its pieces have no "
-        "cut between them, so they are separated first, whatever they mean. Connect them, or "
-        "build the graph with linkwise.Affinity, which joins its pieces."
+        f"The graph has {n_components} connected components (sizes {shown}). Nothing in it says "
+        "how its pieces belong together: unless constraints link them, clusters follow the pieces. "
+        "Connect them, or build the graph with linkwise.Affinity, which joins its pieces."
     )
-    warnings.warn(message, DisconnectedGraphWarning, stacklevel=5)
+    # The user's line is behind check_affinity, the shell's two methods and scikit-learn's wrapper.
+    warnings.warn(message, DisconnectedGraphWarning, stacklevel=6)

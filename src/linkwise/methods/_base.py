@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise.constraints import Constraints
-from linkwise.exceptions import ConstraintsIgnoredWarning
+from linkwise.exceptions import ConflictError, ConstraintsIgnoredWarning
 from linkwise.graph import Affinity, check_affinity
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    @validates_parameters(prefer_skip_nested_validation=True)
+    # Nested validation stays on: the affinity is the user's object, and may be wrong as well.
+    @validates_parameters(prefer_skip_nested_validation=False)
     def fit(
         self, X: Any, y: object = None, *, constraints: Constraints | None = None
     ) -> ConstrainedClusterer:
@@ -81,6 +82,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         -------
         self
         """
+        if isinstance(y, Constraints):
+            message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
+            raise TypeError(message)
         needed = signature(self.solve).parameters
         X = self._validated(X, needs_features="X" in needed)
         n_samples = X.shape[0]
@@ -96,7 +100,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
                 f"{type(self).__name__} clusters without constraints and ignores the ones given. "
                 "Take another method to use them, for example linkwise.SignedCSC."
             )
-            warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=2)
+            warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=3)
         given = {"X": X, "constraints": constraints, **self.get_params(deep=False)}
         if "W" in needed:
             given["W"] = self.affinity_matrix_ = self._graph(X)
@@ -111,8 +115,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
 
         A new sample joins the cluster to which it is most similar: the affinities to its
         neighbours among the training samples are added up cluster by cluster, and the largest sum
-        wins. A sample that coincides with training samples is decided by these alone, so the
-        training data themselves get their labels back.
+        wins. A sample that coincides with training samples is decided by these alone, so training
+        data get their labels back (unless copies of one sample are in several clusters).
 
         Parameters
         ----------
@@ -126,7 +130,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        similarity = X if self.affinity_ is None else self.affinity_.extend(X)
+        similarity = _similarities(X) if self.affinity_ is None else self.affinity_.extend(X)
         membership = np.eye(self.labels_.max() + 1)[self.labels_]
         votes: NDArray[np.float64] = np.asarray(similarity @ membership)
         return votes.argmax(axis=1)
@@ -157,6 +161,13 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             )
             raise ValueError(message)
         constraints.check(self.n_clusters)
+        n_groups = int(constraints.components().max()) + 1
+        if n_groups < self.n_clusters:
+            message = (
+                f"The must-links and labels leave only {n_groups} group(s) of samples, too few for "
+                f"{self.n_clusters} non-empty clusters. Remove some, or lower n_clusters."
+            )
+            raise ConflictError(message)
         return constraints
 
     def _graph(self, X: Any) -> Any:
@@ -175,3 +186,18 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         tags.input_tags.sparse = "X" not in signature(self.solve).parameters
         tags.input_tags.pairwise = self._is_precomputed
         return tags
+
+
+def _similarities(X: Any) -> Any:
+    """Check precomputed affinities of new samples to the training samples."""
+    if X.min() < 0:
+        message = f"Affinities must not be negative, but the smallest one given is {X.min():g}."
+        raise ValueError(message)
+    without = np.flatnonzero(np.asarray(X.sum(axis=1)).ravel() == 0)
+    if without.size:
+        message = (
+            f"New sample {without[0]} has no affinity to any training sample, so nothing says "
+            f"where it belongs ({without.size} such row(s)). Leave it out, or link it."
+        )
+        raise ValueError(message)
+    return X

@@ -243,6 +243,21 @@ class SignedCSC(ConstrainedClusterer):
     random_state : int, RandomState instance or None, default=None
         Seed of the eigensolver's start and of k-means.
 
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample.
+    result_ : Result
+        Labels, embedding, eigenvalues, residuals and objective.
+    embedding_ : ndarray of shape (n_samples, n_clusters)
+        Coordinates that were partitioned.
+    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
+        The graph, before any constraint touched it.
+    affinity_ : Affinity or None
+        The fitted graph builder; None for a precomputed graph.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+
     References
     ----------
     G. Wacquet, E. Poisson Caillault, D. Hamad, P.-A. Hebert: Constrained spectral embedding for
