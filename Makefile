@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 MINIMUM := .venv-minimum
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check-spelling pytest test-minimum clean
+.PHONY: help demo test lint pytest test-minimum clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -36,7 +36,7 @@ test-minimum: ## the tests on the oldest supported versions of the dependencies
 	$(PYTHON) -m venv $(MINIMUM)
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check \
 	  'numpy==1.26.*' 'scipy==1.13.*' 'scikit-learn==1.6.*' 'numba==0.60.*' \
-	  'matplotlib==3.8.*' 'pyparsing<3.2' 'pandas==2.2.*' 'pytest==8.2.*' 'hypothesis==6.100.*' 'psutil>=6' 'threadpoolctl>=3.5'
+	  'matplotlib==3.9.*' 'pandas==2.2.*' 'pytest==8.2.*' 'hypothesis==6.100.*' 'psutil>=6' 'threadpoolctl>=3.5'
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	$(MINIMUM)/bin/python -m pytest -q
 

@@ -208,7 +208,7 @@ def test_order_of_samples_does_not_matter(Method, blobs, known, seed):
 
 
 @every_method
-@pytest.mark.parametrize("factor", [1e-3, 0.5, 1e4])
+@pytest.mark.parametrize("factor", [1e-100, 1e-10, 0.5, 1e4, 1e100])
 def test_unit_of_the_affinity_does_not_matter(Method, graph, known, factor):
     used = known if uses_constraints(Method) else None
     model = Method(3, affinity="precomputed", random_state=0)
@@ -265,20 +265,42 @@ def test_a_faint_belief_is_nearly_no_constraint(Method, blobs, known):
     )
 
 
+AFFINITIES = {
+    "default": None,
+    "connectivity": Affinity(5, scale="connectivity"),
+    "full": Affinity(None, scale=1.0),
+    "radius": Affinity(radius=2.0),
+}
+
 # New samples ------------------------------------------------------------------------------------
 
 
 @every_method
-@pytest.mark.parametrize(
-    "affinity",
-    [None, Affinity(5, scale="connectivity"), Affinity(None, scale=1.0), Affinity(radius=2.0)],
-    ids=["default", "connectivity", "full", "radius"],
-)
+@pytest.mark.parametrize("affinity", AFFINITIES.values(), ids=AFFINITIES)
 def test_training_samples_are_predicted_as_fitted(Method, affinity):
     # Clusters overlap, so that some samples are outvoted by their neighbours.
     X, _ = make_blobs(90, centers=3, cluster_std=4.0, random_state=3)
     model = Method(3, affinity=affinity, random_state=0).fit(X)
     assert_array_equal(model.predict(X), model.labels_)
+
+
+@pytest.mark.parametrize("affinity", AFFINITIES.values(), ids=AFFINITIES)
+def test_one_sample_is_predicted_like_many(affinity):
+    X, _ = make_blobs(60, centers=3, cluster_std=2.0, random_state=3)
+    model = linkwise.CSC(3, affinity=affinity, random_state=0).fit(X[:40])
+    one_by_one = [model.predict(X[i : i + 1])[0] for i in range(40, 60)]
+    assert_array_equal(model.predict(X[40:]), one_by_one)
+
+
+def test_near_neighbours_count_more_than_many():
+    # Two samples nearby outvote three farther ones.
+    X = np.array([[0.0], [0.1], [3.0], [3.1], [3.2], [9.0], [9.1], [9.2]])
+    known = Constraints.from_labels([0, 0, 1, 1, 1, 1, 1, 1])
+    model = linkwise.CSC(2, affinity=Affinity(5, scale=0.5), random_state=0).fit(
+        X, constraints=known
+    )
+    assert model.labels_.tolist() == [0, 0, 1, 1, 1, 1, 1, 1]
+    assert model.predict([[0.7]]).tolist() == [0]
 
 
 @every_method

@@ -489,3 +489,13 @@ def test_a_clique_found_is_a_clique(size):
         if size == 3 and not clique.size:  # greedy search misses no triangle
             assert np.trace(np.linalg.matrix_power(A.astype(int), 3)) == 0
     assert n_found > 3
+
+
+def test_contradictions_left_unproved_are_announced():
+    i, j = np.triu_indices(160, 2)
+    chain = np.column_stack([np.arange(159), np.arange(1, 160)])
+    c = Constraints(160, must_link=chain, cannot_link=np.column_stack([i, j]))
+    assert c.n_conflicts == 12_561
+    with pytest.warns(UserWarning, match=r"12,561 contradictions were found; 10,000 of them"):
+        assert len(c.conflicts()) == 10_000
+    assert len(c.conflicts(limit=None)) == 12_561

@@ -170,3 +170,10 @@ def test_wrong_numbers_of_folds(n_folds):
     c = Constraints(6, must_link=[(0, 1), (2, 3)], cannot_link=[(4, 5)])
     with pytest.raises(ValueError, match=rf"n_folds is {n_folds}, .*distinct explicit pairs \(3\)"):
         c.split(n_folds)
+
+
+@pytest.mark.parametrize("c", [Constraints(3), Constraints.from_labels([0, -1, 1])])
+def test_folds_without_explicit_pairs_have_empty_tests(c):
+    folds = list(c.split(2))
+    assert [train for train, _ in folds] == [c, c]
+    assert all(test.is_empty for _, test in folds)

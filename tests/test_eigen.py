@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from asserts import assert_eigenpairs, assert_same_subspace
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import eigen
-from linkwise.linalg.eigen import generalized_smallest, largest, smallest
+from linkwise.linalg.eigen import MANY_PAIRS_LIMIT, generalized_smallest, largest, smallest
 from linkwise.linalg.laplacian import combinatorial, normalized_adjacency, symmetric
 from linkwise.linalg.operators import Congruence, Counted, Deflated, Shifted, SparsePlusLowRank
 
@@ -438,3 +438,18 @@ def test_no_warning_leaks_from_the_solvers():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         largest(normalized_adjacency(random_graph(ITERATIVE)), 4, rng(), method="lobpcg")
+
+
+@pytest.mark.parametrize("n", [30, 700])
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_a_singular_right_hand_matrix_is_refused(n, form):
+    ring = np.roll(np.eye(n), 1, axis=1)
+    B = 2 * np.eye(n) - ring - ring.T  # a Laplacian: constant vectors are in its kernel
+    with pytest.raises(np.linalg.LinAlgError, match=r"not positive definite|leading minor"):
+        generalized_smallest(np.eye(n), form(B), 2, np.random.RandomState(0))
+
+
+def test_many_pairs_of_a_large_matrix_stay_sparse():
+    n = MANY_PAIRS_LIMIT + 1
+    assert not eigen._is_direct(n, n // 5, "auto")
+    assert eigen._is_direct(MANY_PAIRS_LIMIT, n // 5, "auto")

@@ -15,9 +15,11 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from linkwise import NCut
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
 from linkwise.graph import Affinity, affinity, connect, neighbors, weights
 from linkwise.graph.neighbors import NeighborSearch
@@ -774,11 +776,27 @@ def test_a_transformer_without_transform_cannot_extend():
         builder.extend(normal(2))
 
 
+# These compare fit_transform(X), the graph, with transform(X), affinities *to* the graph.
+NOT_THE_GRAPH = dict.fromkeys(
+    ("check_transformer_data_not_an_array", "check_transformer_general"),
+    "a graph among samples is not the affinities of further samples to them",
+)
+
+
 @parametrize_with_checks(
-    [Affinity(), Affinity(None), Affinity(radius=1.0), Affinity(3, scale="xu", m=2)]
+    [Affinity(), Affinity(None), Affinity(radius=1.0), Affinity(3, scale="xu", m=2)],
+    expected_failed_checks=lambda _: NOT_THE_GRAPH,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_a_pipeline_of_graph_and_method():
+    X, _ = make_blobs(90, centers=3, cluster_std=2.0, random_state=3)
+    pipeline = make_pipeline(Affinity(5), NCut(3, affinity="precomputed", random_state=0))
+    straight = NCut(3, affinity=Affinity(5), random_state=0).fit(X[:70])
+    assert_array_equal(pipeline.fit(X[:70])[-1].labels_, straight.labels_)
+    assert_array_equal(pipeline.predict(X), straight.predict(X))
 
 
 def test_moons_are_two_pieces_joined_once():

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, issparse
 
 from asserts import assert_positive_semidefinite, assert_symmetric
 from linkwise.linalg import laplacian
+from linkwise.linalg.components import symmetric_components
 from reference import degree_matrix, identity_without_isolated, inverse_power, n_components
 
 
@@ -170,3 +171,11 @@ def test_scaling_all_weights(name):
     factor = 3 if name in ("combinatorial", "signed") else 1
     function = getattr(laplacian, name)
     assert_allclose(function(3 * W), factor * function(W), atol=1e-12)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_components_do_not_count_loops(form):
+    W = form(np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 2.0]]))
+    n_components, component = symmetric_components(W)
+    assert n_components == 2
+    assert_array_equal(component == component[0], [True, True, False])

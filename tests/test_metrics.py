@@ -414,7 +414,10 @@ def test_scores_gives_what_applies():
     everything = scores(y, labels, W=W, constraints=c)
     free = {f"free_{name}" for name in AGREEMENT_NAMES}
     assert set(everything) == (
-        {"n_clusters", "n_free", "cut", "ncut", "rcut"} | broken | AGREEMENT_NAMES | free
+        {"n_clusters", "n_free", "cut", "ncut", "rcut", "free_cut", "free_ncut", "free_rcut"}
+        | broken
+        | AGREEMENT_NAMES
+        | free
     )
     assert everything["n_free"] == 3
     assert everything["accuracy"] == accuracy(y, labels) == 0.8
@@ -459,3 +462,18 @@ def test_wrong_input_is_explained(call, message):
 def test_every_public_name_is_tested_here():
     functions = {name for name in metrics.__all__ if name[0].islower()}
     assert functions <= set(globals())
+
+
+def test_cuts_of_the_free_points_are_those_of_their_graph():
+    W = np.triu(np.random.RandomState(0).uniform(size=(8, 8)), 1)
+    W += W.T
+    labels = np.array([0, 1, 2, 0, 1, 0, 1, 0])
+    known = Constraints(8, must_link=[(0, 2)], cannot_link=[(2, 4)])
+    free = [1, 3, 5, 6, 7]
+    for score in (metrics.cut, metrics.ncut, metrics.rcut):
+        expected = score(W[np.ix_(free, free)], labels[free])
+        assert score(W, labels, outside=known) == pytest.approx(expected)
+        assert score(csr_array(W), labels, outside=known) == pytest.approx(expected)
+    assert metrics.scores(None, labels, W=W, constraints=known)["free_ncut"] == pytest.approx(
+        metrics.ncut(W, labels, outside=known)
+    )

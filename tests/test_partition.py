@@ -417,3 +417,14 @@ def test_bisection_on_almost_nothing(n, k, labels):
 
 def test_bisection_stops_at_single_vertices():
     assert recursive_bisection(np.ones((3, 3)), 7, halve_in_order).labels.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("n", [12, 50, 300])
+@pytest.mark.parametrize("seed", range(20))
+def test_threshold_never_cuts_off_an_isolated_tail(n, seed):
+    W = np.triu(np.random.RandomState(seed).uniform(0.1, 1, size=(n, n)), 1)
+    W[:, -1] = 0  # the last vertex is isolated, and last along v
+    W += W.T
+    found = best_threshold(W, np.arange(n, dtype=float))
+    assert np.isfinite(found.objective)
+    assert found.labels[: n - 1].any()

@@ -9,7 +9,6 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
-    InvalidParameterError,
     StrOptions,
 )
 
@@ -18,7 +17,6 @@ validates_parameters = _fit_context
 __all__ = [
     "HasMethods",
     "Interval",
-    "InvalidParameterError",
     "StrOptions",
     "validates_parameters",
 ]

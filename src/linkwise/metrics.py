@@ -346,7 +346,7 @@ def _entropy(sizes: Codes) -> float:
 # ---------------------------------------------------------------------------------------------
 
 
-def cut(W: Graph, labels: ArrayLike) -> float:
+def cut(W: Graph, labels: ArrayLike, *, outside: Outside = None) -> float:
     r"""Total weight of the edges between clusters, each edge counted once.
 
     .. math:: \tfrac12 \sum_{\ell_i \ne \ell_j} w_{ij}
@@ -357,6 +357,8 @@ def cut(W: Graph, labels: ArrayLike) -> float:
         Symmetric graph.
     labels : array-like of shape (n_samples,)
         Cluster of each vertex.
+    outside : Constraints or mask, optional
+        Score the graph among the free points alone: those outside every constraint.
 
     Returns
     -------
@@ -368,10 +370,16 @@ def cut(W: Graph, labels: ArrayLike) -> float:
     >>> cut(np.array([[0, 3, 1], [3, 0, 0], [1, 0, 0]]), [0, 0, 1])
     1.0
     """
-    return float(_Cuts.of(W, labels).cut.sum() / 2)
+    return float(_Cuts.of(W, labels, outside).cut.sum() / 2)
 
 
-def ncut(W: Graph, labels: ArrayLike, *, convention: Convention = "per_cluster") -> float:
+def ncut(
+    W: Graph,
+    labels: ArrayLike,
+    *,
+    convention: Convention = "per_cluster",
+    outside: Outside = None,
+) -> float:
     r"""Normalised cut: what each cluster loses to the others, relative to its volume.
 
     .. math:: \sum_c \frac{\mathrm{cut}(c, V \setminus c)}{\mathrm{vol}(c)}, \qquad
@@ -392,6 +400,8 @@ def ncut(W: Graph, labels: ArrayLike, *, convention: Convention = "per_cluster")
         :math:`\mathrm{cut}(c, V \setminus c) / \mathrm{vol}(c) + \mathrm{cut}(c, V \setminus c)
         / \mathrm{vol}(V \setminus c)`. A larger number, and for two clusters exactly twice the
         other. The authors' program reports "per_cluster".
+    outside : Constraints or mask, optional
+        As in :func:`cut`.
 
     Returns
     -------
@@ -404,11 +414,17 @@ def ncut(W: Graph, labels: ArrayLike, *, convention: Convention = "per_cluster")
     >>> round(ncut(W, [0, 0, 1]), 4)  # 1 / 7 + 1 / 1
     1.1429
     """
-    cuts = _Cuts.of(W, labels)
+    cuts = _Cuts.of(W, labels, outside)
     return _total_ratio(cuts.cut, cuts.volume, convention)
 
 
-def rcut(W: Graph, labels: ArrayLike, *, convention: Convention = "per_cluster") -> float:
+def rcut(
+    W: Graph,
+    labels: ArrayLike,
+    *,
+    convention: Convention = "per_cluster",
+    outside: Outside = None,
+) -> float:
     r"""Ratio cut: what each cluster loses to the others, relative to its number of points.
 
     .. math:: \sum_c \frac{\mathrm{cut}(c, V \setminus c)}{|c|}
@@ -421,6 +437,8 @@ def rcut(W: Graph, labels: ArrayLike, *, convention: Convention = "per_cluster")
         Cluster of each vertex.
     convention : {"per_cluster", "one_vs_rest"}, default="per_cluster"
         As in :func:`ncut`.
+    outside : Constraints or mask, optional
+        As in :func:`cut`.
 
     Returns
     -------
@@ -432,7 +450,7 @@ def rcut(W: Graph, labels: ArrayLike, *, convention: Convention = "per_cluster")
     >>> rcut(np.array([[0, 3, 1], [3, 0, 0], [1, 0, 0]]), [0, 0, 1])  # 1 / 2 + 1 / 1
     1.5
     """
-    cuts = _Cuts.of(W, labels)
+    cuts = _Cuts.of(W, labels, outside)
     return _total_ratio(cuts.cut, cuts.size, convention)
 
 
@@ -444,9 +462,12 @@ class _Cuts(NamedTuple):
     size: Floats
 
     @classmethod
-    def of(cls, W: Graph, labels: ArrayLike) -> _Cuts:
+    def of(cls, W: Graph, labels: ArrayLike, outside: Outside) -> _Cuts:
         codes = _codes(_vector(labels, "labels"), "labels")
         W = _graph(W, codes.size)
+        if outside is not None:
+            free = np.flatnonzero(~_mask(outside, codes.size))
+            W, codes = W[free][:, free], np.unique(codes[free], return_inverse=True)[1]
         n_clusters = codes.max(initial=-1) + 1
         if issparse(W):
             row_codes = np.repeat(codes, np.diff(W.indptr))
@@ -580,7 +601,8 @@ def scores(
         Always `n_clusters`. With `y_true`: `accuracy`, `clustering_error`, `rand_index`,
         `adjusted_rand`, `nmi`, `pair_precision`, `pair_recall`, `pair_f`, and with constraints
         the same of the free points as `free_accuracy` ... and their number `n_free`. With `W`:
-        `cut`, `ncut`, `rcut`. With constraints: `violated_share`, `violated_must_link`,
+        `cut`, `ncut`, `rcut`, and with constraints those of the graph among the free points,
+        `free_cut` ... With constraints: `violated_share`, `violated_must_link`,
         `violated_cannot_link`.
 
     Examples
@@ -603,7 +625,12 @@ def scores(
         found["violated_must_link"] = broken.must_link
         found["violated_cannot_link"] = broken.cannot_link
     if W is not None:
-        found |= {"cut": cut(W, labels), "ncut": ncut(W, labels), "rcut": rcut(W, labels)}
+        found |= {score.__name__: score(W, labels) for score in (cut, ncut, rcut)}
+    if W is not None and constraints is not None:
+        free_cuts = {
+            f"free_{f.__name__}": f(W, labels, outside=constraints) for f in (cut, ncut, rcut)
+        }
+        found |= free_cuts
     return found
 
 

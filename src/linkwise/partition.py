@@ -328,19 +328,26 @@ def best_threshold(
     sum_or_worse = _cheeger if objective.endswith("cheeger") else _sum_of_ratios
     order = np.argsort(v, kind="stable")
     ascending = v[order]
-    cuts = offset + _cuts_along(W, order)[:-1]
-    below = np.cumsum(b[order])[:-1]
-    costs = sum_or_worse(cuts, below, b.sum() - below)
+    # Running sums are rounded: a cut is never negative, a weight of 1e-16 is none.
+    cuts = np.maximum(offset + _cuts_along(W, order)[:-1], 0.0)
+    below = _without_rounding(np.cumsum(b[order])[:-1])
+    above = _without_rounding(np.cumsum(b[order][::-1])[::-1][1:])
+    costs = sum_or_worse(cuts, below, above)
     costs[ascending[:-1] == ascending[1:]] = np.inf
     if not np.isfinite(costs).any():
         nowhere = np.zeros(v.size, dtype=np.intp)
         return Threshold(nowhere, float(v.max()), np.inf)
     value = ascending[costs.argmin()]
-    above = v > value
+    is_above = v > value
     # The running sums carry the rounding of the whole graph; the answer is summed afresh.
-    cut = np.array([offset + _weight_between(W, above)])
-    cost = sum_or_worse(cut, b[~above].sum(), b[above].sum())
-    return Threshold(above.astype(np.intp), float(value), float(cost[0]))
+    cut = np.array([offset + _weight_between(W, is_above)])
+    cost = sum_or_worse(cut, b[~is_above].sum(), b[is_above].sum())
+    return Threshold(is_above.astype(np.intp), float(value), float(cost[0]))
+
+
+def _without_rounding(sums: Floats) -> Floats:
+    """Set running sums that are nothing but rounding to zero."""
+    return np.where(sums > 1e-12 * sums.max(initial=0.0), sums, 0.0)
 
 
 def _cuts_along(W: Graph, order: Labels) -> Floats:

@@ -13,12 +13,18 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import Affinity, Constraints, NCut, SignedCSC
+from linkwise.linalg.eigen import largest
+from linkwise.linalg.laplacian import signed_normalized_adjacency
 from linkwise.methods.signed import (
+    VIOLATION_PRICE,
     best_sign_pattern,
+    rounding_score,
     signed_csc,
     signed_ncut,
+    sound_rounding,
     violated_weight,
 )
+from linkwise.partition import kmeans, unit_rows
 
 
 def random_signed_graph(n, seed):
@@ -140,11 +146,78 @@ def test_best_sign_pattern_equals_trying_every_line(n, seed):
     turns = np.append((meets[1:] + meets[:-1]) / 2, (meets[-1] + meets[0] + np.pi) / 2)
     splits = [(z @ [-np.sin(t), np.cos(t)] >= 0).astype(int) for t in turns]
     costs = [
-        (violated_weight(Q, s), slow_signed_ncut(A, s))
+        slow_signed_ncut(A, s) + VIOLATION_PRICE * violated_weight(Q, s) / np.abs(A).sum()
         for s in splits
         if np.abs(A[s == 0]).sum() > 0 and np.abs(A[s == 1]).sum() > 0
     ]
     labels = best_sign_pattern(A, Q, z)
     if costs:
-        found = violated_weight(Q, labels), slow_signed_ncut(A, labels)
-        assert_allclose(found, min(costs), atol=1e-9)
+        assert_allclose(rounding_score(csr_array(A), Q, labels), min(costs), atol=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_sound_rounding_is_never_beaten_by_a_candidate(k, seed):
+    # Overlapping clusters and noisy pairs, where the candidates differ.
+    X, y = make_blobs(150, centers=k, cluster_std=4.5, random_state=seed)
+    known = Constraints.sample(y, 60, random_state=seed).with_belief(0.9)
+    W = Affinity().fit_transform(X)
+    Q = csr_array(0.5 * W.max() * known.to_matrix())
+    A = csr_array(0.5 * W + Q)
+    z = largest(signed_normalized_adjacency(A), k, np.random.RandomState(0)).vectors
+    found = sound_rounding(A, Q, z, np.random.RandomState(0))
+    candidates = [kmeans(V, k, np.random.RandomState(0)).labels for V in (unit_rows(z), z)]
+    if k == 2:
+        candidates.append(best_sign_pattern(A, Q, z))
+    scores = [rounding_score(A, Q, labels) for labels in candidates]
+    assert rounding_score(A, Q, found) == pytest.approx(min(scores), abs=1e-9)
+
+
+def test_every_kind_of_candidate_wins_somewhere():
+    winners = set()
+    for seed in range(40):
+        k = 2 + seed % 2
+        X, y = make_blobs(120, centers=k, cluster_std=5.0, random_state=seed)
+        known = Constraints.sample(y, 40, random_state=seed).with_belief(0.9)
+        W = Affinity().fit_transform(X)
+        Q = csr_array(0.5 * W.max() * known.to_matrix())
+        A = csr_array(0.5 * W + Q)
+        z = largest(signed_normalized_adjacency(A), k, np.random.RandomState(0)).vectors
+        candidates = {"unit": kmeans(unit_rows(z), k, np.random.RandomState(0)).labels}
+        candidates["raw"] = kmeans(z, k, np.random.RandomState(0)).labels
+        if k == 2:
+            candidates["line"] = best_sign_pattern(A, Q, z)
+        found = sound_rounding(A, Q, z, np.random.RandomState(0))
+        same = {name for name, c in candidates.items() if adjusted_rand_score(c, found) == 1}
+        if len(same) == 1:
+            winners |= same
+    assert winners == {"unit", "raw", "line"}
+
+
+@pytest.mark.parametrize("belief", [1e-12, 1e-6, 1e-3])
+def test_a_faint_wrong_pair_does_not_split_a_cluster(belief):
+    X, y = make_blobs(200, centers=[[-4, 0], [4, 0]], cluster_std=1.0, random_state=0)
+    i, j = np.flatnonzero(y == 0)[:2]
+    wrong = Constraints(200, cannot_link=[(i, j)], cannot_link_belief=belief)
+    labels = SignedCSC(2, random_state=0).fit(X, constraints=wrong).labels_
+    assert adjusted_rand_score(y, labels) == 1
+
+
+def test_few_correct_pairs_do_no_harm():
+    X, y = load_breast_cancer(return_X_y=True)
+    W = Affinity().fit_transform(StandardScaler().fit_transform(X))
+    without = adjusted_rand_score(y, NCut(2, affinity="precomputed", random_state=0).fit(W).labels_)
+    for seed in range(8):
+        known = Constraints.sample(y, 11, random_state=seed)
+        labels = (
+            SignedCSC(2, affinity="precomputed", random_state=0).fit(W, constraints=known).labels_
+        )
+        assert adjusted_rand_score(y, labels) > without - 0.05
+
+
+def test_violated_constraints_cost_extra_in_the_rounding():
+    A, Q = random_signed_graph(9, 0), csr_array(np.sign(random_signed_graph(9, 1)))
+    labels = np.array([0, 1, 0, 1, 1, 0, 0, 1, 1])
+    extra = rounding_score(csr_array(A), Q, labels) - slow_signed_ncut(A, labels)
+    assert extra == pytest.approx(VIOLATION_PRICE * violated_weight(Q, labels) / np.abs(A).sum())
+    assert extra > 0

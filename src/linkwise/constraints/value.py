@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Constraints"]
 
+DEFAULT_PROOFS = 10_000  # chains computed unless told otherwise: a second at the most
 MAX_LISTED = 1_000_000  # label-implied pairs that are turned into explicit ones without asking
 
 
@@ -338,7 +340,7 @@ class Constraints:
     def _closure(self, facts: logic.Facts, component: Ints) -> Closure:
         return Closure(self, logic.contract(facts, read_only(component)))
 
-    def conflicts(self, limit: int | None = 10_000) -> list[Conflict]:
+    def conflicts(self, limit: int | None = DEFAULT_PROOFS) -> list[Conflict]:
         """Return the contradictions among certain pairs and labels, each with its proof.
 
         A contradiction is a certain cannot-link inside a must-link group, or a pair of
@@ -363,6 +365,12 @@ class Constraints:
             limit = as_count(limit, "limit", remedy=" None means no limit.")
         facts = self._facts()
         found = logic.contradictions(facts, logic.components(facts))
+        if limit == DEFAULT_PROOFS < found.total:  # cut off by nobody's wish
+            message = (
+                f"{found.total:,} contradictions were found; {limit:,} of them are proved here. "
+                "Pass limit=None for all."
+            )
+            warnings.warn(message, UserWarning, stacklevel=2)
         return logic.explain(facts, found, limit)
 
     @property
@@ -511,8 +519,9 @@ class Constraints:
         ----------
         limit : int, default=1_000_000
             List all label-implied pairs if they are at most this many. Otherwise list a sparse
-            deterministic stand-in with the same closure, so that there are about `limit`
-            pairs in all (more, if the explicit pairs or the closure take more).
+            deterministic stand-in with the same closure: a few pairs per labelled sample (about
+            the logarithm of its class within it, one per other class across), usually far fewer
+            than `limit`, or more if the explicit pairs or the closure take more.
 
         Returns
         -------
@@ -636,7 +645,8 @@ class Constraints:
         The explicit pairs are dealt into folds at random. A test pair that the training part
         entails, either way, would be no test: it is dropped, and is in neither part. Where
         must-links are dense, that can be most of a fold; look at ``test.n_pairs``. Every pair
-        is tested at most once. Labels stay in the training part.
+        is tested at most once. Labels stay in the training part; without explicit pairs all tests
+        are empty.
 
         Parameters
         ----------
@@ -649,6 +659,8 @@ class Constraints:
         pairs = np.concatenate((self.must_link, self.cannot_link))
         # Evidence for and against one pair goes into one fold: it is one question.
         distinct, which = np.unique(pair_keys(pairs, self.n_samples), return_inverse=True)
+        if distinct.size == 0 and n_folds >= 2:
+            return iter([(self, Constraints(self.n_samples))] * n_folds)
         if not 2 <= n_folds <= distinct.size:
             message = (
                 f"n_folds is {n_folds}, but it must be at least 2 and at most the number of "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.neighbors import VALID_METRICS
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -49,7 +49,7 @@ __all__ = ["Affinity"]
 SELF_TUNING_NEIGHBOR = 7
 
 
-class Affinity(BaseEstimator):
+class Affinity(TransformerMixin, BaseEstimator):
     r"""Similarity graph of samples: neighbours, Gaussian weights, one connected piece.
 
     The default is a graph of the 10 nearest neighbours with self-tuning weights
@@ -131,8 +131,8 @@ class Affinity(BaseEstimator):
 
     Notes
     -----
-    There is no `transform`: a graph is about the samples it was built from, as in
-    :class:`sklearn.manifold.SpectralEmbedding`. See `extend` for new samples.
+    A graph is about the samples it was built from. `fit_transform` returns it; `transform` (or
+    `extend`) returns the affinities of other samples to these.
 
     Nothing is random. Reordering the samples reorders the graph in the same way, except where
     several samples are exactly equally far at the k-th place: then it is not defined which of
@@ -265,6 +265,14 @@ class Affinity(BaseEstimator):
         """
         return self.fit(X, y).affinity_matrix_
 
+    def transform(self, X: Any) -> csr_array:
+        """Return the affinities of new samples to those of `fit`; the same as `extend`.
+
+        With it a pipeline of an `Affinity` and a method with ``affinity="precomputed"`` predicts
+        new samples. It is not the graph, even for the samples of `fit`: that is `fit_transform`.
+        """
+        return self.extend(X)
+
     def extend(self, X: Any) -> csr_array:
         """Affinities of new samples to those of `fit`, by the same rules.
 
@@ -381,7 +389,7 @@ class Affinity(BaseEstimator):
         elif self._kind == "full":
             distances = search.all_distances(X)
             # Built by hand: a conversion would drop the zero distances of duplicates.
-            columns = np.broadcast_to(np.arange(search.n_samples), distances.shape)
+            columns = np.tile(np.arange(search.n_samples), (distances.shape[0], 1))
             graph = neighbor_table_to_graph(distances, columns, search.n_samples)
         elif self._kind == "nearest":
             found = search.nearest(int(self.neighbors), query=X)

@@ -365,8 +365,12 @@ def refuse_wide_balls(n_found: int, radius: float) -> None:
 def neighbor_table_to_graph(distances: Floats, indices: Indices, n_columns: int) -> csr_array:
     """Distance graph whose rows keep the order of the table, from near to far."""
     n_rows, k = indices.shape
-    indptr = np.arange(0, n_rows * k + 1, k)
-    return csr_array((distances.ravel(), indices.ravel(), indptr), shape=(n_rows, n_columns))
+    # Half the index memory, and faster products, wherever 32 bits are enough.
+    small = max(n_rows * k, n_columns) <= np.iinfo(np.int32).max
+    integer = np.int32 if small else np.int64
+    indptr = np.arange(0, n_rows * k + 1, k, dtype=integer)
+    columns = indices.ravel().astype(integer)
+    return csr_array((distances.ravel(), columns, indptr), shape=(n_rows, n_columns))
 
 
 def without_diagonal(graph: csr_array) -> csr_array:

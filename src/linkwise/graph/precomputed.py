@@ -91,8 +91,8 @@ def _symmetric(W: Graph) -> Graph:
 def _looks_symmetric(W: Graph) -> bool:
     """Compare ``W u`` with ``W' u`` for one fixed random `u` (Freivalds' test).
 
-    Two products instead of a transposed copy. Asymmetries cannot hide: `u` is continuous, so they
-    cancel with probability zero.
+    Two products instead of a transposed copy. `u` is continuous, so asymmetries above rounding
+    (1e-12 of the sum of a row) cancel with probability zero.
     """
     u = np.random.RandomState(0).uniform(1, 2, size=W.shape[0])
     forwards, backwards = W @ u, u @ W

@@ -25,11 +25,12 @@ def symmetric_components(W: Graph) -> tuple[int, NDArray[np.intp]]:
     Examples
     --------
     >>> symmetric_components(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
-    (2, array([...]))
+    (2, array([0, 0, 1]))
     """
     n = W.shape[0]
     if not issparse(W):
         linked = W != 0
+        np.fill_diagonal(linked, val=False)
         # One vertex linked with all others settles the usual case without a copy of the graph.
         if linked.sum(axis=1).max(initial=0) >= n - 1:
             return 1, np.zeros(n, dtype=np.intp)

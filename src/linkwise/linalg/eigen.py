@@ -47,6 +47,7 @@ Method = Literal["auto", "dense", "arpack", "lobpcg"]
 # On kNN graphs LAPACK is faster up to 400 rows and costs at most 10 ms more up to 500, and it
 # cannot miss a pair. For more than this share of all pairs it is faster (at 2,000 rows).
 DENSE_LIMIT = 500
+MANY_PAIRS_LIMIT = 3_000  # beyond, a dense array costs more memory than any sparse graph
 DENSE_SHARE = 0.15
 # On kNN graphs of 1e5 vertices this places the embedding within 1e-3 (sine of the angle to
 # the exact one) at 2/3 to 1/5 of the time of machine precision; 1e-4 can lose it altogether.
@@ -299,7 +300,7 @@ def _extreme(
 def _is_direct(n: int, k: int, method: Method) -> bool:
     """Whether LAPACK is to be used; ARPACK and LOBPCG cannot deliver nearly all pairs."""
     if method == "auto":
-        return n <= DENSE_LIMIT or k >= DENSE_SHARE * n
+        return n <= DENSE_LIMIT or (k >= DENSE_SHARE * n and n <= MANY_PAIRS_LIMIT)
     return method == "dense" or k >= n - 1
 
 
@@ -559,6 +560,7 @@ def _diagonal_factor(diagonal: Vector) -> _Factor:
 
 def _dense_factor(B: Block) -> _Factor:
     G = cholesky(B, lower=True)
+    _check_positive(G.diagonal() ** 2)
 
     def solve(X: Block) -> Block:
         return np.asarray(solve_triangular(G, X, lower=True, check_finite=False))
@@ -598,7 +600,9 @@ def _sparse_factor(B: csr_array) -> _Factor:
 
 
 def _check_positive(pivots: Vector) -> None:
-    bad = np.flatnonzero(~(pivots > 0))
+    # A pivot that is nothing but rounding means a singular matrix.
+    smallest = pivots.size * np.finfo(np.float64).eps * np.abs(pivots).max(initial=0.0)
+    bad = np.flatnonzero(~(pivots > smallest))
     if bad.size:
         message = (
             f"The right-hand matrix is not positive definite: pivot {bad[0]} is "
