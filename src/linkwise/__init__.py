@@ -8,16 +8,30 @@ from linkwise._version import __version__
 from linkwise.constraints import Constraints
 from linkwise.exceptions import ConflictError
 from linkwise.graph import Affinity
-from linkwise.methods import CSC, METHODS, NCut, SignedCSC, SpectralLearning
+from linkwise.methods import (
+    CSC,
+    CSCGFHF,
+    GFHF,
+    LLGC,
+    METHODS,
+    NCut,
+    Poisson,
+    SignedCSC,
+    SpectralLearning,
+)
 from linkwise.result import Result
 
 __all__ = [
     "CSC",
+    "CSCGFHF",
+    "GFHF",
+    "LLGC",
     "METHODS",
     "Affinity",
     "ConflictError",
     "Constraints",
     "NCut",
+    "Poisson",
     "Result",
     "SignedCSC",
     "SpectralLearning",

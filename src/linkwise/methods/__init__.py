@@ -5,14 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkwise.methods.csc import CSC
+from linkwise.methods.cscgfhf import CSCGFHF
+from linkwise.methods.gfhf import GFHF
+from linkwise.methods.llgc import LLGC
 from linkwise.methods.ncut import NCut
+from linkwise.methods.poisson import Poisson
 from linkwise.methods.signed import SignedCSC
 from linkwise.methods.sl import SpectralLearning
 
 if TYPE_CHECKING:
     from linkwise.methods._base import ConstrainedClusterer
 
-__all__ = ["CSC", "METHODS", "NCut", "SignedCSC", "SpectralLearning"]
+__all__ = [
+    "CSC",
+    "CSCGFHF",
+    "GFHF",
+    "LLGC",
+    "METHODS",
+    "NCut",
+    "Poisson",
+    "SignedCSC",
+    "SpectralLearning",
+]
 
 METHODS: dict[str, type[ConstrainedClusterer]] = {
     # Baseline, and constraints written into the affinity
@@ -21,4 +35,9 @@ METHODS: dict[str, type[ConstrainedClusterer]] = {
     "csc": CSC,
     # Constraints in the criterion
     "signed": SignedCSC,
+    # Label propagation
+    "gfhf": GFHF,
+    "llgc": LLGC,
+    "poisson": Poisson,
+    "cscgfhf": CSCGFHF,
 }

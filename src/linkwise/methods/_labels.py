@@ -1,0 +1,250 @@
+"""What the label-propagation methods share: seeds from constraints, and the shell."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from linkwise.methods._base import ConstrainedClusterer, _similarities
+from linkwise.methods._spectral import normalized_cut
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from linkwise.constraints import Constraints
+    from linkwise.result import Result
+
+    Ints = NDArray[np.intp]
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "LabelPropagator",
+    "Seeds",
+    "distributions",
+    "label_seeds",
+    "plain_cut",
+    "smoothness",
+]
+
+MAX_STARTS = 50  # groups from which mutually apart groups are looked for
+
+
+class Seeds(NamedTuple):
+    """The class of some samples, -1 for the others; classes are 0 .. n_classes - 1."""
+
+    class_of: Ints
+    n_classes: int
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which samples have a class."""
+        known: NDArray[np.bool_] = self.class_of >= 0
+        return known
+
+    @property
+    def indicator(self) -> Floats:
+        """``Y_l``: one row for each sample of known class, 1 in the column of its class."""
+        return np.eye(self.n_classes)[self.class_of[self.known]]
+
+    @property
+    def matrix(self) -> Floats:
+        """``Y``: `indicator`, with rows of zeros for the other samples."""
+        Y = np.zeros((self.class_of.size, self.n_classes))
+        Y[self.known] = self.indicator
+        return Y
+
+    @property
+    def proportions(self) -> Floats:
+        """The share of each class among the samples of known class."""
+        return self.indicator.mean(axis=0)
+
+
+def label_seeds(constraints: Constraints, n_clusters: int) -> Seeds | None:
+    """Turn certain constraints into classes of samples; None if there are none.
+
+    1. Labels are classes, in the order of their values, and hold for all must-linked samples.
+    2. Where labels name fewer than `n_clusters` classes, must-link groups that are apart from all
+       of these and from each other become the missing ones, the largest first. Of several ways
+       to choose them the one that decides the most samples is taken; its new classes are numbered
+       by their first samples.
+    3. A group that is apart from all classes but one belongs to that one.
+
+    Raises
+    ------
+    ValueError
+        If there are pairs, no labels, and too few groups that are mutually apart.
+    """
+    beliefs = np.concatenate([constraints.must_link_belief, constraints.cannot_link_belief])
+    if constraints.labels is None and not (beliefs == 1).any():
+        return None
+    closure = constraints.closure()
+    groups = _Groups(closure.component, _symmetric(closure.apart, closure.component))
+    class_of = np.full(groups.size.size, -1)
+    if constraints.labels is not None:
+        labelled = np.flatnonzero(constraints.labels >= 0)
+        values = np.unique(constraints.labels[labelled], return_inverse=True)[1]
+        class_of[closure.component[labelled]] = values
+    class_of = _completed(groups, class_of, n_clusters)
+    n_classes = int(class_of.max()) + 1
+    if n_classes < n_clusters:
+        _refuse_or_warn(constraints, n_classes, n_clusters)
+    return Seeds(class_of[closure.component], n_classes)
+
+
+class _Groups:
+    """Groups of must-linked samples and the graph of those that are apart."""
+
+    def __init__(self, component: Ints, apart: csr_array) -> None:
+        self.size = np.bincount(component)
+        self.apart = apart
+
+    def neighbors(self, group: int) -> Ints:
+        return self.apart.indices[self.apart.indptr[group] : self.apart.indptr[group + 1]]
+
+
+def _symmetric(pairs: Ints, component: Ints) -> csr_array:
+    n = int(component.max()) + 1
+    a, b = pairs.T
+    ends = (np.concatenate([a, b]), np.concatenate([b, a]))
+    return csr_array(coo_array((np.ones(ends[0].size), ends), shape=(n, n)))
+
+
+def _completed(groups: _Groups, class_of: Ints, k: int) -> Ints:
+    """Add missing classes in the way that decides the most samples, then draw conclusions."""
+    given = np.flatnonzero(class_of >= 0)
+    n_given = int(class_of.max()) + 1
+    first = np.array([given[class_of[given] == c][0] for c in range(n_given)], dtype=np.intp)
+    if n_given == k:
+        return _concluded(groups, class_of, k)
+    best, best_score = class_of, (n_given, 0)
+    degree = np.diff(groups.apart.indptr)
+    starts = np.lexsort((-degree, -groups.size))
+    starts = starts[(degree[starts] > 0) & (class_of[starts] < 0)]
+    seen, n_tried = np.zeros(class_of.size, dtype=bool), 0
+    for start in starts:
+        if seen[start]:
+            continue
+        n_tried += 1
+        if n_tried > MAX_STARTS:
+            break
+        clique = _clique(groups, [*first, start], k)
+        if clique is None:
+            continue
+        found = class_of.copy()
+        found[np.sort(clique[n_given:])] = np.arange(n_given, len(clique))
+        found = _concluded(groups, found, k)
+        seen |= found >= 0
+        score = (len(clique), int(groups.size[found >= 0].sum()))
+        if score > best_score:
+            best, best_score = found, score
+    return best
+
+
+def _clique(groups: _Groups, members: list[int], k: int) -> list[int] | None:
+    """Add the largest group apart from all members until there are `k`, or none is left."""
+    candidates = groups.neighbors(members[-1])
+    for member in members[:-1]:
+        if member not in groups.neighbors(members[-1]):
+            return None
+        candidates = np.intersect1d(candidates, groups.neighbors(member))
+    while len(members) < k and candidates.size:
+        chosen = int(candidates[np.argmax(groups.size[candidates])])
+        members = [*members, chosen]
+        candidates = np.intersect1d(candidates, groups.neighbors(chosen))
+    return members
+
+
+def _concluded(groups: _Groups, class_of: Ints, k: int) -> Ints:
+    """Decide, again and again, the groups for which all classes but one are excluded."""
+    if int(class_of.max()) + 1 < k or k < 2:
+        return class_of
+    class_of = class_of.copy()
+    while True:
+        known = np.flatnonzero(class_of >= 0)
+        members = csr_array((np.ones(known.size), (known, class_of[known])), (class_of.size, k))
+        excluded = csr_array(groups.apart @ members)
+        forced = (class_of < 0) & (np.diff(excluded.indptr) == k - 1)
+        if not forced.any():
+            return class_of
+        class_of[forced] = (excluded[forced].toarray() == 0).argmax(axis=1)
+
+
+def _refuse_or_warn(constraints: Constraints, n_classes: int, k: int) -> None:
+    if constraints.labels is not None:
+        message = (
+            f"The constraints name {n_classes} classes, but n_clusters is {k}: label propagation "
+            f"can find the {n_classes} only. Give a label of each class, or set "
+            f"n_clusters={n_classes}."
+        )
+        warnings.warn(message, UserWarning, stacklevel=5)
+        return
+    message = (
+        f"Label propagation needs samples of each of the {k} clusters. There are no labels, and "
+        f"among the groups of must-linked samples at most {max(n_classes, 1)} were found that are "
+        f"mutually cannot-linked; {k} are needed to stand for the clusters. Give labels with "
+        "Constraints.from_labels, add cannot-links, or use a method for pairs such as "
+        "linkwise.SignedCSC."
+    )
+    raise ValueError(message)
+
+
+def plain_cut(
+    W: csr_array | Floats, n_clusters: int, random_state: int | np.random.RandomState | None
+) -> Result:
+    """Cluster without any knowledge: the normalised cut, each sample wholly in its cluster."""
+    found = normalized_cut(W, n_clusters, check_random_state(random_state), rows="unit")
+    membership = np.eye(int(found.labels.max()) + 1)[found.labels]
+    return replace(found, embedding=membership, eigenvalues=None)
+
+
+def distributions(F: Floats, seeds: Seeds) -> Floats:
+    """Scale rows to sum 1; a row of zeros, which no seed reaches, gets the seeds' proportions."""
+    F = np.maximum(F, 0.0)
+    mass = F.sum(axis=1, keepdims=True)
+    reached = mass > 0
+    return np.where(reached, F / np.where(reached, mass, 1.0), seeds.proportions)
+
+
+def smoothness(L: Any, F: Floats) -> float:
+    """Return ``trace(F' L F)``, for a Laplacian the weighted squared differences over edges."""
+    return float(np.einsum("ij,ij->", F, L @ F))
+
+
+class LabelPropagator(ConstrainedClusterer):
+    """Base class of the methods that give every sample a score for every class."""
+
+    @property
+    def label_distributions_(self) -> Floats:
+        """Scores of the classes, of shape (n_samples, n_classes); the largest one decides."""
+        check_is_fitted(self)
+        return np.asarray(self.result_.embedding)
+
+    def predict(self, X: Any) -> Ints:
+        """Assign new samples to the clusters found by `fit`.
+
+        A new sample gets the mean of its neighbours' label distributions, weighted by affinity:
+        the harmonic rule that GFHF follows within the graph, while the graph stays as it is. A
+        sample that coincides with training samples gets the mean of theirs alone, so the training
+        data themselves get their labels back.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_new, n_features)
+            New samples; with ``affinity="precomputed"`` their affinities to the training samples,
+            of shape (n_new, n_samples).
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        similarity = _similarities(X) if self.affinity_ is None else self.affinity_.extend(X)
+        scores: Floats = np.asarray(similarity @ self.label_distributions_)
+        return scores.argmax(axis=1)

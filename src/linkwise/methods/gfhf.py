@@ -1,0 +1,133 @@
+"""GFHF: Gaussian fields and harmonic functions (Zhu, Ghahramani & Lafferty 2003)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from linkwise.linalg.laplacian import combinatorial
+from linkwise.linalg.solve import dirichlet
+from linkwise.methods._labels import (
+    LabelPropagator,
+    Seeds,
+    distributions,
+    label_seeds,
+    plain_cut,
+    smoothness,
+)
+from linkwise.result import Result
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from linkwise.constraints import Constraints
+    from linkwise.graph import Affinity
+
+__all__ = ["GFHF", "class_mass_normalized", "gfhf"]
+
+
+def gfhf(
+    W: csr_array | NDArray[np.float64],
+    constraints: Constraints,
+    n_clusters: int,
+    *,
+    class_mass: bool = False,
+    random_state: int | np.random.RandomState | None = None,
+) -> Result:
+    r"""Propagate labels by the harmonic function of the graph.
+
+    Solves, for the indicators of the classes,
+
+    .. math:: \min_f \tfrac12 \sum_{ij} w_{ij} (f_i - f_j)^2 \quad\text{with } f_l = y_l,
+
+    whose solution is ``f_u = (I - P_uu)^-1 P_ul y_l``, ``P = D^-1 W``: the chance that a random
+    walk from a sample meets a label of the class first. `embedding` holds these chances.
+    """
+    seeds = label_seeds(constraints, n_clusters)
+    if seeds is None:
+        return plain_cut(W, n_clusters, random_state)
+    found = dirichlet(W, seeds.known, seeds.indicator)
+    F = distributions(found.x, seeds)
+    objective = smoothness(combinatorial(W), F)
+    if class_mass:
+        F = class_mass_normalized(F, seeds)
+    return Result(
+        labels=F.argmax(axis=1),
+        embedding=F,
+        residuals=found.residuals,
+        objective=objective,
+        n_iter=found.n_iter,
+        converged=found.converged,
+    )
+
+
+def class_mass_normalized(F: NDArray[np.float64], seeds: Seeds) -> NDArray[np.float64]:
+    """Weigh the classes so that their masses over the unlabelled samples are the proportions.
+
+    Zhu et al., section 4: class `c` is scaled by ``q_c / sum_u f_uc``, with ``q_c`` its share of
+    the labelled samples. Rows are scaled to sum 1 again.
+    """
+    mass = F[~seeds.known].sum(axis=0)
+    weight = np.divide(seeds.proportions, mass, out=np.ones_like(mass), where=mass > 0)
+    return distributions(F * weight, seeds)
+
+
+class GFHF(LabelPropagator):
+    """Gaussian fields and harmonic functions: label propagation that keeps the known labels.
+
+    Every sample gets the weighted mean of its neighbours' label distributions; known labels do not
+    change. Without any constraints the answer is that of :class:`~linkwise.NCut`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters: at least the number of distinct labels.
+    affinity : Affinity, "precomputed" or None, default=None
+        How the graph is built; None means ``Affinity()``.
+    class_mass : bool, default=False
+        Whether to weigh the classes so that each gets the share of unlabelled samples that it has
+        of the labelled ones. Helps when labels are few and drawn in the true proportions.
+    random_state : int, RandomState instance or None, default=None
+        Used without constraints only: seed of the normalised cut.
+
+    Attributes
+    ----------
+    label_distributions_ : ndarray of shape (n_samples, n_classes)
+        Chance of each class; also ``embedding_``. Classes are the labels in increasing order.
+
+    References
+    ----------
+    X. Zhu, Z. Ghahramani, J. Lafferty: Semi-supervised learning using Gaussian fields and harmonic
+    functions. ICML 2003.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise import Constraints
+    >>> from linkwise.methods.gfhf import GFHF
+    >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
+    >>> known = Constraints.from_labels([-1, 1, -1, -1, 0, -1])
+    >>> GFHF(2).fit_predict(X, constraints=known).tolist()
+    [1, 1, 1, 0, 0, 0]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LabelPropagator._parameter_constraints,
+        "class_mass": ["boolean"],
+    }
+    solve = staticmethod(gfhf)
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        affinity: Affinity | str | None = None,
+        class_mass: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.affinity = affinity
+        self.class_mass = class_mass
+        self.random_state = random_state

@@ -1,0 +1,128 @@
+"""Poisson learning: label propagation for very few labels (Calder et al. 2020)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from linkwise.linalg.components import symmetric_components
+from linkwise.linalg.laplacian import combinatorial
+from linkwise.linalg.solve import poisson_solve, solid
+from linkwise.methods._labels import LabelPropagator, label_seeds, plain_cut, smoothness
+from linkwise.result import Result
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from linkwise.constraints import Constraints
+    from linkwise.graph import Affinity
+
+__all__ = ["Poisson", "poisson"]
+
+
+def poisson(
+    W: csr_array | NDArray[np.float64],
+    constraints: Constraints,
+    n_clusters: int,
+    *,
+    balance: bool = False,
+    random_state: int | np.random.RandomState | None = None,
+) -> Result:
+    r"""Propagate labels as charges: each label is a source, their mean is drawn off.
+
+    Solves, with `Y` the indicators of the classes and :math:`\bar y` their mean over the
+    labelled samples,
+
+    .. math:: L U = B, \quad B_i = Y_i - \bar y \text{ for labelled } i,\ 0 \text{ elsewhere},
+       \quad \sum_i d_i U_i = 0,
+
+    and decides by the largest entry of a row. `embedding` holds `U`, `objective` the energy
+    :math:`\tfrac12 \mathrm{tr}(U^T L U) - \mathrm{tr}(B^T U)`.
+    """
+    seeds = label_seeds(constraints, n_clusters)
+    if seeds is None:
+        return plain_cut(W, n_clusters, random_state)
+    W = solid(W)
+    n_components, component = symmetric_components(W)
+    members = np.zeros((n_components, seeds.n_classes))
+    np.add.at(members, component[seeds.known], seeds.indicator)
+    count = members.sum(axis=1, keepdims=True)
+    mean = np.where(count > 0, members / np.where(count > 0, count, 1.0), seeds.proportions)
+    B = np.where(seeds.known[:, None], seeds.matrix - mean[component], 0.0)
+    found = poisson_solve(W, B)
+    energy = smoothness(combinatorial(W), found.x) / 2 - float((B * found.x).sum())
+    U = found.x / (seeds.n_classes * seeds.proportions) if balance else found.x
+    # Where one class is alone there is no potential, and where there is none, none either.
+    is_contested = (members > 0).sum(axis=1) > 1
+    scores = np.where(is_contested[component][:, None], U, mean[component])
+    return Result(
+        labels=scores.argmax(axis=1),
+        embedding=scores,
+        residuals=found.residuals,
+        objective=energy,
+        n_iter=found.n_iter,
+        converged=found.converged,
+    )
+
+
+class Poisson(LabelPropagator):
+    """Poisson learning: label propagation that does not collapse when labels are very few.
+
+    Known labels are sources and sinks instead of fixed values, so that a class reaches as far as
+    its cluster goes, even from one label. Without any constraints the answer is that of
+    :class:`~linkwise.NCut`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters: at least the number of distinct labels.
+    affinity : Affinity, "precomputed" or None, default=None
+        How the graph is built; None means ``Affinity()``.
+    balance : bool, default=False
+        Whether to divide the potential of a class by its share of the labels: the paper's
+        correction for classes of equal size of which unequal numbers of labels are known.
+    random_state : int, RandomState instance or None, default=None
+        Used without constraints only: seed of the normalised cut.
+
+    Attributes
+    ----------
+    label_distributions_ : ndarray of shape (n_samples, n_classes)
+        Potential of each class, also ``embedding_``; the largest decides. No probabilities: they
+        are positive and negative. Classes are the labels in increasing order.
+
+    References
+    ----------
+    J. Calder, B. Cook, M. Thorpe, D. Slepcev: Poisson learning: graph based semi-supervised
+    learning at very low label rates. ICML 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise import Constraints
+    >>> from linkwise.methods.poisson import Poisson
+    >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
+    >>> known = Constraints.from_labels([-1, 1, -1, -1, 0, -1])
+    >>> Poisson(2).fit_predict(X, constraints=known).tolist()
+    [1, 1, 1, 0, 0, 0]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LabelPropagator._parameter_constraints,
+        "balance": ["boolean"],
+    }
+    solve = staticmethod(poisson)
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        affinity: Affinity | str | None = None,
+        balance: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.affinity = affinity
+        self.balance = balance
+        self.random_state = random_state
