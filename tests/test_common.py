@@ -256,6 +256,7 @@ def test_labels_count_like_the_pairs_they_imply(Method, blobs):
     )
 
 
+@pytest.mark.filterwarnings("ignore::linkwise.exceptions.ConstraintsIgnoredWarning")
 @constrained_method
 def test_a_faint_belief_is_nearly_no_constraint(Method, blobs, known):
     X, _ = blobs

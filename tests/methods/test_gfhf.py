@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.semi_supervised import LabelPropagation
 
 from linkwise import Affinity, Constraints, NCut
+from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.methods._labels import label_seeds
 from linkwise.methods.gfhf import GFHF, class_mass_normalized, gfhf
 from linkwise.methods.llgc import LLGC
@@ -120,6 +121,7 @@ def test_dense_and_sparse_graphs_agree(Method, blobs):
     assert_allclose(sparse.label_distributions_, dense.label_distributions_, atol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::linkwise.exceptions.ConstraintsIgnoredWarning")
 @EVERY
 def test_without_knowledge_it_is_ncut(Method, blobs):
     X, y = blobs
@@ -280,3 +282,11 @@ def test_too_few_groups_are_refused_with_the_count():
         label_seeds(known, 3)
     with pytest.raises(ValueError, match="at most 1 were found"):
         label_seeds(Constraints(6, must_link=[(0, 1)]), 2)
+
+
+def test_uncertain_pairs_are_not_ignored_silently():
+    X, y = make_blobs(60, centers=2, random_state=0)
+    pairs = Constraints.sample(y, 10, random_state=0).with_belief(0.9)
+    with pytest.warns(ConstraintsIgnoredWarning, match="10 pairs of belief below 1") as warned:
+        GFHF(2, random_state=0).fit(X, constraints=pairs)
+    assert warned[0].filename == __file__

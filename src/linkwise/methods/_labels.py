@@ -11,6 +11,7 @@ from scipy.sparse import coo_array, csr_array
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.methods._spectral import normalized_cut
 
@@ -81,6 +82,12 @@ def label_seeds(constraints: Constraints, n_clusters: int) -> Seeds | None:
         If there are pairs, no labels, and too few groups that are mutually apart.
     """
     beliefs = np.concatenate([constraints.must_link_belief, constraints.cannot_link_belief])
+    if (beliefs < 1).any():
+        message = (
+            f"Label propagation uses labels and certain pairs; {(beliefs < 1).sum()} pairs of "
+            "belief below 1 are ignored. linkwise.SignedCSC weighs such pairs."
+        )
+        warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=5)
     if constraints.labels is None and not (beliefs == 1).any():
         return None
     closure = constraints.closure()
