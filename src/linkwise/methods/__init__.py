@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from linkwise.methods.csc import CSC
 from linkwise.methods.cscgfhf import CSCGFHF
+from linkwise.methods.e2cp import E2CP
 from linkwise.methods.gfhf import GFHF
+from linkwise.methods.gp import GPAffinity
 from linkwise.methods.llgc import LLGC
 from linkwise.methods.ncut import NCut
 from linkwise.methods.poisson import Poisson
 from linkwise.methods.signed import SignedCSC
 from linkwise.methods.sl import SpectralLearning
+from linkwise.methods.srcp import SRCP
 
 if TYPE_CHECKING:
     from linkwise.methods._base import ConstrainedClusterer
@@ -19,9 +22,12 @@ if TYPE_CHECKING:
 __all__ = [
     "CSC",
     "CSCGFHF",
+    "E2CP",
     "GFHF",
     "LLGC",
     "METHODS",
+    "SRCP",
+    "GPAffinity",
     "NCut",
     "Poisson",
     "SignedCSC",
@@ -33,6 +39,10 @@ METHODS: dict[str, type[ConstrainedClusterer]] = {
     "ncut": NCut,
     "sl": SpectralLearning,
     "csc": CSC,
+    # Constraints propagated over the graph
+    "srcp": SRCP,
+    "e2cp": E2CP,
+    "gp": GPAffinity,
     # Constraints in the criterion
     "signed": SignedCSC,
     # Label propagation
