@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from linkwise.demo import main
 
 
+# Older matplotlib calls names that newer pyparsing has deprecated.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_constraints_repair_what_plain_clustering_gets_wrong(tmp_path, capsys):
     main(str(tmp_path))
     printed = capsys.readouterr().out
