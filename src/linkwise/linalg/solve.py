@@ -246,6 +246,8 @@ def poisson_solve(
         found = _grounded(S, s * B, _heaviest(d, component), tol)
     else:
         found = _conjugate_gradients(_identity_minus(S), s * B, tol, max_iter)
+        if not found.converged and method == "auto" and d.size <= SECOND_CHANCE_LIMIT:
+            found = _grounded(S, s * B, _heaviest(d, component), tol)
     if not found.converged:
         _warn(found, tol)
     return found._replace(x=s * (found.x - kernel.T @ (kernel @ found.x)))
@@ -448,7 +450,7 @@ def _warn(found: Solution, tol: float) -> None:
     message = (
         f"{np.sum(~(found.residuals <= SLACK * tol))} of {found.residuals.size} linear systems "
         f"were not solved to tol={tol:g}: the largest relative residual is "
-        f"{found.residuals.max():.1e} after {found.n_iter} iterations. Increase max_iter or tol, "
-        "or use method='direct'."
+        f"{found.residuals.max():.1e} after {found.n_iter} iterations. Rows far from all "
+        "fixed values or sources are unsure; a denser graph, or more of these, help."
     )
     warnings.warn(message, ConvergenceWarning, stacklevel=3)

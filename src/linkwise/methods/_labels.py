@@ -11,7 +11,7 @@ from scipy.sparse import coo_array, csr_array
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from linkwise.exceptions import ConstraintsIgnoredWarning
+from linkwise.exceptions import ConflictError, ConstraintsIgnoredWarning
 from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.methods._spectral import normalized_cut
 
@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 MAX_STARTS = 50  # groups from which mutually apart groups are looked for
+MAX_COMPARED = 200  # candidates that are compared by what they leave, not by size alone
 
 
 class Seeds(NamedTuple):
@@ -96,8 +97,15 @@ def label_seeds(constraints: Constraints, n_clusters: int) -> Seeds | None:
     if constraints.labels is not None:
         labelled = np.flatnonzero(constraints.labels >= 0)
         values = np.unique(constraints.labels[labelled], return_inverse=True)[1]
+        if int(values.max()) >= n_clusters:
+            message = (
+                f"The labels name {int(values.max()) + 1} classes, but n_clusters is "
+                f"{n_clusters}. Raise n_clusters, or leave labels out."
+            )
+            raise ConflictError(message)
         class_of[closure.component[labelled]] = values
     class_of = _completed(groups, class_of, n_clusters)
+    _refuse_quarrels(groups, class_of, n_clusters)
     n_classes = int(class_of.max()) + 1
     if n_classes < n_clusters:
         _refuse_or_warn(constraints, n_classes, n_clusters)
@@ -146,7 +154,8 @@ def _completed(groups: _Groups, class_of: Ints, k: int) -> Ints:
         found = class_of.copy()
         found[np.sort(clique[n_given:])] = np.arange(n_given, len(clique))
         found = _concluded(groups, found, k)
-        seen |= found >= 0
+        # What belongs to a complete choice need not start another one; a dead end proves nothing.
+        seen |= (found >= 0) & (len(clique) == k)
         score = (len(clique), int(groups.size[found >= 0].sum()))
         if score > best_score:
             best, best_score = found, score
@@ -161,10 +170,18 @@ def _clique(groups: _Groups, members: list[int], k: int) -> list[int] | None:
             return None
         candidates = np.intersect1d(candidates, groups.neighbors(member))
     while len(members) < k and candidates.size:
-        chosen = int(candidates[np.argmax(groups.size[candidates])])
+        chosen = _most_promising(groups, candidates)
         members = [*members, chosen]
         candidates = np.intersect1d(candidates, groups.neighbors(chosen))
     return members
+
+
+def _most_promising(groups: _Groups, candidates: Ints) -> int:
+    """Return the candidate that leaves the most others, the largest of these if there are few."""
+    if candidates.size > MAX_COMPARED:
+        return int(candidates[np.argmax(groups.size[candidates])])
+    left = [np.intersect1d(candidates, groups.neighbors(c)).size for c in candidates]
+    return int(candidates[np.lexsort((-groups.size[candidates], -np.array(left)))[0]])
 
 
 def _concluded(groups: _Groups, class_of: Ints, k: int) -> Ints:
@@ -182,6 +199,23 @@ def _concluded(groups: _Groups, class_of: Ints, k: int) -> Ints:
         class_of[forced] = (excluded[forced].toarray() == 0).argmax(axis=1)
 
 
+def _refuse_quarrels(groups: _Groups, class_of: Ints, k: int) -> None:
+    """Raise if groups that are apart share a class, or one is apart from all: k are too few."""
+    pairs = groups.apart.tocoo()
+    known = class_of[pairs.col] >= 0
+    excluded = csr_array(
+        (np.ones(known.sum()), (pairs.row[known], class_of[pairs.col[known]])), (class_of.size, k)
+    )
+    excluded.sum_duplicates()
+    quarrel = known & (class_of[pairs.row] == class_of[pairs.col])
+    if quarrel.any() or (np.diff(excluded.indptr) == k).any():
+        message = (
+            f"The constraints cannot all hold with {k} clusters: excluding one class after the "
+            "other leaves cannot-linked samples in one. Raise n_clusters, or remove cannot-links."
+        )
+        raise ConflictError(message)
+
+
 def _refuse_or_warn(constraints: Constraints, n_classes: int, k: int) -> None:
     if constraints.labels is not None:
         message = (
@@ -189,7 +223,7 @@ def _refuse_or_warn(constraints: Constraints, n_classes: int, k: int) -> None:
             f"can find the {n_classes} only. Give a label of each class, or set "
             f"n_clusters={n_classes}."
         )
-        warnings.warn(message, UserWarning, stacklevel=5)
+        warnings.warn(message, UserWarning, stacklevel=6)
         return
     message = (
         f"Label propagation needs samples of each of the {k} clusters. There are no labels, and "

@@ -114,7 +114,8 @@ def refine(W: Graph, F: Block, Y: csr_array, scale: str) -> Block:
     `W` counts in units of its largest affinity and `F` is held within [-1, 1], so that `W*` stays
     within [0, 1].
     """
-    factor = strength(F[Y.nonzero()], Y.data, scale)
+    pairs = Y.tocoo()
+    factor = strength(F[pairs.row, pairs.col], pairs.data, scale)
     adjusted = refine_entries(dense(W) / largest_affinity(W), factor * F)
     np.fill_diagonal(adjusted, 0.0)
     return adjusted
@@ -124,10 +125,15 @@ def strength(f: Block, y: Block, scale: str) -> float:
     """Return the factor of `F`, from its values at the given pairs.
 
     Propagation dilutes: at its own place a certain pair keeps 0.05 (E2CP) or 0.15 (SRCP) on
-    neighbour graphs. With `scale` ``"max"`` the pair that keeps most is a full one again.
+    neighbour graphs. With `scale` ``"max"`` the tenth of the pairs that keeps most has its full
+    belief again. (Not the one pair that keeps most: two samples with no other neighbour keep all.)
     """
-    kept = float(np.abs(f).max(initial=0.0))
-    return 1.0 if scale == "paper" or kept == 0 else float(np.abs(y).max()) / kept
+    kept = np.abs(f) > 0
+    if scale == "paper" or not kept.any():
+        return 1.0
+    # This kind of quantile is the same whether pairs are listed once or in both directions.
+    ratios = np.abs(y[kept]) / np.abs(f[kept])
+    return float(np.quantile(ratios, 0.1, method="inverted_cdf"))
 
 
 def refine_entries(w: Block, f: Block) -> Block:

@@ -237,7 +237,7 @@ class CSCGFHF(ConstrainedClusterer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ConstrainedClusterer._parameter_constraints,
-        "sigma": [Interval(Real, 0, None, closed="neither")],
+        "sigma": [Interval(Real, 1e-3, 1e3, closed="both")],
     }
     solve = staticmethod(cscgfhf)
 

@@ -105,7 +105,7 @@ class E2CP(ConstrainedClusterer):
         How far pairs are spread: the probability to walk on. Near 0 they stay where they are.
     scale : {"max", "paper"}, default="max"
         The unit of propagated pairs. ``"paper"``: as the propagation leaves them, which is faint.
-        ``"max"``: multiplied so that the given pair that kept most is as strong as its belief.
+        ``"max"``: multiplied so that the tenth of the given pairs that kept most has its belief.
     solver : {"auto", "exact", "lowrank"}, default="auto"
         ``"exact"`` forms all n x n propagated pairs, at most for 10,000 samples. ``"lowrank"``
         computes them on the edges of the graph, on the given pairs and around must-links only,

@@ -185,7 +185,7 @@ class GPAffinity(ConstrainedClusterer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ConstrainedClusterer._parameter_constraints,
-        "noise": [Interval(Real, 0, None, closed="neither")],
+        "noise": [Interval(Real, 1e-10, None, closed="left")],
         "solver": [StrOptions({"auto", "exact", "lowrank"})],
     }
     solve = staticmethod(gp_affinity)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from linkwise._params import Interval
 from linkwise.linalg.laplacian import normalized_adjacency, symmetric
 from linkwise.linalg.solve import resolvent
@@ -18,7 +20,6 @@ from linkwise.methods._labels import (
 from linkwise.result import Result
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
@@ -58,7 +59,7 @@ def llgc(
     found = resolvent(normalized_adjacency(W), alpha, Y, tol=TOL)
     F = (1 - alpha) * found.x
     mu = (1 - alpha) / alpha
-    scores = distributions(F, seeds)
+    scores = distributions(_carried_on(W, F, found.residuals), seeds)
     return Result(
         labels=scores.argmax(axis=1),
         embedding=scores,
@@ -67,6 +68,29 @@ def llgc(
         n_iter=found.n_iter,
         converged=found.converged,
     )
+
+
+def _carried_on(
+    W: csr_array | NDArray[np.float64], F: NDArray[np.float64], residuals: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Replace rows of `F` that are lost in the solver's error by those of their neighbours.
+
+    `F` is positive wherever a label is connected, but falls off exponentially: far from all labels
+    it is smaller than any solver's residual. There only the nearest reached samples count, so
+    their shares are carried outwards, step by step.
+    """
+    # A direct solution keeps relative accuracy, and its residuals are rounding.
+    level = 10 * max(float(residuals.max(initial=0.0)), 1e-15) * np.abs(F).max(initial=0.0)
+    reached = F.sum(axis=1) > level
+    F = np.where(reached[:, None], np.maximum(F, 0.0), 0.0)
+    while True:
+        shares = F / np.where(reached, F.sum(axis=1), 1.0)[:, None]
+        arriving = np.asarray(W @ shares)
+        front = ~reached & (arriving.sum(axis=1) > 0)
+        if not front.any():
+            return F
+        F[front] = arriving[front]
+        reached |= front
 
 
 class LLGC(LabelPropagator):

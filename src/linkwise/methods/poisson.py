@@ -56,15 +56,25 @@ def poisson(
     U = found.x / (seeds.n_classes * seeds.proportions) if balance else found.x
     # Where one class is alone there is no potential, and where there is none, none either.
     is_contested = (members > 0).sum(axis=1) > 1
-    scores = np.where(is_contested[component][:, None], U, mean[component])
+    is_contested = is_contested[component][:, None]
+    scores = np.where(is_contested, U, mean[component])
+    decisive = np.where(is_contested, _without_rounding(U, component), mean[component])
     return Result(
-        labels=scores.argmax(axis=1),
+        labels=decisive.argmax(axis=1),
         embedding=scores,
         residuals=found.residuals,
         objective=energy,
         n_iter=found.n_iter,
         converged=found.converged,
     )
+
+
+def _without_rounding(U: NDArray[np.float64], component: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Set what is rounding in a component to 0, so that equal samples are decided alike."""
+    largest = np.zeros(int(component.max()) + 1)
+    np.maximum.at(largest, component, np.abs(U).max(axis=1))
+    clean: NDArray[np.float64] = np.where(np.abs(U) > 1e-10 * largest[component][:, None], U, 0.0)
+    return clean
 
 
 class Poisson(LabelPropagator):
