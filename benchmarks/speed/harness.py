@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import threading
 import time
 from contextlib import contextmanager
@@ -57,9 +56,7 @@ def peak_memory():
     finally:
         done.set()
         watcher.join()
-        # A peak between two samples shows in the kernel's own high-water mark.
-        high_water = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        found.append((peak if high_water <= peak else max(peak, min(high_water, 2 * peak))) - start)
+        found.append(peak - start)
 
 
 def report(name, title, header, rows):
