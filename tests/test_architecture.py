@@ -16,6 +16,7 @@ SOURCE = Path(linkwise.__file__).parent
 LAYERS = [
     {"_version", "_params", "_optional", "exceptions"},
     {"result", "constraints", "linalg"},
+    {"search"},
     {"graph", "partition", "metrics", "datasets"},
     {"methods"},
     {"plots"},

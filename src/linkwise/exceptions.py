@@ -13,7 +13,13 @@ The tree::
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sklearn.exceptions import ConvergenceWarning
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "ConflictError",
@@ -33,13 +39,45 @@ class ConflictError(ValueError):
         What contradicts what, and what to do about it.
     witness : tuple of int
         The samples that prove it, in the order of the proof: the chain of must-links
-        from one end of a cannot-link to the other, the odd ring of cannot-links, or
-        the members of the clique.
+        from one end of a cannot-link to the other, the odd ring of cannot-links, the
+        members of the clique, the hubs of a wheel and then its ring, or a sample of each
+        group of a minimal set. Of an undecided question, the ends of the cannot-links that
+        the best attempt leaves.
+    kind : str or None
+        ``"contradiction"``, ``"odd ring"``, ``"clique"``, ``"wheel"``, ``"minimal set"``,
+        ``"labels"`` (more labels than clusters), ``"too few groups"`` or ``"undecided"``.
+    must_link, cannot_link : tuple of int
+        Positions, in the input, of all must-links and cannot-links of the proof. Of an
+        undecided question, the cannot-links that the best attempt leaves.
+    labelled : tuple of int
+        The samples whose labels take part in the proof.
+    bracket : tuple of int or None
+        The number of clusters that is proved to be needed, and one with which all pairs are
+        known to hold (None: not known). None if no number suffices.
+    attempt : ndarray of shape (n_samples,) or None
+        Of an undecided question, the clusters of the best attempt.
     """
 
-    def __init__(self, message: str, witness: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        witness: tuple[int, ...] = (),
+        *,
+        kind: str | None = None,
+        must_link: tuple[int, ...] = (),
+        cannot_link: tuple[int, ...] = (),
+        labelled: tuple[int, ...] = (),
+        bracket: tuple[int, int | None] | None = None,
+        attempt: NDArray[np.intp] | None = None,
+    ) -> None:
         super().__init__(message)
         self.witness = witness
+        self.kind = kind
+        self.must_link = must_link
+        self.cannot_link = cannot_link
+        self.labelled = labelled
+        self.bracket = bracket
+        self.attempt = attempt
 
 
 class TooLargeError(ValueError):

@@ -1,6 +1,6 @@
 """From vectors to labels: k-means, signs, thresholds and repeated halving.
 
-The last step of every spectral method. All functions work on plain arrays: they neither
+The last step of every spectral method. The functions work on plain arrays: they neither
 check their input nor warn, and draw only from the generator they are handed. A graph `W` is
 symmetric, a ``csr_array`` or a dense array.
 """
@@ -15,10 +15,16 @@ from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from linkwise.search.evolve import run_here
+from linkwise.search.hard import certain_groups
+from linkwise.search.landscapes import MeansData
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+
+    from linkwise.constraints import Constraints
 
     Floats: TypeAlias = NDArray[np.float64]
     Labels: TypeAlias = NDArray[np.intp]
@@ -32,6 +38,7 @@ __all__ = [
     "Threshold",
     "best_threshold",
     "canonical",
+    "cluster_rows",
     "kmeans",
     "recursive_bisection",
     "sign_split",
@@ -267,6 +274,63 @@ def _fit(model: KMeans, V: Floats) -> KMeansPartition:
 def _numbered_by_appearance(found: KMeansPartition) -> KMeansPartition:
     _, first = np.unique(found.labels, return_index=True)
     return found._replace(labels=canonical(found.labels), centers=found.centers[np.argsort(first)])
+
+
+def cluster_rows(
+    V: Floats,
+    k: int,
+    rng: np.random.RandomState,
+    *,
+    assign: Literal["free", "feasible"] = "free",
+    constraints: Constraints | None = None,
+) -> Labels:
+    """Cluster the rows of an embedding, freely or under hard constraints.
+
+    ``"free"`` is :func:`kmeans`. ``"feasible"`` lowers the same sum of squares, but only among the
+    partitions that satisfy every certain pair and label of the constraints.
+
+    Parameters
+    ----------
+    V : ndarray of shape (n, n_dims)
+        The rows.
+    k : int
+        Number of clusters.
+    rng : RandomState
+        Seeds the starts.
+    assign : {"free", "feasible"}, default="free"
+        Whether constraints hold without exception.
+    constraints : Constraints, optional
+        What ``"feasible"`` satisfies.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Labels numbered by first appearance.
+
+    Raises
+    ------
+    ConflictError
+        If no partition satisfies the constraints, or none was found.
+
+    Examples
+    --------
+    >>> from linkwise import Constraints
+    >>> V = np.array([[0.0], [0.1], [1.0], [1.1]])
+    >>> known = Constraints(4, cannot_link=[(0, 1)])
+    >>> rng = np.random.RandomState(0)
+    >>> cluster_rows(V, 2, rng, assign="feasible", constraints=known).tolist()
+    [0, 1, 1, 1]
+    """
+    free = kmeans(V, k, rng)
+    if assign == "free" or constraints is None or constraints.is_empty:
+        return free.labels
+    if constraints.satisfied(free.labels) == 1:
+        return free.labels
+    groups, known = certain_groups(constraints, k, rng)
+    data, _ = MeansData.of(V, k)
+    landscape = data.landscape(groups, csr_array((V.shape[0],) * 2), known, "fast")
+    found = landscape.search(rng, run_here)
+    return canonical(found.z[groups.of_sample])
 
 
 # ---------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 __all__ = ["Conflict"]
 
@@ -55,12 +56,34 @@ class Conflict:
             return f"the must-link {chain} puts them in"
         return f"the must-links {chain} put them in"
 
+    @property
+    def labelled(self) -> tuple[int, ...]:
+        """The samples whose labels take part in the proof."""
+        found = set() if self.labels is None else set(self.pair)
+        for (i, j), step in zip(pairwise(self.chain), self.steps, strict=True):
+            found |= {i, j} if step == "label" else set()
+        return tuple(sorted(found))
+
     def _remedy(self) -> str:
         if self.labels is None and "label" not in self.steps:
-            return "Remove one of these links, or give them beliefs below 1."
+            return f"Remove one of these links ({self._places()}), or give them beliefs below 1."
         if self.steps == ("label",):
-            return "Correct a label, or remove the cannot-link or give it a belief below 1."
-        return "Correct a label, or remove one of these links or give it a belief below 1."
+            return (
+                f"Correct a label, or remove the cannot-link ({self._places()}) or give it a "
+                "belief below 1."
+            )
+        return (
+            f"Correct a label, or remove one of these links ({self._places()}) or give it a "
+            "belief below 1."
+        )
+
+    def _places(self) -> str:
+        """Name the rows of the links, in the order of the message."""
+        must = [f"#{row}" for row in self.rows if row is not None]
+        shown = [] if self.cannot_link_row is None else [f"cannot-link #{self.cannot_link_row}"]
+        if must:
+            shown.append(f"must-link{'s' * (len(must) > 1)} {', '.join(must)}")
+        return "; ".join(shown)
 
     def __str__(self) -> str:
         return self.message

@@ -1,4 +1,4 @@
-"""What follows from certain constraints: groups, contradictions, feasibility.
+"""What follows from certain constraints: groups and contradictions.
 
 Functions of plain arrays. Only certain pairs (belief 1) and labels take part; pairs of lower
 belief are evidence, not facts. A label is a virtual vertex that is must-linked to the samples
@@ -16,9 +16,8 @@ from scipy.sparse.csgraph import connected_components
 
 from linkwise.constraints.conflict import Conflict
 from linkwise.constraints.implied import choose_two
-from linkwise.constraints.kernels import core_numbers, greedy_clique, shortest_chains
+from linkwise.constraints.kernels import shortest_chains
 from linkwise.constraints.validation import pair_keys
-from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,19 +30,14 @@ __all__ = [
     "Contraction",
     "Contradictions",
     "Facts",
-    "check_feasible",
+    "chains",
     "components",
     "contract",
     "contradictions",
     "explain",
-    "find_clique",
-    "find_odd_ring",
+    "rows_of",
     "with_label_pairs",
 ]
-
-MAX_LABEL_PAIRS = 1_000_000  # the clique search lists the pairs of labels up to this number
-CLIQUE_BUDGET = 30_000_000  # steps; well under a second
-MAX_RINGS_TRIED = 50  # odd rings compared, to show a short one
 
 
 class Facts(NamedTuple):
@@ -157,13 +151,7 @@ def explain(facts: Facts, found: Contradictions, limit: int | None) -> list[Conf
     if not len(wanted):
         return []
 
-    indptr, vertices = shortest_chains(
-        *_adjacency(facts.must_link, n),
-        _class_of_sample(facts),
-        *_members(facts),
-        np.ascontiguousarray(wanted[:, 0]),
-        np.ascontiguousarray(wanted[:, 1]),
-    )
+    indptr, vertices = chains(facts, wanted[:, 0], wanted[:, 1])
     rows = _step_rows(facts, vertices)
     cannot_link_rows = facts.cannot_link_row[rest].tolist()
     conflicts = []
@@ -176,6 +164,23 @@ def explain(facts: Facts, found: Contradictions, limit: int | None) -> list[Conf
         path, path_rows = vertices[low:high].tolist(), rows[low : high - 1].tolist()
         conflicts.append(_conflict(path, path_rows, n, cannot_link_row=apart_row, labels=labels))
     return conflicts
+
+
+def chains(facts: Facts, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """Return shortest chains of must-links and equal labels; see `kernels.shortest_chains`."""
+    return shortest_chains(
+        *_adjacency(facts.must_link, facts.n_samples),
+        _class_of_sample(facts),
+        *_members(facts),
+        np.ascontiguousarray(starts),
+        np.ascontiguousarray(ends),
+    )
+
+
+def rows_of(pairs: Ints, stored: Ints, row: Ints, n_samples: int) -> tuple[int, ...]:
+    """Return where pairs that are among the `stored` ones were in the input."""
+    place = np.searchsorted(pair_keys(stored, n_samples), pair_keys(pairs, n_samples))
+    return tuple(row[place].tolist())
 
 
 def _label_pairs(found: Contradictions) -> Iterator[tuple[int, int]]:
@@ -239,142 +244,3 @@ def _step_rows(facts: Facts, vertices: Ints) -> Ints:
     place = np.searchsorted(keys, pair_keys(steps, facts.n_samples))
     place[place == keys.size] = 0
     return facts.must_link_row[place] if keys.size else np.full(len(steps), -1, dtype=np.intp)
-
-
-# Feasibility -------------------------------------------------------------------------------
-
-
-def check_feasible(facts: Facts, contraction: Contraction, n_clusters: int) -> None:
-    """Raise ConflictError if it is proved that `n_clusters` clusters are too few.
-
-    Exact for one and two clusters. For more, colouring is NP-hard: labels and cliques are
-    looked for, and silence is no promise.
-    """
-    if facts.classes.size > n_clusters:
-        _raise_too_many_labels(facts, n_clusters)
-    if choose_two(contraction.label_groups.size) > MAX_LABEL_PAIRS:
-        return
-    graph = with_label_pairs(contraction)
-    if n_clusters == 2:
-        ring = find_odd_ring(graph)
-        if ring is not None:
-            _raise_odd_ring(graph, ring)
-        return
-    clique = find_clique(graph, n_clusters + 1)
-    if clique is not None:
-        _raise_clique(graph, clique, n_clusters)
-
-
-def find_odd_ring(graph: Contraction) -> list[int] | None:
-    """Return groups that form a short odd ring of cannot-links, or None if there is none.
-
-    Uses the double cover: each group becomes an even and an odd copy, and a cannot-link ties
-    copies of different parity. An odd ring through a group ties its two copies.
-    """
-    g = graph.n_groups
-    a, b = graph.pairs.T
-    cover = np.column_stack((np.concatenate((a, b)), g + np.concatenate((b, a))))
-    ones = np.ones(len(cover), dtype=np.int8)
-    _, part = connected_components(
-        coo_array((ones, (cover[:, 0], cover[:, 1])), shape=(2 * g, 2 * g)), directed=False
-    )
-    on_odd_walk = np.flatnonzero(part[:g] == part[g:])
-    if not on_odd_walk.size:
-        return None
-    # Try groups all over the graph: the walk is shortest only through the group it starts at.
-    tried = on_odd_walk[:: 1 + on_odd_walk.size // MAX_RINGS_TRIED].copy()
-    no_class = np.full(2 * g, -1, dtype=np.intp)
-    indptr, vertices = shortest_chains(
-        *_adjacency(cover, 2 * g),
-        no_class,
-        np.zeros(1, dtype=np.intp),
-        np.zeros(0, dtype=np.intp),
-        tried,
-        tried + g,
-    )
-    shortest = int(np.argmin(np.diff(indptr)))
-    walk = vertices[indptr[shortest] : indptr[shortest + 1]] % g
-    return _odd_ring_within(walk.tolist())
-
-
-def _odd_ring_within(walk: list[int]) -> list[int]:
-    """Return a simple odd ring that is part of a closed walk of odd length."""
-    place: dict[int, int] = {}
-    path: list[int] = []
-    for group in walk:
-        if group in place:
-            ring = path[place[group] :]
-            if len(ring) % 2:
-                return ring
-            # An even detour: cutting it out leaves the rest of the walk odd.
-            for dropped in ring[1:]:
-                del place[dropped]
-            path = path[: place[group] + 1]
-        else:
-            place[group] = len(path)
-            path.append(group)
-    message = "a closed walk of odd length contains an odd ring"
-    raise AssertionError(message)
-
-
-def find_clique(graph: Contraction, size: int) -> list[int] | None:
-    """Return `size` groups that are pairwise cannot-linked, or None if none were found."""
-    if size == 2:
-        return graph.pairs[0].tolist() if len(graph.pairs) else None
-    indptr, indices = _adjacency(graph.pairs, graph.n_groups)
-    core, order = core_numbers(indptr, indices)
-    if core.max() < size - 1:
-        return None  # a graph whose cores are below k can be coloured with k colours
-    clique = greedy_clique(indptr, indices, core, order, size, CLIQUE_BUDGET)
-    return sorted(clique.tolist()) if clique.size else None
-
-
-def evidence_between(graph: Contraction, a: int, b: int) -> tuple[int, int]:
-    """Return the cannot-linked samples (in a, in b) that keep two groups apart."""
-    key = min(a, b) * graph.n_groups + max(a, b)
-    row = int(np.searchsorted(pair_keys(graph.pairs, graph.n_groups), key))
-    i, j = graph.evidence[row].tolist()
-    return (i, j) if a < b else (j, i)
-
-
-def _raise_too_many_labels(facts: Facts, n_clusters: int) -> None:
-    first = np.unique(facts.class_of, return_index=True)[1][: n_clusters + 1]
-    shown = ", ".join(map(str, facts.classes[:5].tolist())) + (", ..." * (facts.classes.size > 5))
-    message = (
-        f"There are {facts.classes.size} different labels ({shown}), but n_clusters is only "
-        f"{n_clusters}. Set n_clusters to at least {facts.classes.size}, or merge labels."
-    )
-    raise ConflictError(message, tuple(facts.labelled[first].tolist()))
-
-
-def _raise_odd_ring(graph: Contraction, ring: list[int]) -> None:
-    """Raise the error about an odd ring, shown from sample to sample."""
-    edges = [evidence_between(graph, a, b) for a, b in zip(ring, ring[1:] + ring[:1], strict=True)]
-    witness: list[int] = []
-    shown = str(edges[0][0])
-    for (i, j), (following, _) in zip(edges, edges[1:] + edges[:1], strict=True):
-        witness += [i] if not witness or witness[-1] != i else []
-        witness += [j] if j != witness[0] else []
-        shown += f" | {j}" if j == following else f" | {j} - {following}"
-    message = (
-        f"Two clusters cannot satisfy the odd ring of {len(ring)} cannot-links {shown} "
-        "(| means cannot-linked, - in one must-link group): going around it, the cluster changes "
-        "an odd number of times. Set n_clusters to at least 3, remove one of these cannot-links, "
-        "or give it a belief below 1."
-    )
-    raise ConflictError(message, tuple(witness))
-
-
-def _raise_clique(graph: Contraction, clique: list[int], n_clusters: int) -> None:
-    pairs = [evidence_between(graph, a, b) for a, b in combinations(clique[:20], 2)]
-    first_of_group = np.unique(graph.component, return_index=True)[1]
-    witness = tuple(first_of_group[clique].tolist())
-    shown = ", ".join(map(str, witness[:10])) + (", ..." * (len(witness) > 10))
-    proof = ", ".join(map(str, pairs[:10])) + (", ..." * (len(pairs) > 10))
-    message = (
-        f"The samples {shown}, or samples must-linked to them, are pairwise cannot-linked, by "
-        f"{proof}. They need {len(clique)} clusters, but n_clusters is {n_clusters}. "
-        f"Set n_clusters to at least {len(clique)}, remove one of these cannot-links, or give it a "
-        "belief below 1."
-    )
-    raise ConflictError(message, witness)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from sklearn.utils import check_random_state
 
-from linkwise.constraints import implied, io, logic, sampling
+from linkwise.constraints import feasible, implied, io, logic, sampling
 from linkwise.constraints.closure import Closure
 from linkwise.constraints.validation import (
     as_beliefs,
@@ -144,7 +144,13 @@ class Constraints:
             f"cannot-linked (cannot_link[{facts.cannot_link_row[cannot]}]), with belief 1. "
             "Remove one of them, or give one a belief below 1."
         )
-        raise ConflictError(message, (i, j))
+        raise ConflictError(
+            message,
+            (i, j),
+            kind="contradiction",
+            must_link=(int(facts.must_link_row[must]),),
+            cannot_link=(int(facts.cannot_link_row[cannot]),),
+        )
 
     # Builders ------------------------------------------------------------------------------
 
@@ -334,7 +340,7 @@ class Constraints:
         """
         facts = self._facts()
         component = logic.components(facts)
-        _raise_if_contradictory(facts, component)
+        feasible.raise_if_contradictory(facts, component)
         return self._closure(facts, component)
 
     def _closure(self, facts: logic.Facts, component: Ints) -> Closure:
@@ -359,7 +365,7 @@ class Constraints:
         >>> c = Constraints(10, must_link=[(4, 7), (7, 9)], cannot_link=[(4, 9)])
         >>> print(c.conflicts()[0])
         Samples 4 and 9 are cannot-linked, but the must-links 4 - 7 - 9 put them in one cluster.
-        Remove one of these links, or give them beliefs below 1.
+        Remove one of these links (cannot-link #0; must-links #0, #1), or give them beliefs below 1.
         """
         if limit is not None:
             limit = as_count(limit, "limit", remedy=" None means no limit.")
@@ -385,24 +391,38 @@ class Constraints:
         Parameters
         ----------
         n_clusters : int, default=None
-            Also check whether this many clusters suffice. The answer is exact for one and two
-            clusters. For more, an error is always right, but silence is no promise: the
-            question is graph colouring.
+            Also check whether this many clusters suffice, if none has to be used. The answer is
+            exact for one and two clusters, and whenever every group of cannot-links has a
+            member with fewer than `n_clusters`. For others the question is graph colouring: an
+            error is always right, but silence is no promise.
 
         Raises
         ------
         ConflictError
-            Its `witness` holds the samples that prove it: the chain of a contradiction, an
-            odd ring of cannot-links, a sample of each of too many labels, or samples that are
-            pairwise apart.
+            With a proof in the pairs as they were given: the chain of a contradiction, too
+            many labels, an odd ring of cannot-links, samples that are pairwise apart, a
+            wheel, or a set of pairs that exhaustive search found impossible. See its
+            attributes.
+
+        Examples
+        --------
+        Four samples that are pairwise apart do not fit in three clusters.
+
+        >>> c = Constraints(5, cannot_link=[(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
+        >>> c.check(4)
+        >>> try:
+        ...     c.check(3)
+        ... except ConflictError as error:
+        ...     print(error.kind, error.cannot_link, error.bracket)
+        clique (0, 1, 2, 3, 4, 5) (4, 4)
         """
         if n_clusters is not None:
             n_clusters = as_count(n_clusters, "n_clusters")
         facts = self._facts()
         component = logic.components(facts)
-        _raise_if_contradictory(facts, component)
+        feasible.raise_if_contradictory(facts, component)
         if n_clusters is not None:
-            logic.check_feasible(facts, logic.contract(facts, component), n_clusters)
+            feasible.check_feasible(facts, component, n_clusters)
 
     # Comparing with a clustering -----------------------------------------------------------
 
@@ -675,13 +695,13 @@ class Constraints:
         self, pairs: Ints, fold: Ints, n_folds: int
     ) -> Iterator[tuple[Constraints, Constraints]]:
         for k in range(n_folds):
-            train = self._subset(fold != k)
+            train = self.subset(fold != k)
             facts = train._facts()
             known = train._closure(facts, logic.components(facts))
             entailed = known.relation(pairs[:, 0], pairs[:, 1]) != 0
-            yield train, replace(self._subset((fold == k) & ~entailed), labels=None)
+            yield train, replace(self.subset((fold == k) & ~entailed), labels=None)
 
-    def _subset(self, kept: NDArray[np.bool_]) -> Constraints:
+    def subset(self, kept: NDArray[np.bool_]) -> Constraints:
         """Return some of the explicit pairs, must-links first, and the labels."""
         must, cannot = np.split(kept, [len(self.must_link)])
         return replace(
@@ -725,16 +745,3 @@ class Constraints:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._store(**state)
-
-
-def _raise_if_contradictory(facts: logic.Facts, component: Ints) -> None:
-    """Raise ConflictError with the proof of the first contradiction."""
-    found = logic.contradictions(facts, component)
-    if not found.total:
-        return
-    first = logic.explain(facts, found, limit=1)[0]
-    message = first.message
-    if found.total > 1:
-        more = "contradictions" if found.total > 2 else "contradiction"
-        message += f" (and {found.total - 1} more {more}; see conflicts())"
-    raise ConflictError(message, first.chain)

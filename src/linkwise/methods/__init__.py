@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from linkwise.methods.clpp import ConstrainedLPP
+from linkwise.methods.cpca import ConstrainedPCA
 from linkwise.methods.csc import CSC
 from linkwise.methods.cscgfhf import CSCGFHF
+from linkwise.methods.cut import ConstrainedCut
 from linkwise.methods.e2cp import E2CP
 from linkwise.methods.gfhf import GFHF
 from linkwise.methods.gp import GPAffinity
@@ -27,6 +30,9 @@ __all__ = [
     "LLGC",
     "METHODS",
     "SRCP",
+    "ConstrainedCut",
+    "ConstrainedLPP",
+    "ConstrainedPCA",
     "GPAffinity",
     "NCut",
     "Poisson",
@@ -45,9 +51,14 @@ METHODS: dict[str, type[ConstrainedClusterer]] = {
     "gp": GPAffinity,
     # Constraints in the criterion
     "signed": SignedCSC,
+    # Every constraint satisfied
+    "cut": ConstrainedCut,
     # Label propagation
     "gfhf": GFHF,
     "llgc": LLGC,
     "poisson": Poisson,
     "cscgfhf": CSCGFHF,
+    # Linear projections
+    "cpca": ConstrainedPCA,
+    "clpp": ConstrainedLPP,
 }

@@ -85,7 +85,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         if isinstance(y, Constraints):
             message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
             raise TypeError(message)
-        needed = signature(self.solve).parameters
+        solve = self._solver()
+        needed = signature(solve).parameters
         X = self._validated(X, needs_features="X" in needed)
         n_samples = X.shape[0]
         if self.n_clusters > n_samples:
@@ -104,7 +105,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         given = {"X": X, "constraints": constraints, **self.get_params(deep=False)}
         if "W" in needed:
             given["W"] = self.affinity_matrix_ = self._graph(X)
-        self.result_ = self.solve(**{name: given[name] for name in needed})
+        self.result_ = solve(**{name: given[name] for name in needed})
         self.labels_ = self.result_.labels
         if self.result_.embedding is not None:
             self.embedding_ = self.result_.embedding
@@ -160,6 +161,11 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
                 f"{n_samples}. Use constraints.restrict(indices) for a subset of X."
             )
             raise ValueError(message)
+        self._refuse_impossible(constraints)
+        return constraints
+
+    def _refuse_impossible(self, constraints: Constraints) -> None:
+        """Raise ConflictError if certain constraints cannot all hold in non-empty clusters."""
         constraints.check(self.n_clusters)
         n_groups = int(constraints.components().max()) + 1
         if n_groups < self.n_clusters:
@@ -168,7 +174,10 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
                 f"{self.n_clusters} non-empty clusters. Remove some, or lower n_clusters."
             )
             raise ConflictError(message)
-        return constraints
+
+    def _solver(self) -> Callable[..., Result]:
+        """Return the function that `fit` calls; a method may choose it by its parameters."""
+        return self.solve
 
     def _graph(self, X: Any) -> Any:
         if self._is_precomputed:
@@ -179,11 +188,11 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
 
     @property
     def _is_precomputed(self) -> bool:
-        return isinstance(self.affinity, str)
+        return isinstance(getattr(self, "affinity", None), str)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = "X" not in signature(self.solve).parameters
+        tags.input_tags.sparse = "X" not in signature(self._solver()).parameters
         tags.input_tags.pairwise = self._is_precomputed
         return tags
 

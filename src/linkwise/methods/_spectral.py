@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
@@ -12,16 +12,19 @@ from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.eigen import EigenPairs
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
-from linkwise.partition import kmeans, unit_rows
+from linkwise.partition import cluster_rows, unit_rows
 from linkwise.result import Result
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from linkwise.constraints import Constraints
+
 __all__ = [
     "component_vectors",
     "leading_vectors",
     "normalized_cut",
+    "rounded",
     "spectral_result",
     "staying_if_isolated",
     "walk_vectors",
@@ -29,21 +32,37 @@ __all__ = [
 
 
 def normalized_cut(
-    W: csr_array | NDArray[np.float64], n_clusters: int, rng: np.random.RandomState, rows: str
+    W: csr_array | NDArray[np.float64],
+    n_clusters: int,
+    rng: np.random.RandomState,
+    rows: str,
+    *,
+    obey: Constraints | None = None,
 ) -> Result:
     """Relax the normalised cut of `W` to eigenvectors, then round them by k-means.
 
     `z` are the leading eigenvectors of ``D^-1/2 W D^-1/2``. With `rows` ``"raw"`` the embedding is
     ``D^-1/2 z``, the eigenvectors of the random walk ``D^-1 W`` (Shi & Malik; Xu et al.); with
     ``"unit"`` its rows are scaled to length one (Ng, Jordan & Weiss), where `z` and ``D^-1/2 z``
-    are the same.
+    are the same. The certain constraints of `obey` hold without exception.
     """
     d = degrees(W)
     S = staying_if_isolated(normalized_adjacency(W), d)
     pairs = leading_vectors(S, np.sqrt(d), n_clusters, rng)
     embedding = unit_rows(pairs.vectors) if rows == "unit" else walk_vectors(pairs.vectors, d)
-    labels = kmeans(embedding, n_clusters, rng).labels
+    labels = rounded(embedding, n_clusters, rng, obey)
     return spectral_result(labels, embedding, pairs, metrics.ncut(W, labels))
+
+
+def rounded(
+    embedding: NDArray[np.float64],
+    n_clusters: int,
+    rng: np.random.RandomState,
+    obey: Constraints | None,
+) -> NDArray[np.intp]:
+    """Cluster the rows of an embedding; the certain constraints of `obey` hold."""
+    assign: Literal["free", "feasible"] = "free" if obey is None else "feasible"
+    return cluster_rows(embedding, n_clusters, rng, assign=assign, constraints=obey)
 
 
 def staying_if_isolated(

@@ -31,6 +31,7 @@ def csc(
     *,
     link_weight: float | str = "max",
     rows: str = "unit",
+    hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
 ) -> Result:
     """Write the constraints into the affinities `A`, then cluster by the random walk on them.
@@ -39,7 +40,8 @@ def csc(
     eigenvectors `z` of the symmetric ``D^-1/2 A D^-1/2``, so a symmetric solver finds them.
     """
     A = edit(W, constraints, link_weight)
-    return normalized_cut(A, n_clusters, check_random_state(random_state), rows)
+    rng = check_random_state(random_state)
+    return normalized_cut(A, n_clusters, rng, rows, obey=constraints if hard else None)
 
 
 class CSC(ConstrainedClusterer):
@@ -62,6 +64,9 @@ class CSC(ConstrainedClusterer):
     rows : {"unit", "raw"}, default="unit"
         Whether the rows of the embedding are scaled to length one before k-means, as in the other
         methods, or taken as they are, as in the paper.
+    hard : bool, default=False
+        Whether certain pairs and labels hold without exception: k-means then chooses among the
+        partitions that satisfy them, and raises ConflictError if there is none.
     random_state : int, RandomState instance or None, default=None
         Seed of the eigensolver's start and of k-means.
 
@@ -103,6 +108,7 @@ class CSC(ConstrainedClusterer):
         **ConstrainedClusterer._parameter_constraints,
         "link_weight": [StrOptions({"max", "degree"}), Interval(Real, 0, None, closed="neither")],
         "rows": [StrOptions({"unit", "raw"})],
+        "hard": ["boolean"],
     }
     solve = staticmethod(csc)
 
@@ -113,10 +119,12 @@ class CSC(ConstrainedClusterer):
         affinity: Affinity | str | None = None,
         link_weight: float | str = "max",
         rows: str = "unit",
+        hard: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.affinity = affinity
         self.link_weight = link_weight
         self.rows = rows
+        self.hard = hard
         self.random_state = random_state

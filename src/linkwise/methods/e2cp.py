@@ -44,6 +44,7 @@ def e2cp(
     scale: str = "max",
     solver: str = "auto",
     tol: float = 5e-4,
+    hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
 ) -> Result:
     """Spread the pairs along the rows and then the columns of `Y`; cluster the adjusted graph.
@@ -53,6 +54,7 @@ def e2cp(
     it is negative.
     """
     rng = check_random_state(random_state)
+    obey = constraints if hard else None
     Y = pair_matrix(constraints)
     if Y.nnz:
         if is_exact(W, solver):
@@ -61,7 +63,7 @@ def e2cp(
             W = csr_array(W)
             factors = propagation_factors(W, constrained(Y), alpha, tol)
             W = refine_sparse(W, factors, Y, scale)
-    return normalized_cut(W, n_clusters, rng, rows="unit")
+    return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey)
 
 
 def propagate(
@@ -113,6 +115,9 @@ class E2CP(ConstrainedClusterer):
         graphs.
     tol : float, default=5e-4
         Residual up to which ``"lowrank"`` follows the walk from a constrained sample.
+    hard : bool, default=False
+        Whether certain pairs and labels hold without exception: k-means then chooses among the
+        partitions that satisfy them, and raises ConflictError if there is none.
     random_state : int, RandomState instance or None, default=None
         Seed of the eigensolver's start and of k-means.
 
@@ -138,6 +143,7 @@ class E2CP(ConstrainedClusterer):
         "scale": [StrOptions({"max", "paper"})],
         "solver": [StrOptions({"auto", "exact", "lowrank"})],
         "tol": [Interval(Real, 0, 1, closed="neither")],
+        "hard": ["boolean"],
     }
     solve = staticmethod(e2cp)
 
@@ -150,6 +156,7 @@ class E2CP(ConstrainedClusterer):
         scale: str = "max",
         solver: str = "auto",
         tol: float = 5e-4,
+        hard: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -158,4 +165,5 @@ class E2CP(ConstrainedClusterer):
         self.scale = scale
         self.solver = solver
         self.tol = tol
+        self.hard = hard
         self.random_state = random_state

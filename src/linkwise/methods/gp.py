@@ -47,6 +47,7 @@ def gp_affinity(
     *,
     noise: float = 0.01,
     solver: str = "auto",
+    hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
 ) -> Result:
     r"""Take the affinities for the covariance of a random function, and let it see the pairs.
@@ -60,6 +61,7 @@ def gp_affinity(
     cannot-link sets its affinity to zero afterwards.
     """
     rng = check_random_state(random_state)
+    obey = constraints if hard else None
     Y = pair_matrix(constraints)
     if Y.nnz:
         exact = is_exact(W, solver)
@@ -70,7 +72,7 @@ def gp_affinity(
         W = _conditioned_dense(scaled, Y, B) if exact else _conditioned(csr_array(scaled), Y, B)
         if n_clusters > 2:
             W = _without_cannot_links(W, Y)
-    return normalized_cut(W, n_clusters, rng, rows="unit")
+    return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey)
 
 
 def covariance_shift(W: csr_array | NDArray[np.float64], rng: np.random.RandomState) -> float:
@@ -164,6 +166,9 @@ class GPAffinity(ConstrainedClusterer):
         ``"exact"`` forms all n x n new affinities, at most for 10,000 samples. ``"lowrank"``
         computes them on the edges of the graph, on the given pairs and around must-links only,
         and the graph stays sparse. ``"auto"`` is exact up to 3,000 samples and for dense graphs.
+    hard : bool, default=False
+        Whether certain pairs and labels hold without exception: k-means then chooses among the
+        partitions that satisfy them, and raises ConflictError if there is none.
     random_state : int, RandomState instance or None, default=None
         Seed of the eigensolver's start and of k-means.
 
@@ -187,6 +192,7 @@ class GPAffinity(ConstrainedClusterer):
         **ConstrainedClusterer._parameter_constraints,
         "noise": [Interval(Real, 1e-10, None, closed="left")],
         "solver": [StrOptions({"auto", "exact", "lowrank"})],
+        "hard": ["boolean"],
     }
     solve = staticmethod(gp_affinity)
 
@@ -197,10 +203,12 @@ class GPAffinity(ConstrainedClusterer):
         affinity: Affinity | str | None = None,
         noise: float = 0.01,
         solver: str = "auto",
+        hard: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.affinity = affinity
         self.noise = noise
         self.solver = solver
+        self.hard = hard
         self.random_state = random_state

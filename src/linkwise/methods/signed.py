@@ -19,6 +19,7 @@ from linkwise.methods._editing import constraint_graph, link_strength
 from linkwise.methods._spectral import (
     component_vectors,
     normalized_cut,
+    rounded,
     spectral_result,
     staying_if_isolated,
 )
@@ -48,6 +49,7 @@ def signed_csc(
     gamma: float = 0.5,
     link_weight: float | str = "max",
     selection: str = "sound",
+    hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
 ) -> Result:
     r"""Cluster a graph with the constraints as signed edges beside it.
@@ -60,15 +62,19 @@ def signed_csc(
     eigenvectors of the normalised signed Laplacian of ``gamma W + (1 - gamma) Q``.
     """
     rng = check_random_state(random_state)
+    obey = constraints if hard else None
     Q = (1 - gamma) * link_strength(W, link_weight) * constraint_graph(constraints)
     A = gamma * W + (Q if issparse(W) else Q.toarray())
     if selection == "sound" and not (A < 0).sum():
         # Nothing is signed: the criterion is the plain normalised cut of A.
-        return normalized_cut(A, n_clusters, rng, rows="unit")
+        return normalized_cut(A, n_clusters, rng, rows="unit", obey=obey)
     pairs = lowest_vectors(A, n_clusters, rng)
     rounding = paper_rounding if selection == "paper" else sound_rounding
+    embedding = unit_rows(pairs.vectors)
     labels = rounding(A, Q, pairs.vectors, rng)
-    return spectral_result(labels, unit_rows(pairs.vectors), pairs, signed_ncut(A, labels))
+    if obey is not None and constraints.n_violated(labels):
+        labels = rounded(embedding, n_clusters, rng, obey)
+    return spectral_result(labels, embedding, pairs, signed_ncut(A, labels))
 
 
 def lowest_vectors(
@@ -259,6 +265,9 @@ class SignedCSC(ConstrainedClusterer):
         cannot-links make untrue. ``"sound"``: the rounding with the lowest signed normalised cut,
         plus a price for violated constraints, among k-means on unit and raw rows and, for two
         clusters, all sign patterns in the plane of both vectors.
+    hard : bool, default=False
+        Whether certain pairs and labels hold without exception: k-means then chooses among the
+        partitions that satisfy them, and raises ConflictError if there is none.
     random_state : int, RandomState instance or None, default=None
         Seed of the eigensolver's start and of k-means.
 
@@ -297,6 +306,7 @@ class SignedCSC(ConstrainedClusterer):
         "gamma": [Interval(Real, 0, 1, closed="both")],
         "link_weight": [StrOptions({"max", "degree"}), Interval(Real, 0, None, closed="neither")],
         "selection": [StrOptions({"sound", "paper"})],
+        "hard": ["boolean"],
     }
     solve = staticmethod(signed_csc)
 
@@ -308,6 +318,7 @@ class SignedCSC(ConstrainedClusterer):
         gamma: float = 0.5,
         link_weight: float | str = "max",
         selection: str = "sound",
+        hard: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -315,4 +326,5 @@ class SignedCSC(ConstrainedClusterer):
         self.gamma = gamma
         self.link_weight = link_weight
         self.selection = selection
+        self.hard = hard
         self.random_state = random_state

@@ -13,8 +13,13 @@ from linkwise._params import Interval, StrOptions
 from linkwise.linalg.laplacian import additive_normalization
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import edit
-from linkwise.methods._spectral import leading_vectors, normalized_cut, spectral_result
-from linkwise.partition import kmeans, unit_rows
+from linkwise.methods._spectral import (
+    leading_vectors,
+    normalized_cut,
+    rounded,
+    spectral_result,
+)
+from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,18 +39,23 @@ def sl(
     *,
     normalization: str = "additive",
     link_weight: float | str = "max",
+    hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
 ) -> Result:
     """Write the constraints into the affinities, then cluster by a normalised Markov chain."""
     rng = check_random_state(random_state)
+    obey = constraints if hard else None
     A = edit(W, constraints, link_weight)
     if normalization == "symmetric":
-        return normalized_cut(A, n_clusters, rng, rows="unit")
-    return additive_cut(A, n_clusters, rng)
+        return normalized_cut(A, n_clusters, rng, rows="unit", obey=obey)
+    return additive_cut(A, n_clusters, rng, obey)
 
 
 def additive_cut(
-    A: csr_array | NDArray[np.float64], n_clusters: int, rng: np.random.RandomState
+    A: csr_array | NDArray[np.float64],
+    n_clusters: int,
+    rng: np.random.RandomState,
+    obey: Constraints | None = None,
 ) -> Result:
     """Cluster by ``N = (A + d_max I - D) / d_max``, a walk that stays where degrees are low.
 
@@ -54,7 +64,7 @@ def additive_cut(
     N = additive_normalization(A)
     pairs = leading_vectors(N, np.ones(N.shape[0]), n_clusters, rng)
     embedding = unit_rows(pairs.vectors)
-    labels = kmeans(embedding, n_clusters, rng).labels
+    labels = rounded(embedding, n_clusters, rng, obey)
     return spectral_result(labels, embedding, pairs, metrics.rcut(A, labels))
 
 
@@ -76,6 +86,9 @@ class SpectralLearning(ConstrainedClusterer):
     link_weight : float, "max" or "degree", default="max"
         Affinity of a certain must-link: the largest of the graph, the mean degree (a strong
         link), or a number. The papers write 1, the maximum of their Gaussian affinities.
+    hard : bool, default=False
+        Whether certain pairs and labels hold without exception: k-means then chooses among the
+        partitions that satisfy them, and raises ConflictError if there is none.
     random_state : int, RandomState instance or None, default=None
         Seed of the eigensolver's start and of k-means.
 
@@ -112,6 +125,7 @@ class SpectralLearning(ConstrainedClusterer):
         **ConstrainedClusterer._parameter_constraints,
         "normalization": [StrOptions({"additive", "symmetric"})],
         "link_weight": [StrOptions({"max", "degree"}), Interval(Real, 0, None, closed="neither")],
+        "hard": ["boolean"],
     }
     solve = staticmethod(sl)
 
@@ -122,10 +136,12 @@ class SpectralLearning(ConstrainedClusterer):
         affinity: Affinity | str | None = None,
         normalization: str = "additive",
         link_weight: float | str = "max",
+        hard: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.affinity = affinity
         self.normalization = normalization
         self.link_weight = link_weight
+        self.hard = hard
         self.random_state = random_state

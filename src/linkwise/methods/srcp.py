@@ -48,6 +48,7 @@ def srcp(
     scale: str = "max",
     solver: str = "auto",
     tol: float = 5e-4,
+    hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
 ) -> Result:
     r"""Spread the pairs along rows and columns of `Y` at once; cluster the adjusted graph.
@@ -60,6 +61,7 @@ def srcp(
     negative.
     """
     rng = check_random_state(random_state)
+    obey = constraints if hard else None
     Y = pair_matrix(constraints)
     if Y.nnz:
         if is_exact(W, solver):
@@ -68,7 +70,7 @@ def srcp(
             W = csr_array(W)
             factors = propagation_factors(W, constrained(Y), mu, tol)
             W = refine_sparse(W, factors, Y, scale)
-    return normalized_cut(W, n_clusters, rng, rows="unit")
+    return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey)
 
 
 def propagate(W: csr_array | NDArray[np.float64], Y: csr_array, mu: float) -> NDArray[np.float64]:
@@ -128,6 +130,9 @@ class SRCP(ConstrainedClusterer):
         graphs.
     tol : float, default=5e-4
         Residual up to which ``"lowrank"`` follows the walk from a constrained sample.
+    hard : bool, default=False
+        Whether certain pairs and labels hold without exception: k-means then chooses among the
+        partitions that satisfy them, and raises ConflictError if there is none.
     random_state : int, RandomState instance or None, default=None
         Seed of the eigensolver's start and of k-means.
 
@@ -153,6 +158,7 @@ class SRCP(ConstrainedClusterer):
         "scale": [StrOptions({"max", "paper"})],
         "solver": [StrOptions({"auto", "exact", "lowrank"})],
         "tol": [Interval(Real, 0, 1, closed="neither")],
+        "hard": ["boolean"],
     }
     solve = staticmethod(srcp)
 
@@ -165,6 +171,7 @@ class SRCP(ConstrainedClusterer):
         scale: str = "max",
         solver: str = "auto",
         tol: float = 5e-4,
+        hard: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -173,4 +180,5 @@ class SRCP(ConstrainedClusterer):
         self.scale = scale
         self.solver = solver
         self.tol = tol
+        self.hard = hard
         self.random_state = random_state

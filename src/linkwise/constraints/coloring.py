@@ -1,0 +1,390 @@
+"""Colouring the graph of cannot-links: clusters that keep all of them, guided by costs.
+
+Contract every must-link group to a vertex. Then a clustering that satisfies all certain pairs
+is a proper colouring of the cannot-links between groups. Nothing here knows samples,
+similarities or messages; `feasible` does the asking and the explaining.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from linkwise.constraints import coloring_kernels as kernels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "CannotLinkGraph",
+    "Coloring",
+    "CoreColoring",
+    "Peeling",
+    "assign",
+    "color_core",
+    "find_coloring",
+    "guided_coloring",
+    "peel",
+]
+
+ANNEALING_SWEEPS = 1_000  # of the second guess
+GUESS_ROUNDS = 10  # greedy colourings that follow a guess
+GUESS_TABU_STEPS = 1_000_000
+ROUNDS, TABU_STEPS = 60, 200_000  # of a guided colouring
+STEPS_PER_VERTEX = 5_000  # of the tabu search, at the most
+DENSE_SPECTRUM = 400  # vertices up to which all eigenvectors are computed
+MAX_SWEEPS = 100  # of Kempe chains; a few are usual
+
+
+class CannotLinkGraph(NamedTuple):
+    """Cannot-links between groups: symmetric rows, sorted, without loops and duplicates."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+
+    @property
+    def n_groups(self) -> int:
+        """The number of vertices."""
+        return self.indptr.size - 1
+
+
+class Coloring(NamedTuple):
+    """A colour for each vertex; no two neighbours share one."""
+
+    colors: NDArray[np.int32]  # -1 where none was found
+    n_left: int  # how many are -1
+
+
+class Peeling(NamedTuple):
+    """The vertices that may be hard to colour, and the order in which the others came off."""
+
+    core: NDArray[np.bool_]
+    order: NDArray[np.int32]  # to be coloured in reverse
+
+
+def peel(graph: CannotLinkGraph, n_colors: int) -> Peeling:
+    """Remove vertices with fewer than `n_colors` neighbours, again and again.
+
+    Coloured last and in reverse order, each of them finds a colour. So only the core that
+    remains can lack a colouring; if it is empty, there is one for certain.
+    """
+    return Peeling(*kernels.peel_below(*graph, n_colors))
+
+
+def guided_coloring(
+    graph: CannotLinkGraph,
+    cost: Floats,
+    rng: np.random.RandomState,
+    *,
+    peeling: Peeling | None = None,
+    rounds: int = ROUNDS,
+    tabu_steps: int = TABU_STEPS,
+) -> Coloring:
+    """Look for a proper colouring of low total cost.
+
+    Colours the core greedily (see `kernels.dsatur`). Vertices that find no colour become more
+    urgent and the core is coloured anew; at last a tabu search starts from the best attempt.
+    Peeled vertices follow in reverse order, each in its cheapest allowed colour.
+
+    Parameters
+    ----------
+    graph : CannotLinkGraph
+        The graph to colour.
+    cost : ndarray of shape (n_groups, n_colors)
+        The finite cost of each colour for each vertex.
+    rng : RandomState
+        Seeds the tabu search; nothing is drawn if that is not needed.
+    peeling : Peeling, default=None
+        That of this graph and number of colours, if it is known.
+    rounds : int, default=60
+        How often the core is coloured greedily at the most.
+    tabu_steps : int, default=200_000
+        Steps of the tabu search; about a microsecond each.
+
+    Returns
+    -------
+    Coloring
+        If there are at least as many vertices as colours, every colour is in use.
+    """
+    cost = np.ascontiguousarray(cost, dtype=np.float64)
+    if peeling is None:
+        peeling = peel(graph, cost.shape[1])
+    colors = _color(graph, cost, rng, peeling=peeling, rounds=rounds, tabu_steps=tabu_steps)
+    return _used_up(cost, colors)
+
+
+def _used_up(cost: Floats, colors: NDArray[np.int32]) -> Coloring:
+    """Put every colour to use, if there are vertices enough."""
+    kernels.fill_empty(cost, colors)
+    return Coloring(colors, int((colors < 0).sum()))
+
+
+def _color(
+    graph: CannotLinkGraph,
+    cost: Floats,
+    rng: np.random.RandomState,
+    *,
+    peeling: Peeling,
+    rounds: int,
+    tabu_steps: int,
+) -> NDArray[np.int32]:
+    """Colour the core, then the peeled vertices; a colour may stay unused."""
+    colors = np.full(graph.n_groups, -1, dtype=np.int32)
+    if peeling.order.size < graph.n_groups:
+        vertices, indptr, indices = kernels.induced(*graph, peeling.core)
+        inner = CannotLinkGraph(indptr, indices)
+        core = color_core(inner, cost[vertices], rng, rounds=rounds, tabu_steps=tabu_steps)
+        colors[vertices] = core.colors
+    kernels.color_peeled(*graph, peeling.order, cost, colors)
+    return colors
+
+
+class CoreColoring(NamedTuple):
+    """A colouring of a core, and where it is hard to colour."""
+
+    colors: NDArray[np.int32]
+    n_left: int
+    pressure: NDArray[np.int64]  # how often a vertex was left without a colour
+
+
+def color_core(
+    graph: CannotLinkGraph,
+    cost: Floats,
+    rng: np.random.RandomState,
+    *,
+    rounds: int,
+    tabu_steps: int,
+    start: NDArray[np.int32] | None = None,
+) -> CoreColoring:
+    """Colour a graph by repeated DSATUR and then by tabu search.
+
+    `start` is a guess, not necessarily proper, that the tabu search repairs if it is better; it
+    is changed.
+    """
+    failures = np.zeros(graph.n_groups, dtype=np.int64)
+    best, best_left = np.full(graph.n_groups, -1, dtype=np.int32), graph.n_groups
+    if start is not None:
+        best, best_left = start, kernels.drop_conflicts(*graph, start)
+    for _ in range(max(1, rounds)):
+        colors, n_left = kernels.dsatur(*graph, cost, failures)
+        if n_left < best_left:
+            best, best_left = colors, n_left
+        if n_left == 0:
+            break
+        # "Squeaky wheel" (Joslin and Clements, 1999): what failed comes earlier next time, even
+        # before hubs. To weigh its regret instead was not enough around large groups.
+        failures += colors < 0
+    if best_left and tabu_steps > 0:
+        # A small graph has been tried in all ways long before.
+        steps = min(tabu_steps, STEPS_PER_VERTEX * graph.n_groups)
+        best, best_left, ejections = kernels.partial_col(
+            *graph, best.copy(), cost.shape[1], steps, _seed(rng)
+        )
+        failures += ejections
+    return CoreColoring(best, best_left, failures)
+
+
+# The full search ---------------------------------------------------------------------------
+
+
+def find_coloring(
+    graph: CannotLinkGraph,
+    n_colors: int,
+    rng: np.random.RandomState,
+    cost: Floats | None = None,
+) -> Coloring:
+    """Look for a proper colouring by all means short of exhaustive search.
+
+    Tries `guided_coloring` first. If some vertices are left, it guesses the colours from the
+    cannot-links alone: a planted colouring shows in the most negative eigenvectors of their
+    graph (Alon and Kahale, 1997), as it is and after annealing.
+
+    Parameters
+    ----------
+    graph : CannotLinkGraph
+        The graph to colour.
+    n_colors : int
+        The number of colours.
+    rng : RandomState
+        Where all random numbers come from.
+    cost : ndarray of shape (n_groups, n_colors), default=None
+        Guides the first attempt and the easy vertices; random by default.
+
+    Returns
+    -------
+    Coloring
+        The best attempt. If ``n_left`` is not 0, there may still be a colouring.
+    """
+    if cost is None:
+        cost = rng.random_sample((graph.n_groups, n_colors))
+    peeling = peel(graph, n_colors)
+    best = guided_coloring(graph, cost, rng, peeling=peeling)
+    if best.n_left == 0 or n_colors < 3:  # for two colours the first attempt is exact
+        return best
+    vertices, indptr, indices = kernels.induced(*graph, peeling.core)
+    core = CannotLinkGraph(indptr, indices)
+    guess = _spectral_guess(core, n_colors, rng)
+    for sweeps, steps in ((0, TABU_STEPS), (ANNEALING_SWEEPS, GUESS_TABU_STEPS)):
+        kernels.anneal(*core, guess, n_colors, sweeps, _seed(rng))
+        found = color_core(
+            core,
+            1.0 - np.eye(n_colors)[guess],
+            rng,
+            rounds=GUESS_ROUNDS,
+            tabu_steps=steps,
+            start=guess.copy(),
+        )
+        if found.n_left < best.n_left:
+            colors = np.full(graph.n_groups, -1, dtype=np.int32)
+            colors[vertices] = found.colors
+            kernels.color_peeled(*graph, peeling.order, cost, colors)
+            best = _used_up(cost, colors)
+        if best.n_left == 0:
+            break
+    return best
+
+
+def _spectral_guess(
+    graph: CannotLinkGraph, n_colors: int, rng: np.random.RandomState
+) -> NDArray[np.int32]:
+    """Guess colours from the most negative eigenvectors of the normalised adjacency."""
+    n = graph.n_groups
+    scale = 1.0 / np.sqrt(np.diff(graph.indptr))  # a core has no isolated vertices
+    rows = np.repeat(np.arange(n), np.diff(graph.indptr))
+    weights = scale[rows] * scale[graph.indices]
+    adjacency = csr_array((weights, graph.indices, graph.indptr), shape=(n, n))
+    n_vectors = min(n_colors - 1, n - 1)
+    if n <= DENSE_SPECTRUM or n_vectors >= n - 1:
+        vectors = eigh(adjacency.toarray(), subset_by_index=[0, n_vectors - 1])[1]
+    else:
+        start = rng.uniform(-1.0, 1.0, n)
+        try:
+            vectors = eigsh(adjacency, n_vectors, which="SA", v0=start, tol=1e-3, maxiter=3_000)[1]
+        except ArpackNoConvergence as error:  # a guess may be rough
+            vectors = error.eigenvectors
+    if vectors.shape[1] == 0 or n < n_colors:
+        return rng.randint(n_colors, size=n).astype(np.int32)
+    points = vectors * scale[:, None]
+    lengths = np.linalg.norm(points, axis=1, keepdims=True)
+    points = points / np.where(lengths > 0, lengths, 1.0)
+    with warnings.catch_warnings():
+        # Fewer distinct points than colours are no reason to complain about a guess.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KMeans(n_colors, n_init=3, random_state=_seed(rng)).fit(points)
+    return model.labels_.astype(np.int32)
+
+
+def _seed(rng: np.random.RandomState) -> int:
+    """Draw a seed for a kernel."""
+    return int(rng.randint(2**31 - 1))
+
+
+# Linear costs ------------------------------------------------------------------------------
+
+
+def assign(
+    graph: CannotLinkGraph,
+    cost: Floats,
+    rng: np.random.RandomState,
+    *,
+    n_restarts: int = 30,
+) -> Coloring:
+    """Return a proper colouring whose total cost is small.
+
+    Exact where the graph is a forest, by dynamic programming; elsewhere the trees that hang
+    from cycles are folded into them, exactly, and what remains is coloured greedily, guided by
+    costs with more and more noise, and improved by swapping Kempe chains. Every component
+    keeps its best colouring.
+
+    Parameters
+    ----------
+    graph : CannotLinkGraph
+        The graph to colour.
+    cost : ndarray of shape (n_groups, n_colors)
+        The finite cost of each colour for each vertex.
+    rng : RandomState
+        Where all random numbers come from.
+    n_restarts : int, default=30
+        Greedy colourings to improve; none is needed for forests.
+
+    Returns
+    -------
+    Coloring
+        If there are at least as many vertices as colours, every colour is in use. Where the
+        cheapest colouring leaves one unused, that costs something, and the little that is
+        changed for it need not be the best.
+    """
+    cost = np.ascontiguousarray(cost, dtype=np.float64)
+    n, k = cost.shape
+    if k < 2:
+        return guided_coloring(graph, cost, rng, tabu_steps=0)
+    folded = cost.copy()
+    order, parent, n_folded = kernels.fold_leaves(*graph, folded)
+    cyclic = np.ones(n, dtype=bool)
+    cyclic[order[:n_folded]] = False
+    colors = np.full(n, -1, dtype=np.int32)
+    if n_folded < n:
+        vertices, indptr, indices = kernels.induced(*graph, cyclic)
+        inner = CannotLinkGraph(indptr, indices)
+        colors[vertices] = _assign_cyclic(inner, folded[vertices], rng, n_restarts=n_restarts)
+    kernels.unfold_leaves(order, parent, n_folded, folded, colors)
+    if np.bincount(colors[colors >= 0], minlength=k).min() == 0:
+        kernels.fill_empty(cost, colors)
+        kernels.kempe_descent(*graph, cost, colors, MAX_SWEEPS, False)  # noqa: FBT003
+    return Coloring(colors, int((colors < 0).sum()))
+
+
+def _assign_cyclic(
+    graph: CannotLinkGraph, cost: Floats, rng: np.random.RandomState, *, n_restarts: int
+) -> NDArray[np.int32]:
+    """Colour a graph without leaves cheaply; every component keeps its best colouring."""
+    n, k = cost.shape
+    peeling = peel(graph, k)
+    component = _components(graph)
+    best = _color(graph, cost, rng, peeling=peeling, rounds=ROUNDS, tabu_steps=TABU_STEPS)
+    if (best < 0).any():
+        best = find_coloring(graph, k, rng, cost).colors
+    best_cost = _improve(graph, cost, best, component)
+    regret = np.partition(cost, 1, axis=1)
+    spread = float(np.median(regret[:, 1] - regret[:, 0]))
+    for restart in range(1, n_restarts):
+        # From a little noise to as much as there is to lose.
+        noise = 4.0 * spread * restart / n_restarts
+        noisy = cost + noise * rng.random_sample((n, k))
+        trial = _color(graph, noisy, rng, peeling=peeling, rounds=10, tabu_steps=0)
+        trial_cost = _improve(graph, cost, trial, component)
+        better = trial_cost < best_cost
+        chosen = better[component]
+        best[chosen] = trial[chosen]
+        best_cost[better] = trial_cost[better]
+    return best
+
+
+def _components(graph: CannotLinkGraph) -> NDArray[np.int32]:
+    n = graph.n_groups
+    ones = np.ones(graph.indices.size, dtype=np.int8)
+    matrix = csr_array((ones, graph.indices, graph.indptr), shape=(n, n))
+    component: NDArray[np.int32] = connected_components(matrix, directed=False)[1]
+    return component
+
+
+def _improve(
+    graph: CannotLinkGraph,
+    cost: Floats,
+    colors: NDArray[np.int32],
+    component: NDArray[np.int32],
+) -> Floats:
+    """Improve a colouring in place; return what it costs in each component."""
+    kernels.kempe_descent(*graph, cost, colors, MAX_SWEEPS, True)  # noqa: FBT003
+    paid = np.where(colors < 0, np.inf, cost[np.arange(colors.size), colors])
+    return np.bincount(component, weights=paid).astype(np.float64)

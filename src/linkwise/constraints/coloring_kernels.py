@@ -1,0 +1,634 @@
+"""Compiled colouring of graphs in compressed row form (`indptr`, `indices`).
+
+They are handed valid arrays and check nothing; random numbers come from the seed they are
+handed. A colour of -1 means none. Their slow twins are in the tests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Indptr = NDArray[np.int64]
+    Indices = NDArray[np.int32]
+    Colors = NDArray[np.int32]
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "anneal",
+    "color_peeled",
+    "drop_conflicts",
+    "dsatur",
+    "fill_empty",
+    "fold_leaves",
+    "induced",
+    "kempe_descent",
+    "partial_col",
+    "peel_below",
+    "symmetric_rows",
+    "unfold_leaves",
+]
+
+EXAMINED = 50  # uncoloured vertices that one step of the tabu search compares
+TENURE = 0.6  # share of the uncoloured vertices by which an ejected colour stays forbidden
+
+
+# Random numbers ----------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _random(state: NDArray[np.uint64]) -> float:
+    """Return the next number in [0, 1) of a splitmix64 generator."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return float(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(cache=True)
+def _generator(seed: int) -> NDArray[np.uint64]:
+    state = np.empty(1, np.uint64)
+    state[0] = np.uint64(seed)
+    return state
+
+
+# Graphs ------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def symmetric_rows(low: NDArray[np.intp], high: NDArray[np.intp], n: int) -> tuple[Indptr, Indices]:
+    """Return the graph of distinct sorted pairs ``low < high``, each row sorted; linear."""
+    indptr = np.zeros(n + 1, np.int64)
+    for i in range(low.size):
+        indptr[low[i] + 1] += 1
+        indptr[high[i] + 1] += 1
+    indptr = np.cumsum(indptr)
+    indices = np.empty(2 * low.size, np.int32)
+    fill = indptr[:-1].copy()
+    for i in range(low.size):  # smaller neighbours come first, in the order of the pairs
+        indices[fill[high[i]]] = low[i]
+        fill[high[i]] += 1
+    for i in range(low.size):
+        indices[fill[low[i]]] = high[i]
+        fill[low[i]] += 1
+    return indptr, indices
+
+
+# Peeling -----------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def peel_below(
+    indptr: Indptr, indices: Indices, n_colors: int
+) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+    """Remove vertices with fewer than `n_colors` neighbours until none is left; linear.
+
+    Returns
+    -------
+    core : ndarray of bool
+        Which vertices stay.
+    order : ndarray of int32
+        The others as they were removed.
+    """
+    n = indptr.size - 1
+    degree = indptr[1:] - indptr[:-1]
+    core = np.ones(n, np.bool_)
+    order = np.empty(n, np.int32)
+    tail = 0
+    for v in range(n):
+        if degree[v] < n_colors:
+            core[v] = False
+            order[tail] = v
+            tail += 1
+    head = 0
+    while head < tail:
+        v = order[head]
+        head += 1
+        for u in indices[indptr[v] : indptr[v + 1]]:
+            degree[u] -= 1
+            if core[u] and degree[u] < n_colors:
+                core[u] = False
+                order[tail] = u
+                tail += 1
+    return core, order[:tail].copy()
+
+
+@njit(cache=True)
+def induced(
+    indptr: Indptr, indices: Indices, kept: NDArray[np.bool_]
+) -> tuple[NDArray[np.int32], Indptr, Indices]:
+    """Return the vertices that are kept, and the graph on them, renumbered."""
+    n = indptr.size - 1
+    vertices = np.flatnonzero(kept).astype(np.int32)
+    place = np.full(n, -1, np.int32)
+    for i in range(vertices.size):
+        place[vertices[i]] = i
+    new_indptr = np.zeros(vertices.size + 1, np.int64)
+    for i in range(vertices.size):
+        v = vertices[i]
+        count = 0
+        for u in indices[indptr[v] : indptr[v + 1]]:
+            count += place[u] >= 0
+        new_indptr[i + 1] = new_indptr[i] + count
+    new_indices = np.empty(new_indptr[-1], np.int32)
+    position = 0
+    for v in vertices:
+        for u in indices[indptr[v] : indptr[v + 1]]:
+            if place[u] >= 0:
+                new_indices[position] = place[u]
+                position += 1
+    return vertices, new_indptr, new_indices
+
+
+@njit(cache=True)
+def color_peeled(  # noqa: PLR0917 - numba takes no keyword-only arguments
+    indptr: Indptr, indices: Indices, order: NDArray[np.int32], cost: Floats, colors: Colors
+) -> None:
+    """Colour the vertices of `order` from its end, each with its cheapest allowed colour."""
+    k = cost.shape[1]
+    taken = np.full(k, -1, np.int64)
+    for position in range(order.size - 1, -1, -1):
+        v = order[position]
+        for u in indices[indptr[v] : indptr[v + 1]]:
+            if colors[u] >= 0:
+                taken[colors[u]] = position
+        best = -1
+        for c in range(k):
+            if taken[c] != position and (best < 0 or cost[v, c] < cost[v, best]):
+                best = c
+        colors[v] = best
+
+
+@njit(cache=True)
+def fill_empty(cost: Floats, colors: Colors) -> None:
+    """Give each unused colour the vertex that takes it most cheaply, if there is one to spare.
+
+    Nothing has the unused colour, so every vertex may take it. A vertex stays where it is the
+    only one of its colour.
+    """
+    n, k = cost.shape
+    count = np.zeros(k, np.int64)
+    for c in colors:
+        if c >= 0:
+            count[c] += 1
+    for empty in range(k):
+        if count[empty] > 0:
+            continue
+        best, best_rise = -1, np.inf
+        for v in range(n):
+            c = colors[v]
+            if c < 0:
+                best = v
+                break
+            if count[c] > 1:
+                rise = cost[v, empty] - cost[v, c]
+                if best < 0 or rise < best_rise:
+                    best, best_rise = v, rise
+        if best < 0:
+            return
+        if colors[best] >= 0:
+            count[colors[best]] -= 1
+        colors[best] = empty
+        count[empty] = 1
+
+
+# DSATUR ------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _before(u: int, v: int, rank: NDArray[np.int64], urgency: Floats) -> bool:
+    """Whether `u` is coloured before `v`; the number decides between equals."""
+    if rank[u] != rank[v]:
+        return rank[u] > rank[v]
+    if urgency[u] != urgency[v]:
+        return urgency[u] > urgency[v]
+    return u < v
+
+
+@njit(cache=True)
+def _sift_up(  # noqa: PLR0917 - numba takes no keyword-only arguments
+    i: int, heap: NDArray[np.int32], place: Colors, rank: NDArray[np.int64], urgency: Floats
+) -> None:
+    v = heap[i]
+    while i > 0:
+        parent = (i - 1) >> 1
+        u = heap[parent]
+        if not _before(v, u, rank, urgency):
+            break
+        heap[i] = u
+        place[u] = i
+        i = parent
+    heap[i] = v
+    place[v] = i
+
+
+@njit(cache=True)
+def _sift_down(  # noqa: PLR0917 - numba takes no keyword-only arguments
+    i: int,
+    size: int,
+    heap: NDArray[np.int32],
+    place: Colors,
+    rank: NDArray[np.int64],
+    urgency: Floats,
+) -> None:
+    v = heap[i]
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        if child + 1 < size and _before(heap[child + 1], heap[child], rank, urgency):
+            child += 1
+        u = heap[child]
+        if not _before(u, v, rank, urgency):
+            break
+        heap[i] = u
+        place[u] = i
+        i = child
+    heap[i] = v
+    place[v] = i
+
+
+@njit(cache=True)
+def _cheapest(v: int, cost: Floats, taken: NDArray[np.bool_]) -> tuple[int, float]:
+    """Return the cheapest allowed colour (-1: none) and what the next cheapest costs more."""
+    best = -1
+    first, second = np.inf, np.inf
+    for c in range(cost.shape[1]):
+        if taken[v, c]:
+            continue
+        x = cost[v, c]
+        if best < 0 or x < first:
+            second = first
+            first = x
+            best = c
+        elif x < second:
+            second = x
+    return best, second - first if second < np.inf else np.inf
+
+
+@njit(cache=True)
+def _hub_ranks(indptr: Indptr, n_colors: int) -> NDArray[np.int64]:
+    """Rank vertices of many neighbours by the logarithm of their number; 0 for all others."""
+    n = indptr.size - 1
+    rank = np.zeros(n, np.int64)
+    for v in range(n):
+        degree = indptr[v + 1] - indptr[v]
+        if degree > 4 * n_colors:
+            rank[v] = int(np.floor(2.0 * np.log2(degree / n_colors)))
+    return rank
+
+
+@njit(cache=True)
+def dsatur(
+    indptr: Indptr, indices: Indices, cost: Floats, failures: NDArray[np.int64]
+) -> tuple[Colors, int]:
+    """Colour a graph greedily, guided by costs; returns the colours and how many are missing.
+
+    The next vertex is one with most colours among its neighbours (Brelaz, 1979), then one of
+    the highest rank, by its degree and its earlier failures, then one with most to lose: the
+    price of its second-cheapest allowed colour above the cheapest.
+    """
+    n, k = cost.shape
+    taken = np.zeros((n, k), np.bool_)
+    rank = np.minimum(_hub_ranks(indptr, k) + failures, 63)
+    urgency = np.empty(n, np.float64)
+    heap = np.arange(n).astype(np.int32)
+    place = heap.copy()
+    for v in range(n):
+        urgency[v] = _cheapest(v, cost, taken)[1]
+    for i in range(n // 2 - 1, -1, -1):
+        _sift_down(i, n, heap, place, rank, urgency)
+
+    colors = np.full(n, -1, np.int32)
+    n_left = 0
+    for size in range(n - 1, -1, -1):
+        v = heap[0]
+        place[v] = -1
+        if size > 0:
+            heap[0] = heap[size]
+            place[heap[0]] = 0
+            _sift_down(0, size, heap, place, rank, urgency)
+        c = _cheapest(v, cost, taken)[0]
+        if c < 0:
+            n_left += 1
+            continue
+        colors[v] = c
+        for u in indices[indptr[v] : indptr[v + 1]]:
+            if place[u] >= 0 and not taken[u, c]:
+                taken[u, c] = True
+                rank[u] += 64  # above every other rank
+                urgency[u] = _cheapest(u, cost, taken)[1]
+                _sift_up(place[u], heap, place, rank, urgency)
+    return colors, n_left
+
+
+# Tabu search -------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _best_ejection(  # noqa: PLR0917 - numba takes no keyword-only arguments
+    pool: NDArray[np.int32],
+    n_left: int,
+    best_left: int,
+    n_same: Colors,
+    tabu: NDArray[np.int64],
+    step: int,
+    state: NDArray[np.uint64],
+) -> tuple[int, int]:
+    """Return the vertex to colour and its colour that eject the fewest; -1 if all are tabu."""
+    k = n_same.shape[1]
+    examined = min(n_left, EXAMINED)
+    start = int(_random(state) * n_left) if n_left > examined else 0
+    vertex, color, fewest, ties = -1, -1, 1 << 30, 0
+    for t in range(examined):
+        v = pool[(start + t) % n_left]
+        for c in range(k):
+            ejected = n_same[v, c]
+            if ejected > fewest:
+                continue
+            # A tabu move is taken all the same if it leaves fewer than ever before.
+            if tabu[v, c] > step and n_left - 1 + ejected >= best_left:
+                continue
+            if ejected < fewest:
+                fewest, ties = ejected, 0
+            ties += 1
+            if ties == 1 or _random(state) * ties < 1.0:
+                vertex, color = v, c
+    return vertex, color
+
+
+@njit(cache=True)
+def partial_col(  # noqa: PLR0917 - numba takes no keyword-only arguments
+    indptr: Indptr, indices: Indices, colors: Colors, n_colors: int, max_steps: int, seed: int
+) -> tuple[Colors, int, NDArray[np.int64]]:
+    """Colour the vertices left over, by ejecting others (Bloechliger and Zufferey, 2008).
+
+    Each step colours one vertex and takes the colour from its neighbours that have it; these
+    may not have it back for some steps. Returns the best partial colouring seen, how many it
+    leaves, and how often each vertex was left without a colour.
+    """
+    n = colors.size
+    state = _generator(seed)
+    n_same = np.zeros((n, n_colors), np.int32)  # neighbours of each colour
+    tabu = np.zeros((n, n_colors), np.int64)
+    pool = np.empty(n, np.int32)
+    place = np.full(n, -1, np.int32)
+    pressure = (colors < 0).astype(np.int64)
+    n_left = 0
+    for v in range(n):
+        if colors[v] < 0:
+            pool[n_left] = v
+            place[v] = n_left
+            n_left += 1
+        else:
+            for u in indices[indptr[v] : indptr[v + 1]]:
+                n_same[u, colors[v]] += 1
+    best, best_left = colors.copy(), n_left
+    for step in range(1, max_steps + 1):
+        if n_left == 0:
+            break
+        v, c = _best_ejection(pool, n_left, best_left, n_same, tabu, step, state)
+        if v < 0:
+            continue
+        n_left -= 1
+        last = pool[n_left]
+        pool[place[v]] = last
+        place[last] = place[v]
+        place[v] = -1
+        colors[v] = c
+        for u in indices[indptr[v] : indptr[v + 1]]:
+            n_same[u, c] += 1
+            if colors[u] == c:
+                colors[u] = -1
+                pressure[u] += 1
+                pool[n_left] = u
+                place[u] = n_left
+                n_left += 1
+                tabu[u, c] = step + 1 + int(10.0 * _random(state)) + int(TENURE * n_left)
+                for w in indices[indptr[u] : indptr[u + 1]]:
+                    n_same[w, c] -= 1
+        if n_left < best_left:
+            best_left = n_left
+            best[:] = colors
+    return best, best_left, pressure
+
+
+@njit(cache=True)
+def _draw_color(counts: Colors, share: Floats, state: NDArray[np.uint64]) -> int:
+    """Draw a colour with a probability that falls with its conflicts."""
+    fewest = counts.min()
+    total = 0.0
+    for count in counts:
+        total += share[min(count - fewest, share.size - 1)]
+    rest = _random(state) * total
+    for c in range(counts.size - 1):
+        rest -= share[min(counts[c] - fewest, share.size - 1)]
+        if rest < 0.0:
+            return c
+    return counts.size - 1
+
+
+@njit(cache=True)
+def anneal(  # noqa: PLR0917 - numba takes no keyword-only arguments
+    indptr: Indptr, indices: Indices, colors: Colors, n_colors: int, n_sweeps: int, seed: int
+) -> None:
+    """Lower the number of equally coloured neighbours by annealing, in place.
+
+    Every vertex draws its colour anew in each sweep (heat bath); the temperature falls linearly
+    from 0.5 (of one conflict) to 0.
+    """
+    n = colors.size
+    state = _generator(seed)
+    n_same = np.zeros((n, n_colors), np.int32)
+    for v in range(n):
+        for u in indices[indptr[v] : indptr[v + 1]]:
+            n_same[u, colors[v]] += 1
+    share = np.zeros(20)  # of a colour with so many conflicts more than the best
+    for sweep in range(n_sweeps):
+        temperature = 0.5 * (1.0 - sweep / n_sweeps)
+        for i in range(share.size):
+            share[i] = np.exp(-i / temperature)
+        for v in range(n):
+            old = colors[v]
+            new = _draw_color(n_same[v], share, state)
+            if new == old:
+                continue
+            colors[v] = new
+            for u in indices[indptr[v] : indptr[v + 1]]:
+                n_same[u, old] -= 1
+                n_same[u, new] += 1
+
+
+@njit(cache=True)
+def drop_conflicts(indptr: Indptr, indices: Indices, colors: Colors) -> int:
+    """Take the colour from vertices until no neighbours share one; returns how many lost it."""
+    n_left = 0
+    for v in range(colors.size):
+        for u in indices[indptr[v] : indptr[v + 1]]:
+            if colors[v] >= 0 and colors[u] == colors[v]:
+                colors[v] = -1
+                n_left += 1
+    return n_left
+
+
+# Linear costs ------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _cheapest_other(row: Floats, excluded: int) -> int:
+    """Return the cheapest colour but one."""
+    best = -1
+    for c in range(row.size):
+        if c != excluded and (best < 0 or row[c] < row[best]):
+            best = c
+    return best
+
+
+@njit(cache=True)
+def fold_leaves(
+    indptr: Indptr, indices: Indices, cost: Floats
+) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
+    """Fold vertices with at most one neighbour into it, exactly, until none is left.
+
+    `cost` becomes the least cost of a vertex together with all that was folded into it: the
+    dynamic programme over trees. Needs two colours.
+
+    Returns
+    -------
+    order, parent : ndarray of int32
+        The folded vertices in the order of folding, and what each was folded into (-1: it is
+        the last of its component).
+    n_folded : int
+        How many entries of `order` count.
+    """
+    n, k = cost.shape
+    degree = indptr[1:] - indptr[:-1]
+    order = np.empty(n, np.int32)
+    parent = np.full(n, -1, np.int32)
+    folded = np.zeros(n, np.bool_)
+    tail = 0
+    for v in range(n):
+        if degree[v] <= 1:
+            order[tail] = v
+            tail += 1
+    head = 0
+    while head < tail:
+        v = order[head]
+        head += 1
+        folded[v] = True
+        for u in indices[indptr[v] : indptr[v + 1]]:
+            if folded[u]:
+                continue
+            parent[v] = u
+            best = _cheapest_other(cost[v], -1)
+            second = _cheapest_other(cost[v], best)
+            for c in range(k):
+                cost[u, c] += cost[v, second if c == best else best]
+            degree[u] -= 1
+            if degree[u] == 1:  # at 0 it is in the queue already
+                order[tail] = u
+                tail += 1
+    return order, parent, tail
+
+
+@njit(cache=True)
+def unfold_leaves(  # noqa: PLR0917 - numba takes no keyword-only arguments
+    order: NDArray[np.int32], parent: NDArray[np.int32], n_folded: int, cost: Floats, colors: Colors
+) -> None:
+    """Colour folded vertices optimally, given the colours of all others."""
+    for position in range(n_folded - 1, -1, -1):
+        v = order[position]
+        excluded = colors[parent[v]] if parent[v] >= 0 else -1
+        colors[v] = _cheapest_other(cost[v], excluded)
+
+
+@njit(cache=True)
+def _chain(  # noqa: PLR0917 - numba takes no keyword-only arguments
+    indptr: Indptr,
+    indices: Indices,
+    colors: Colors,
+    start: int,
+    other: int,
+    queued: NDArray[np.bool_],
+    queue: NDArray[np.int32],
+) -> int:
+    """Write the Kempe chain of a vertex and another colour to `queue`; returns its length."""
+    own = colors[start]
+    queue[0] = start
+    queued[start] = True
+    head, tail = 0, 1
+    while head < tail:
+        v = queue[head]
+        head += 1
+        opposite = other if colors[v] == own else own
+        for u in indices[indptr[v] : indptr[v + 1]]:
+            if colors[u] == opposite and not queued[u]:
+                queued[u] = True
+                queue[tail] = u
+                tail += 1
+    for v in queue[:tail]:
+        queued[v] = False
+    return tail
+
+
+@njit(cache=True)
+def kempe_descent(  # noqa: PLR0917 - numba takes no keyword-only arguments
+    indptr: Indptr,
+    indices: Indices,
+    cost: Floats,
+    colors: Colors,
+    max_sweeps: int,
+    may_empty: bool,  # noqa: FBT001
+) -> int:
+    """Swap the two colours of Kempe chains while that lowers the cost; returns the sweeps made.
+
+    A chain is a component of the vertices of two colours: swapping it keeps a colouring proper.
+    A sweep looks at every chain, in linear time. Unless it may, no colour loses its last
+    vertex. Vertices without a colour stay so.
+    """
+    n, k = cost.shape
+    seen = np.full((n, k), -1, np.int32)  # the last sweep that looked at this chain
+    queue = np.empty(n, np.int32)
+    queued = np.zeros(n, np.bool_)
+    count = np.zeros(k, np.int64)
+    for c in colors:
+        if c >= 0:
+            count[c] += 1
+    for sweep in range(max_sweeps):
+        improved = False
+        for start in range(n):
+            for other in range(k):
+                own = colors[start]
+                if own < 0 or other == own or seen[start, other] == sweep:
+                    continue
+                length = _chain(indptr, indices, colors, start, other, queued, queue)
+                gain, size, n_own = 0.0, 0.0, 0
+                for v in queue[:length]:
+                    to = other if colors[v] == own else own
+                    gain += cost[v, colors[v]] - cost[v, to]
+                    size += abs(cost[v, colors[v]]) + abs(cost[v, to])
+                    n_own += colors[v] == own
+                    seen[v, to] = sweep
+                moved = length - n_own
+                emptied = (count[own] == n_own and moved == 0) or (
+                    count[other] == moved and n_own == 0
+                )
+                if gain <= 1e-12 * size or (
+                    emptied and not may_empty
+                ):  # rounding must not keep it going
+                    continue
+                for v in queue[:length]:
+                    colors[v] = other if colors[v] == own else own
+                count[own] += moved - n_own
+                count[other] += n_own - moved
+                improved = True
+        if not improved:
+            return sweep + 1
+    return max_sweeps

@@ -1,0 +1,380 @@
+"""Can a number of clusters satisfy all certain constraints? The order of work, and the answer.
+
+Either a proper colouring of the groups, or an error that proves, in the user's own pairs, that
+there is none, or an error that says honestly that neither was found.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+import numpy as np
+
+from linkwise.constraints import logic
+from linkwise.constraints.certificates import (
+    Certificate,
+    colors_needed,
+    find_certificate,
+    graph_of,
+    wheel,
+)
+from linkwise.constraints.coloring import Coloring, find_coloring, peel
+from linkwise.constraints.implied import choose_two
+from linkwise.constraints.proof import Proof, prove
+from linkwise.exceptions import ConflictError, TooLargeError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from linkwise.constraints.coloring import CannotLinkGraph
+    from linkwise.constraints.value import Constraints
+
+    Ints = NDArray[np.intp]
+    Bracket = tuple[int, int | None]
+
+__all__ = [
+    "Groups",
+    "check_feasible",
+    "explain_infeasible",
+    "feasible_groups",
+    "raise_if_contradictory",
+    "raise_if_too_few_groups",
+    "require_coloring",
+]
+
+MAX_LABEL_PAIRS = 1_000_000  # pairs of labels that are listed for a search
+CHAINS_COMPARED = 50  # contradictions of which the one with the shortest chain is shown
+LISTED_IN_FULL = 30  # links in a message; of more, the 20 most connected
+LISTED_OF_MANY = 20
+
+SOFT = 'or use ConstrainedCut with constraints_mode="soft", which may violate some'
+
+
+class Groups(NamedTuple):
+    """Must-linked samples as one vertex each, and the cannot-links between them."""
+
+    component: Ints  # the group of each sample
+    n_groups: int
+    graph: CannotLinkGraph
+
+
+def feasible_groups(constraints: Constraints, n_clusters: int) -> Groups:
+    """Return the groups of must-linked samples and the cannot-links between them.
+
+    Labels count as pairs: equal ones are one group, different ones are apart.
+
+    Raises
+    ------
+    ConflictError
+        If the constraints contradict each other, name more labels than clusters, or leave
+        fewer groups than clusters. Whether the cannot-links can be satisfied is not examined;
+        see `require_coloring`.
+    TooLargeError
+        If there are so many labels that their pairs cannot be listed.
+    """
+    facts = constraints._facts()
+    component = logic.components(facts)
+    raise_if_contradictory(facts, component)
+    contraction = logic.contract(facts, component)
+    _raise_if_too_many_labels(facts, contraction, n_clusters)
+    raise_if_too_few_groups(contraction.n_groups, n_clusters)
+    n_pairs = choose_two(contraction.label_groups.size)
+    if n_pairs > MAX_LABEL_PAIRS:
+        message = (
+            f"The labels keep {contraction.label_groups.size} groups apart, by {n_pairs} pairs; at "
+            f"most {MAX_LABEL_PAIRS} are listed. Use fewer labels."
+        )
+        raise TooLargeError(message)
+    contraction = logic.with_label_pairs(contraction)
+    graph = graph_of(contraction.pairs, contraction.n_groups)
+    return Groups(component, contraction.n_groups, graph)
+
+
+def require_coloring(
+    constraints: Constraints,
+    n_clusters: int,
+    rng: np.random.RandomState,
+    cost: NDArray[np.float64] | None = None,
+) -> Coloring:
+    """Return a cluster for each group of `feasible_groups` such that all certain pairs hold.
+
+    Raises
+    ------
+    ConflictError
+        If there is none, with a proof, or if none was found (kind "undecided").
+    """
+    groups = feasible_groups(constraints, n_clusters)
+    found = find_coloring(groups.graph, n_clusters, rng, cost)
+    if found.n_left:
+        explain_infeasible(constraints, n_clusters, found)
+    return found
+
+
+def check_feasible(facts: logic.Facts, component: Ints, n_clusters: int) -> None:
+    """Raise ConflictError if it is proved that `n_clusters` clusters are too few.
+
+    Exact for one and two clusters. For more, colouring is NP-hard, and silence is no promise.
+    """
+    contraction = logic.contract(facts, component)
+    _raise_if_too_many_labels(facts, contraction, n_clusters)
+    if choose_two(contraction.label_groups.size) > MAX_LABEL_PAIRS:
+        return
+    contraction = logic.with_label_pairs(contraction)
+    graph = graph_of(contraction.pairs, contraction.n_groups)
+    found = find_certificate(graph, n_clusters, _own_generator())
+    if found is not None:
+        _raise_certificate(facts, contraction, found, n_clusters)
+
+
+def explain_infeasible(constraints: Constraints, n_clusters: int, attempt: Coloring) -> NoReturn:
+    """Raise the error about constraints for which no colouring was found.
+
+    Parameters
+    ----------
+    constraints : Constraints
+        What was to be satisfied.
+    n_clusters : int
+        The number of clusters.
+    attempt : Coloring
+        The best colouring of the groups of `feasible_groups` that was found.
+    """
+    facts = constraints._facts()
+    component = logic.components(facts)
+    check_feasible(facts, component, n_clusters)
+    _raise_undecided(facts, component, n_clusters, attempt)
+
+
+def _own_generator() -> np.random.RandomState:
+    """Return a generator for searches whose answer must not depend on the caller."""
+    return np.random.RandomState(0)
+
+
+# Errors that need no search ----------------------------------------------------------------
+
+
+def raise_if_contradictory(facts: logic.Facts, component: Ints) -> None:
+    """Raise ConflictError with the shortest of the first proofs of a contradiction."""
+    found = logic.contradictions(facts, component)
+    if not found.total:
+        return
+    first = min(logic.explain(facts, found, limit=CHAINS_COMPARED), key=lambda c: len(c.chain))
+    message = first.message
+    if found.total > 1:
+        more = "contradictions" if found.total > 2 else "contradiction"
+        message += f" (and {found.total - 1} more {more}; see conflicts())"
+    raise ConflictError(
+        message,
+        first.chain,
+        kind="contradiction",
+        must_link=tuple(row for row in first.rows if row is not None),
+        cannot_link=() if first.cannot_link_row is None else (first.cannot_link_row,),
+        labelled=first.labelled,
+    )
+
+
+def raise_if_too_few_groups(n_groups: int, n_clusters: int) -> None:
+    """Raise ConflictError if some cluster would have to be empty."""
+    if n_groups >= n_clusters:
+        return
+    message = (
+        f"The must-links and labels leave only {n_groups} group(s) of samples, too few for "
+        f"{n_clusters} non-empty clusters. Remove some, or lower n_clusters."
+    )
+    raise ConflictError(message, kind="too few groups")
+
+
+def _raise_if_too_many_labels(
+    facts: logic.Facts, contraction: logic.Contraction, n_clusters: int
+) -> None:
+    n_labels = facts.classes.size
+    if n_labels <= n_clusters:
+        return
+    first = np.unique(facts.class_of, return_index=True)[1][: n_clusters + 1]
+    samples = tuple(facts.labelled[first].tolist())
+    shown = ", ".join(map(str, facts.classes[:5].tolist())) + (", ..." * (n_labels > 5))
+    message = (
+        f"There are {n_labels} different labels ({shown}), but n_clusters is only {n_clusters}. "
+        f"Set n_clusters to at least {n_labels}, or merge labels."
+    )
+    upper = None
+    if choose_two(contraction.label_groups.size) <= MAX_LABEL_PAIRS:
+        upper = _upper(logic.with_label_pairs(contraction), n_labels - 1)
+    raise ConflictError(
+        message, samples, kind="labels", labelled=samples, bracket=(n_labels, upper)
+    )
+
+
+def _upper(contraction: logic.Contraction, too_few: int) -> int:
+    """Return a number of clusters that is known to suffice."""
+    graph = graph_of(contraction.pairs, contraction.n_groups)
+    return min(colors_needed(graph, too_few, _own_generator()), contraction.n_groups)
+
+
+# Errors that name a subgraph ---------------------------------------------------------------
+
+
+def _raise_certificate(
+    facts: logic.Facts, contraction: logic.Contraction, found: Certificate, n_clusters: int
+) -> NoReturn:
+    proof = prove(facts, contraction, found.edges)
+    bracket = (n_clusters + 1, _upper(contraction, n_clusters))
+    witness = _samples_of(contraction, found.vertices)
+    if found.kind == "odd ring":
+        witness, what = _odd_ring_in_words(found, proof)
+    elif found.kind == "clique":
+        what = (
+            f"The samples {_some(witness)}, or samples must-linked to them, are pairwise "
+            f"cannot-linked, by {_links(proof)}. They need {len(witness)} clusters, but n_clusters "
+            f"is {n_clusters}."
+        )
+    elif found.kind == "wheel":
+        hubs, ring = witness[: found.n_hubs], witness[found.n_hubs :]
+        each_other = " and to each other" if len(hubs) > 1 else ""
+        more = "needs one" if len(hubs) == 1 else f"need {len(hubs)}"
+        what = (
+            f"The odd ring of {len(ring)} cannot-linked samples {_some(ring, 20)} needs 3 "
+            f"clusters, and {_some(hubs)}, cannot-linked to all of it{each_other}, {more} more, "
+            f"but n_clusters is {n_clusters}: see {_links(proof)}, between these samples or "
+            "samples must-linked to them."
+        )
+    else:
+        what = _minimal_set_in_words(found, proof, n_clusters)
+    message = f"{what} {_remedy(proof, bracket)}"
+    raise ConflictError(
+        message,
+        witness,
+        kind=found.kind,
+        must_link=proof.must_link_row,
+        cannot_link=proof.cannot_link_row,
+        labelled=proof.labelled,
+        bracket=bracket,
+    )
+
+
+def _samples_of(contraction: logic.Contraction, groups: list[int]) -> tuple[int, ...]:
+    """Return the first sample of each group."""
+    first = np.unique(contraction.component, return_index=True)[1]
+    return tuple(first[groups].tolist())
+
+
+def _odd_ring_in_words(found: Certificate, proof: Proof) -> tuple[tuple[int, ...], str]:
+    """Return the samples around an odd ring, and the ring from sample to sample."""
+    edges = proof.evidence
+    witness: list[int] = []
+    shown = str(edges[0][0])
+    for (i, j), (following, _) in zip(edges, edges[1:] + edges[:1], strict=True):
+        witness += [i] if not witness or witness[-1] != i else []
+        witness += [j] if j != witness[0] else []
+        shown += f" | {j}" if j == following else f" | {j} - {following}"
+    what = (
+        f"Two clusters cannot satisfy the odd ring of {len(found.vertices)} cannot-links {shown} "
+        "(| means cannot-linked, - in one must-link group): going around it, the cluster changes "
+        f"an odd number of times. It consists of {_links(proof)}."
+    )
+    return tuple(witness), what
+
+
+def _minimal_set_in_words(found: Certificate, proof: Proof, n_clusters: int) -> str:
+    how = (
+        "none of these cannot-links can be spared in this proof"
+        if found.is_minimal
+        else "perhaps some of these links can be spared: the time was up"
+    )
+    return (
+        f"{n_clusters} clusters cannot satisfy {_links(proof)}. Exhaustive search over these "
+        f"{len(found.vertices)} groups of samples found no way; {how}."
+    )
+
+
+def _remedy(proof: Proof, bracket: Bracket) -> str:
+    lower, upper = bracket
+    enough = f" ({upper} suffice for certain)" if upper is not None and upper > lower else ""
+    action = "remove one of these links, give it a belief below 1"
+    if proof.labelled:
+        action = f"correct a label, {action}"
+    return f"Set n_clusters to at least {lower}{enough}, {action}, {SOFT}."
+
+
+def _some(samples: tuple[int, ...], limit: int = 10) -> str:
+    return ", ".join(map(str, samples[:limit])) + (", ..." * (len(samples) > limit))
+
+
+def _links(proof: Proof) -> str:
+    """Name the links of a proof by their positions and samples, labels by their samples."""
+    parts = [
+        _positions("cannot-link", proof.cannot_link_row, proof.cannot_link),
+        _positions("must-link", proof.must_link_row, proof.must_link),
+    ]
+    if proof.labelled:
+        known = zip(proof.labelled, proof.labels, strict=True)
+        shown = ", ".join(f"{sample} (label {label})" for sample, label in known)
+        parts.append(f"the labels of the samples {shown}")
+    parts = [part for part in parts if part]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _positions(name: str, rows: tuple[int, ...], pairs: tuple[tuple[int, int], ...]) -> str:
+    if not rows:
+        return ""
+    shown = list(zip(rows, pairs, strict=True))
+    lead = f"the {name}{'s' if len(rows) > 1 else ''} "
+    if len(rows) > LISTED_IN_FULL:
+        degree = Counter(sample for pair in pairs for sample in pair)
+        shown.sort(key=lambda link: -min(degree[link[1][0]], degree[link[1][1]]))
+        shown = sorted(shown[:LISTED_OF_MANY])
+        lead = f"{len(rows)} {name}s (all are in .{name.replace('-', '_')} of this error), such as "
+    return lead + ", ".join(f"#{row} {pair}" for row, pair in shown)
+
+
+# The honest error --------------------------------------------------------------------------
+
+
+def _raise_undecided(
+    facts: logic.Facts, component: Ints, n_clusters: int, attempt: Coloring
+) -> NoReturn:
+    contraction = logic.with_label_pairs(logic.contract(facts, component))
+    graph = graph_of(contraction.pairs, contraction.n_groups)
+    colors = _completed(graph, attempt.colors, n_clusters)
+    cluster = colors[component].astype(np.intp)
+    unsatisfied = np.flatnonzero(
+        cluster[facts.cannot_link[:, 0]] == cluster[facts.cannot_link[:, 1]]
+    )
+    rows = tuple(facts.cannot_link_row[unsatisfied].tolist())
+    pairs = tuple((int(i), int(j)) for i, j in facts.cannot_link[unsatisfied].tolist())
+    core = peel(graph, n_clusters).core
+    bracket = (_lower(graph, n_clusters), _upper(contraction, n_clusters))
+    left = _positions("cannot-link", rows, pairs) or "different labels in one cluster"
+    message = (
+        f"Could not decide whether {n_clusters} clusters can satisfy all constraints "
+        f"({facts.n_samples} samples, {len(facts.must_link)} certain must-links, "
+        f"{len(facts.cannot_link)} certain cannot-links). Of {contraction.n_groups} must-link "
+        f"groups, {int(core.sum())} are entangled, each by at least {n_clusters} cannot-links. The "
+        f"best attempt leaves unsatisfied: {left}. At least {bracket[0]} clusters are needed, and "
+        f"{bracket[1]} suffice for certain. Set n_clusters to {bracket[1]}, remove the "
+        f"cannot-links that were left, give some pairs beliefs below 1, {SOFT}."
+    )
+    witness = tuple(sorted({sample for pair in pairs for sample in pair}))
+    raise ConflictError(
+        message, witness, kind="undecided", cannot_link=rows, bracket=bracket, attempt=cluster
+    )
+
+
+def _completed(
+    graph: CannotLinkGraph, colors: NDArray[np.int32], n_colors: int
+) -> NDArray[np.int32]:
+    """Give the vertices without a colour the one that the fewest neighbours have."""
+    colors = colors.copy()
+    for v in np.flatnonzero(colors < 0):
+        around = colors[graph.indices[graph.indptr[v] : graph.indptr[v + 1]]]
+        colors[v] = np.bincount(around[around >= 0], minlength=n_colors).argmin()
+    return colors
+
+
+def _lower(graph: CannotLinkGraph, n_clusters: int) -> int:
+    """Return a number of clusters that is proved to be needed, if `n_clusters` may suffice."""
+    for n_colors in range(n_clusters - 1, 2, -1):
+        if wheel(graph, n_colors) is not None:
+            return n_colors + 1
+    # An undecided graph has an odd ring: two colours would have been decided.
+    return min(3, n_clusters)

@@ -1,0 +1,306 @@
+"""Soft constraints: the path from none to hard, the strength, and what looks wrong."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from linkwise.constraints import Constraints
+from linkwise.constraints.coloring import CannotLinkGraph
+from linkwise.exceptions import ConflictError, ConvergenceWarning
+from linkwise.result import Result
+from linkwise.search.hard import Answer, Search, hard_labels, signed_pairs
+from linkwise.search.problem import Groups, pair_graph
+from linkwise.search.soft import STRENGTHS, Path, answer_likelihood, clearly_best, soft_path
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from linkwise.search.soft import Landscape
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int32]
+    Labels = NDArray[np.intp]
+
+__all__ = [
+    "CutResult",
+    "PathPoint",
+    "Suspect",
+    "find_suspects",
+    "refuse_too_many_labels",
+    "soft_labels",
+    "warn_if_interrupted",
+]
+
+MANY_PAIRS = 200  # pairs above which the strength is chosen by cross-validation
+N_FOLDS = 3
+MAX_STRENGTH = 1024.0  # where the search for a number of violations gives up
+BISECTIONS = 4
+
+
+class Suspect(NamedTuple):
+    """A constraint that the data speak against."""
+
+    kind: str  # "must-link", "cannot-link" or "label"
+    samples: tuple[int, ...]  # the pair, or the labelled sample
+    row: int  # position among the pairs of its kind as they were given, or the sample
+    strength: float  # the price at which it is obeyed at last; inf if never
+
+
+class PathPoint(NamedTuple):
+    """The answer at one strength."""
+
+    strength: float
+    labels: Labels
+    objective: float  # without the price of violated pairs
+    n_violated: int
+
+
+@dataclass(frozen=True, eq=False)
+class CutResult(Result):
+    """The answer of a constrained cut.
+
+    Parameters
+    ----------
+    n_violated : int
+        Constraints that the labels violate, counted on the constraints as they were given.
+    strength : float or None
+        The price at which soft pairs were traded, where there are any.
+    path : tuple of PathPoint
+        In soft mode, the answers from no constraints to strong ones.
+    noise : float or None
+        In soft mode, the estimated share of wrong constraints.
+    suspects : tuple of Suspect
+        In soft mode, the constraints most likely wrong, the most suspicious first.
+    islands : ndarray
+        Samples without an edge into their own cluster: only constraints keep them there.
+    """
+
+    n_violated: int = 0
+    strength: float | None = None
+    path: tuple[PathPoint, ...] = ()
+    noise: float | None = None
+    suspects: tuple[Suspect, ...] = ()
+    islands: NDArray[np.intp] | None = None
+
+
+def warn_if_interrupted(interrupted: bool) -> None:  # noqa: FBT001
+    """Say that the answer is the best so far."""
+    if interrupted:
+        message = "The search was interrupted; this is the best partition found until then."
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+
+
+# Soft ----------------------------------------------------------------------------------------
+
+
+def soft_labels(
+    task: Search, strength: float | str, violations: int | None
+) -> tuple[Answer, Path, float]:
+    """Return the labels at the strength asked for, the path, and the strength.
+
+    Partitions of the path cover the samples, followed by one anchor for each label.
+    """
+    landscape = _soft_landscape(task, task.constraints)
+    free = landscape.at(0.0).search(task.rng, task.run, report=task.report)
+    if free.interrupted:
+        path = Path((0.0,), (free.z,), interrupted=True)
+        return _answer(task, free.z, path), path, 0.0
+    ends = (free.z, _obedient(task, task.constraints, landscape, free.z))
+    unit = task.data.unit
+    asked = (strength,) if isinstance(strength, int | float) else ()
+    strengths = sorted({*STRENGTHS, *map(float, asked)})
+    path = soft_path(landscape, unit, ends, task.rng, strengths=strengths, report=task.report)
+    if violations is not None:
+        path, chosen = _within_budget(task, landscape, path, violations)
+    elif isinstance(strength, str):
+        chosen = _chosen_strength(task, free.z)
+    else:
+        chosen = float(strength)
+    here = landscape.at(chosen * unit)
+    found = here.search(task.rng, task.run, first=[path.at(chosen)], report=task.report)
+    path = path._replace(interrupted=path.interrupted or found.interrupted)
+    if violations is None or _count(task, found.z) <= violations:
+        path = _with(path, chosen, found.z)
+    return _answer(task, path.at(chosen), path), path, chosen
+
+
+def _answer(task: Search, z: Ints, path: Path) -> Answer:
+    labels = z[: task.constraints.n_samples].astype(np.intp)
+    return Answer(labels, len(path.strengths), path.interrupted)
+
+
+def _with(path: Path, strength: float, z: Ints) -> Path:
+    """Replace or insert a point of the path."""
+    points = dict(zip(path.strengths, path.partitions, strict=True))
+    points[strength] = z
+    ordered = sorted(points)
+    return path._replace(strengths=tuple(ordered), partitions=tuple(points[t] for t in ordered))
+
+
+def refuse_too_many_labels(constraints: Constraints, n_clusters: int) -> None:
+    """Raise ConflictError if there are more labels than clusters."""
+    Constraints(constraints.n_samples, labels=constraints.labels).check(n_clusters)
+
+
+def _soft_landscape(task: Search, constraints: Constraints) -> Landscape:
+    """Every pair soft; every label an anchor, anchors apart for certain."""
+    n = constraints.n_samples
+    anchored, anchor, n_anchors = _anchors(constraints)
+    soft = signed_pairs(constraints, uncertain_only=False)
+    ties = pair_graph(
+        np.column_stack((anchored, n + anchor)), np.full(anchored.size, -1.0), n + n_anchors
+    )
+    soft.resize((n + n_anchors, n + n_anchors))
+    n_items = n + n_anchors
+    a, b = np.triu_indices(n_anchors, 1)
+    clique = pair_graph(np.column_stack((n + a, n + b)), np.ones(a.size), n_items)
+    graph = CannotLinkGraph(clique.indptr.astype(np.int64), clique.indices.astype(np.int32))
+    groups = Groups(np.arange(n_items, dtype=np.int32), n_items, graph)
+    known = np.zeros(n_items, np.int32)
+    known[n:] = np.arange(n_anchors)
+    known[: task.k] = np.arange(task.k)  # no cluster empty
+    return task.data.landscape(groups, csr_array(soft + ties), known, task.effort)
+
+
+def _anchors(constraints: Constraints) -> tuple[Labels, Labels, int]:
+    """Return the labelled samples, the number of each one's label, and how many labels."""
+    if constraints.labels is None:
+        none = np.zeros(0, np.intp)
+        return none, none, 0
+    labelled = np.flatnonzero(constraints.labels >= 0)
+    classes, number = np.unique(constraints.labels[labelled], return_inverse=True)
+    return labelled, number.astype(np.intp), classes.size
+
+
+def _obedient(task: Search, constraints: Constraints, landscape: Landscape, free: Ints) -> Ints:
+    """Return a partition that satisfies as many constraints as can be."""
+    try:
+        hard = hard_labels(task._replace(constraints=constraints), STRENGTHS[-1])
+    except ConflictError:
+        strict = landscape.at(STRENGTHS[-1] * task.data.unit)
+        return strict.search(task.rng, task.run, first=[free], report=task.report).z
+    _, anchor, n_anchors = anchored = _anchors(constraints)
+    z = np.empty(constraints.n_samples + n_anchors, np.int32)
+    z[: constraints.n_samples] = hard.labels
+    z[constraints.n_samples + anchor] = hard.labels[anchored[0]]
+    return z
+
+
+def _chosen_strength(task: Search, free: Ints) -> float:
+    """Return 1; or, with many pairs, a strength that explains held-out answers clearly better."""
+    constraints = task.constraints
+    if constraints.n_pairs <= MANY_PAIRS or task.effort == "fast":
+        return 1.0
+    n_must = len(constraints.must_link)
+    pairs = np.concatenate((constraints.must_link, constraints.cannot_link))
+    is_must_link = np.arange(len(pairs)) < n_must
+    fold = task.rng.permutation(len(pairs)) % N_FOLDS
+    scores = np.zeros((len(STRENGTHS), len(pairs)))
+    quick = task._replace(effort="fast", report=None)  # the ranking of strengths is all that counts
+    for number in range(N_FOLDS):
+        seen = fold != number
+        known = constraints.subset(seen)
+        landscape = _soft_landscape(quick, known)
+        ends = (free, _obedient(quick, known, landscape, free))
+        path = soft_path(landscape, task.data.unit, ends, task.rng)
+        for at, z in enumerate(path.partitions):
+            together = z[pairs[:, 0]] == z[pairs[:, 1]]
+            likelihood = answer_likelihood(together, is_must_link, seen)
+            scores[at, ~seen] = likelihood[~seen]
+        if task.report is not None:
+            task.report(f"fold {number + 1} of {N_FOLDS}")
+    return STRENGTHS[clearly_best(scores, STRENGTHS.index(1.0))]
+
+
+def _within_budget(
+    task: Search, landscape: Landscape, path: Path, violations: int
+) -> tuple[Path, float]:
+    """Return the path with the smallest strength that violates at most so many constraints."""
+    unit = task.data.unit
+    while path.strengths[-1] < MAX_STRENGTH and _count(task, path.partitions[-1]) > violations:
+        t = 2 * path.strengths[-1]
+        path = _with(path, t, landscape.at(t * unit).polish(path.partitions[-1], task.rng))
+    obeying = [
+        t
+        for t, z in zip(path.strengths, path.partitions, strict=True)
+        if _count(task, z) <= violations
+    ]
+    if not obeying:
+        message = (
+            f"No strength was found that violates at most {violations} constraints; the answer "
+            f"violates {_count(task, path.partitions[-1])}."
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        return path, path.strengths[-1]
+    high = obeying[0]
+    below = [t for t in path.strengths if 0 < t < high]
+    low = below[-1] if below else high
+    for _ in range(BISECTIONS if low < high else 0):
+        t = float(np.sqrt(low * high))
+        here = landscape.at(t * unit)
+        z = here.cross(here.polish(path.at(low), task.rng), path.at(high), task.rng)
+        path = _with(path, t, z)
+        low, high = (low, t) if _count(task, z) <= violations else (t, high)
+    return path, high
+
+
+def _count(task: Search, z: Ints) -> int:
+    return task.constraints.n_violated(z[: task.constraints.n_samples])
+
+
+# Suspects ------------------------------------------------------------------------------------
+
+
+def violated_items(constraints: Constraints, z: Ints) -> NDArray[np.bool_]:
+    """Return which must-links, cannot-links and labels a partition with anchors violates."""
+    n = constraints.n_samples
+    anchored, anchor, _ = _anchors(constraints)
+    must, cannot = constraints.must_link, constraints.cannot_link
+    return np.concatenate(
+        (
+            z[must[:, 0]] != z[must[:, 1]],
+            z[cannot[:, 0]] == z[cannot[:, 1]],
+            z[anchored] != z[n + anchor],
+        )
+    )
+
+
+def find_suspects(constraints: Constraints, path: Path, strength: float) -> tuple[Suspect, ...]:
+    """Return what is violated at a strength and at half of it, the longest violated first."""
+    half = max((t for t in path.strengths if t <= strength / 2), default=strength)
+    tables = {
+        t: violated_items(constraints, z)
+        for t, z in zip(path.strengths, path.partitions, strict=True)
+    }
+    suspicious = np.flatnonzero(tables[strength] & tables[half])
+    times = np.sum([tables[t][suspicious] for t in path.strengths], axis=0)
+    obeyed = np.array([_obeyed_from(tables, item) for item in suspicious.tolist()])
+    if not suspicious.size:
+        return ()
+    order = np.lexsort((suspicious, -times, -obeyed)).tolist()
+    return tuple(_suspect(constraints, int(suspicious[at]), float(obeyed[at])) for at in order)
+
+
+def _obeyed_from(tables: dict[float, NDArray[np.bool_]], item: int) -> float:
+    """Return the smallest strength from which on a constraint is never violated."""
+    last = [t for t, table in tables.items() if table[item]]
+    above = [t for t in tables if not last or t > max(last)]
+    return min(above) if above else np.inf
+
+
+def _suspect(constraints: Constraints, item: int, obeyed: float) -> Suspect:
+    n_must, n_cannot = len(constraints.must_link), len(constraints.cannot_link)
+    if item < n_must:
+        i, j = constraints.must_link[item].tolist()
+        return Suspect("must-link", (i, j), int(constraints._must_link_row[item]), obeyed)
+    if item < n_must + n_cannot:
+        at = item - n_must
+        i, j = constraints.cannot_link[at].tolist()
+        return Suspect("cannot-link", (i, j), int(constraints._cannot_link_row[at]), obeyed)
+    sample = int(_anchors(constraints)[0][item - n_must - n_cannot])
+    return Suspect("label", (sample,), sample, obeyed)

@@ -1,0 +1,225 @@
+"""cLPP: locality preserving projection with constraints (Cevikalp et al.; Wacquet et al. 2013)."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.utils import check_random_state
+
+from linkwise._params import HasMethods, Interval
+from linkwise.graph import Affinity
+from linkwise.linalg import eigen
+from linkwise.linalg.laplacian import absolute_degrees
+from linkwise.methods._editing import constraint_graph, link_strength
+from linkwise.methods._projection import (
+    ConstrainedProjection,
+    Directions,
+    center,
+    cluster_projected,
+    oriented,
+    share_dimension,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from linkwise.constraints import Constraints
+    from linkwise.result import Result
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["ConstrainedLPP", "clpp", "locality_matrices", "signed_graph"]
+
+# Added to every degree, in units of the mean degree: the right-hand matrix is then positive
+# definite wherever the data vary, even where edges and cannot-links cancel out.
+RIDGE = 1e-6
+
+# Directions with less than this share of the largest variance are rounding, or constant.
+NO_VARIANCE = 1e-12
+
+
+def clpp(
+    X: Floats,
+    W: csr_array | Floats,
+    constraints: Constraints,
+    n_clusters: int,
+    *,
+    n_components: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> Result:
+    r"""Project on the directions that keep neighbours and must-links near; then k-means.
+
+    The directions `a` minimise
+
+    .. math:: \frac{\sum_{i<j} |\tilde w_{ij}| (a^T x_i - s_{ij} a^T x_j)^2}
+        {\sum_i \bar d_i (a^T x_i)^2}
+
+    one after the other, where :math:`\tilde w` are the affinities plus must-links minus
+    cannot-links, :math:`s` their signs and :math:`\bar d` their absolute degrees. The samples
+    `x` are measured from their mean weighted by these degrees.
+    """
+    rng = check_random_state(random_state)
+    found = _directions(X, signed_graph(W, constraints), n_components, rng)
+    return cluster_projected(X, found, n_clusters, rng)
+
+
+def signed_graph(W: csr_array | Floats, constraints: Constraints) -> csr_array | Floats:
+    """Return the weights of equation (21): a certain pair weighs as much as the largest affinity.
+
+    For Gaussian affinities that is the paper's 1, and it holds in other units as well.
+    """
+    if constraints.is_empty:
+        return W
+    Q = link_strength(W, "max") * constraint_graph(constraints)
+    return csr_array(W + Q) if issparse(W) else W + Q.toarray()
+
+
+def _directions(
+    X: Floats, W_tilde: csr_array | Floats, n_components: int | None, rng: np.random.RandomState
+) -> Directions:
+    Z, mean, exponent, basis = center(X)
+    axes = eigen.largest(Z.T @ Z / Z.shape[0], Z.shape[1], rng, method="dense")
+    m = share_dimension(np.maximum(axes.values, 0)) if n_components is None else n_components
+    kept = _kept(axes.values, m, is_wide=X.shape[1] > X.shape[0])
+    # Unit variance along every axis; data without any variance keep one axis as it is.
+    P = axes.vectors[:, :kept] / np.sqrt(axes.values[:kept] if axes.values[0] > 0 else 1.0)
+    weight = _vertex_weights(W_tilde)
+    origin = weight @ Z / weight.sum()
+    left, right = locality_matrices((Z - origin) @ P, W_tilde, weight)
+    pairs = eigen.generalized_smallest(left, right, min(m, kept), rng, method="dense")
+    vectors = P @ pairs.vectors
+    if basis is not None:
+        vectors, origin = basis @ vectors, basis @ origin
+    components = np.ldexp(oriented(vectors.T), -exponent)
+    return Directions(components, mean + np.ldexp(origin, exponent), pairs)
+
+
+def _kept(variances: Floats, m: int, *, is_wide: bool) -> int:
+    """Return how many principal axes take part: all in which the data vary.
+
+    With more features than samples every embedding of the samples is linear in the features, and
+    nothing would be learnt about new ones: then only those that hold 95 % of the variance, or as
+    many as components are asked for.
+    """
+    rank = max(1, int((variances > NO_VARIANCE * variances[0]).sum()))
+    return min(rank, max(m, share_dimension(np.maximum(variances, 0)))) if is_wide else rank
+
+
+def _vertex_weights(W_tilde: csr_array | Floats) -> Floats:
+    """Return the absolute degrees and a small ridge; all one for a graph without edges."""
+    d_bar = absolute_degrees(W_tilde)
+    mean = d_bar.mean()
+    return d_bar + RIDGE * mean if mean > 0 else np.ones_like(d_bar)
+
+
+def locality_matrices(
+    Y: Floats, W_tilde: csr_array | Floats, weight: Floats
+) -> tuple[Floats, Floats]:
+    """Return both sides of the eigenproblem (22) for samples in the rows of `Y`.
+
+    With the absolute degrees `D` the left one, ``Y' (D - W) Y``, is that of the signed Laplacian
+    and positive semidefinite; the right one is ``Y' diag(weight) Y``.
+    """
+    LY = absolute_degrees(W_tilde)[:, None] * Y
+    LY -= W_tilde @ Y
+    left = Y.T @ LY
+    right = Y.T @ (weight[:, None] * Y)
+    if not right.any():
+        right = np.eye(Y.shape[1])
+    return (left + left.T) / 2, (right + right.T) / 2
+
+
+class ConstrainedLPP(ConstrainedProjection):
+    """Constrained locality preserving projection (cLPP; Cevikalp et al., 2008).
+
+    Finds directions along which neighbours and must-linked pairs stay close and cannot-linked pairs
+    come apart, and clusters the projected samples by k-means. It is spectral clustering with
+    signed edges, restricted to linear functions of the features. A transformer as well: `transform`
+    projects new samples, `predict` gives them to the nearest centre. Soft: no constraint is sure
+    to hold.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters.
+    n_components : int, default=None
+        Number of directions, at most the number of samples and of features. None means as many as
+        principal components hold 95 % of the variance. There are fewer than asked for if the data
+        vary in fewer.
+    neighbors : int or neighbour transformer, default=10
+        Neighbours in the graph, which is ``Affinity(neighbors)``. A transformer with an approximate
+        search is worth it for many samples in many dimensions.
+    random_state : int, RandomState instance or None, default=None
+        Seed of k-means.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample.
+    result_ : ProjectionResult
+        Labels, embedding, eigenvalues, residuals, objective, components, mean and centres.
+    embedding_ : ndarray of shape (n_samples, n_components_)
+        The projected samples.
+    components_ : ndarray of shape (n_components_, n_features)
+        Directions, that of the lowest criterion first. The entry of largest magnitude of each is
+        positive.
+    mean_ : ndarray of shape (n_features,)
+        Mean of the samples, weighted by their absolute degrees.
+    cluster_centers_ : ndarray of shape (n_clusters, n_components_)
+        Centres of the clusters in the projection.
+    n_components_ : int
+        Number of directions.
+    affinity_matrix_ : csr_array of shape (n_samples, n_samples)
+        The graph, before any constraint touched it.
+    affinity_ : Affinity
+        The fitted graph builder.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+
+    References
+    ----------
+    H. Cevikalp, J. Verbeek, F. Jurie, A. Klaser: Semi-supervised dimensionality reduction using
+    pairwise equivalence constraints. VISAPP 2008.
+
+    G. Wacquet, E. Poisson Caillault, D. Hamad, P.-A. Hebert: Constrained spectral embedding for
+    K-way data clustering. Pattern Recognition Letters 34 (2013), section 3.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise import Constraints
+    >>> from linkwise.methods.clpp import ConstrainedLPP
+    >>> X = np.array([[0.0, 0.0], [4.0, 0.1], [8.0, 0.0], [0.0, 2.0], [4.0, 2.1], [8.0, 2.0]])
+    >>> known = Constraints(6, must_link=[(0, 2), (3, 5)], cannot_link=[(0, 3)])
+    >>> model = ConstrainedLPP(2, n_components=1, neighbors=2, random_state=0)
+    >>> model.fit(X, constraints=known).labels_.tolist()
+    [0, 0, 0, 1, 1, 1]
+    >>> model.predict([[9.0, 1.9]]).tolist()
+    [1]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ConstrainedProjection._parameter_constraints,
+        "neighbors": [Interval(Integral, 1, None, closed="left"), HasMethods(["fit_transform"])],
+    }
+    solve = staticmethod(clpp)
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        n_components: int | None = None,
+        neighbors: Any = 10,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_components = n_components
+        self.neighbors = neighbors
+        self.random_state = random_state
+
+    def _graph(self, X: Any) -> Any:
+        self.affinity_ = Affinity(self.neighbors)
+        return self.affinity_.fit_transform(X)

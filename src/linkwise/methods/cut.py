@@ -1,0 +1,327 @@
+"""The constrained cut: every constraint satisfied, for any number of clusters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.sparse import csr_array
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from linkwise import metrics
+from linkwise._params import Interval, StrOptions
+from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._cutting import (
+    CutResult,
+    PathPoint,
+    find_suspects,
+    refuse_too_many_labels,
+    soft_labels,
+    warn_if_interrupted,
+)
+from linkwise.partition import canonical
+from linkwise.search.evolve import workers
+from linkwise.search.hard import Search, hard_labels
+from linkwise.search.landscapes import CutData, MeansData
+from linkwise.search.starts import squared_distances
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from linkwise.constraints import Constraints
+    from linkwise.graph import Affinity
+    from linkwise.result import Result
+    from linkwise.search.soft import Path
+
+    Labels = NDArray[np.intp]
+    Objective = Callable[[Labels], float]
+
+__all__ = ["ConstrainedCut", "constrained_cut", "constrained_kmeans"]
+
+
+def constrained_cut(
+    W: csr_array | NDArray[np.float64],
+    constraints: Constraints,
+    n_clusters: int,
+    *,
+    constraints_mode: str = "hard",
+    strength: float | str = "auto",
+    violations: int | None = None,
+    effort: str = "default",
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> CutResult:
+    r"""Minimise the normalised cut among the partitions that satisfy every certain constraint.
+
+    .. math:: \sum_c \frac{\mathrm{cut}(c, V \setminus c)}{\mathrm{vol}(c)}
+       + \gamma \sum_{\text{violated soft pairs}} w_{ij},
+       \qquad \gamma = t\, k / n
+
+    The search never leaves the feasible partitions; see :class:`ConstrainedCut`.
+    """
+    graph = csr_array(W)
+    options = Options(constraints_mode, strength, violations, effort, n_jobs, verbose)
+    data = CutData(graph, n_clusters)
+    rng = check_random_state(random_state)
+    found = _solve(data, constraints, partial(metrics.ncut, graph), options, rng=rng)
+    return replace(found, islands=_islands(graph, found.labels))
+
+
+def constrained_kmeans(
+    X: NDArray[np.float64],
+    constraints: Constraints,
+    n_clusters: int,
+    *,
+    constraints_mode: str = "hard",
+    strength: float | str = "auto",
+    violations: int | None = None,
+    effort: str = "default",
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> CutResult:
+    r"""Minimise the sum of squares among the partitions that satisfy every certain constraint.
+
+    .. math:: \frac{1}{T} \sum_c \sum_{i \in c} \lVert x_i - \bar x_c \rVert^2
+       + \gamma \sum_{\text{violated soft pairs}} w_{ij},
+       \qquad \gamma = t / n
+
+    with the total sum of squares :math:`T`. The twin of :func:`constrained_cut` for data in
+    round clusters; it builds no graph.
+    """
+    data, total = MeansData.of(X, n_clusters)
+
+    def inertia(labels: Labels) -> float:
+        return _sum_of_squares(data.rows, labels) * total
+
+    options = Options(constraints_mode, strength, violations, effort, n_jobs, verbose)
+    rng = check_random_state(random_state)
+    return _solve(data, constraints, inertia, options, rng=rng)
+
+
+class Options(NamedTuple):
+    """Parameters that both objectives share; see :class:`ConstrainedCut`."""
+
+    constraints_mode: str
+    strength: float | str
+    violations: int | None
+    effort: str
+    n_jobs: int | None
+    verbose: int
+
+
+def _solve(
+    data: CutData | MeansData,
+    constraints: Constraints,
+    objective: Objective,
+    options: Options,
+    *,
+    rng: np.random.RandomState,
+) -> CutResult:
+    with workers(effective_n_jobs(options.n_jobs)) as run:
+        report = _print_progress if options.verbose else None
+        task = Search(data, constraints, options.effort, rng, run, report)
+        if options.constraints_mode == "hard":
+            price = 1.0 if isinstance(options.strength, str) else float(options.strength)
+            answer = hard_labels(task, price)
+            told: dict[str, Any] = {}
+        else:
+            answer, path, price = soft_labels(task, options.strength, options.violations)
+            told = _told_by(path, constraints, price, objective)
+    warn_if_interrupted(answer.interrupted)
+    labels = canonical(answer.labels)
+    return CutResult(
+        labels=labels,
+        objective=objective(labels),
+        n_iter=answer.n_iter,
+        converged=not answer.interrupted,
+        n_violated=constraints.n_violated(labels),
+        strength=price,
+        **told,
+    )
+
+
+def _print_progress(line: str) -> None:
+    print(f"[ConstrainedCut] {line}")
+
+
+def _told_by(
+    path: Path, constraints: Constraints, strength: float, objective: Objective
+) -> dict[str, Any]:
+    """Return what a soft path tells: its points, the noise, the suspects."""
+    points = []
+    for t, z in zip(path.strengths, path.partitions, strict=True):
+        labels = z[: constraints.n_samples].astype(np.intp)
+        n_violated = constraints.n_violated(labels)
+        points.append(PathPoint(t, canonical(labels), objective(labels), n_violated))
+    n_known = constraints.n_pairs + (
+        0 if constraints.labels is None else int((constraints.labels >= 0).sum())
+    )
+    at_one = min(points, key=lambda point: abs(point.strength - 1.0))
+    return {
+        "path": tuple(points),
+        "noise": at_one.n_violated / n_known if n_known else 0.0,
+        "suspects": find_suspects(constraints, path, strength),
+    }
+
+
+def _islands(W: csr_array, labels: Labels) -> Labels:
+    """Return samples that have neighbours, but none in their own cluster."""
+    heads = np.repeat(np.arange(labels.size), np.diff(W.indptr))
+    counted = (heads != W.indices) & (W.data > 0)
+    heads, tails = heads[counted], W.indices[counted]
+    n_neighbors = np.bincount(heads, minlength=labels.size)
+    own = np.bincount(heads[labels[heads] == labels[tails]], minlength=labels.size)
+    return np.flatnonzero((n_neighbors > 0) & (own == 0))
+
+
+def _sum_of_squares(rows: NDArray[np.float64], labels: Labels) -> float:
+    return float(((rows - _centers(rows, labels)[labels]) ** 2).sum())
+
+
+def _centers(rows: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
+    sizes = np.bincount(labels)
+    return np.column_stack([np.bincount(labels, column) / sizes for column in rows.T])
+
+
+class ConstrainedCut(ConstrainedClusterer):
+    """The lowest cut, or sum of squares, with every constraint satisfied.
+
+    Must-links are contracted; a partition that satisfies all constraints is then a proper
+    colouring of the cannot-links. The search moves only between such colourings, by single
+    vertices and Kempe chains, over coarser and coarser graphs, with a small population that
+    recombines. So no constraint is ever violated, for any number of clusters, and there is no
+    penalty to tune. Constraints that cannot be satisfied raise
+    :class:`~linkwise.exceptions.ConflictError` with the pairs that prove it.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters.
+    objective : {"ncut", "kmeans"}, default="ncut"
+        The normalised cut of the graph, or the sum of squares of the data, for round clusters.
+    constraints_mode : {"hard", "soft"}, default="hard"
+        ``"hard"``: pairs of belief 1 and labels hold without exception; pairs of lower belief are
+        traded against the cut. ``"soft"``: all are traded, for answers that may be wrong.
+    strength : float or "auto", default="auto"
+        The price of a violated soft pair: 1 is about half of what it costs to misplace an average
+        sample. ``"auto"`` is 1; in soft mode with more than 200 pairs it is chosen by
+        cross-validation over the pairs.
+    violations : int, default=None
+        In soft mode, take the smallest strength that violates at most so many constraints, in
+        place of `strength`.
+    effort : {"fast", "default", "thorough"}, default="default"
+        How long to search. ``"fast"`` is for very large graphs.
+    affinity : Affinity, "precomputed" or None, default=None
+        How the graph is built; None means ``Affinity()``. Not used for ``"kmeans"``.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the search. The answer does not depend on `n_jobs`.
+    n_jobs : int, default=None
+        Threads for independent parts of the search; -1 for all.
+    verbose : int, default=0
+        Whether to print progress.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Means of the clusters, with the objective ``"kmeans"``.
+    result_ : CutResult
+        Labels and objective; `n_violated`; in soft mode the `path`, the estimated `noise` and
+        the `suspects`: constraints most likely wrong.
+
+    See Also
+    --------
+    linkwise.Constraints.check : Whether constraints can be satisfied at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise import Constraints, ConstrainedCut
+    >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2], [9.0], [9.1], [9.2]])
+    >>> known = Constraints(9, must_link=[(3, 6)], cannot_link=[(0, 2), (2, 3)])
+    >>> model = ConstrainedCut(3, random_state=0).fit(X, constraints=known)
+    >>> model.result_.n_violated
+    0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ConstrainedClusterer._parameter_constraints,
+        "objective": [StrOptions({"ncut", "kmeans"})],
+        "constraints_mode": [StrOptions({"hard", "soft"})],
+        "strength": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "violations": [Interval(Integral, 0, None, closed="left"), None],
+        "effort": [StrOptions({"fast", "default", "thorough"})],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+    solve = staticmethod(constrained_cut)
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        objective: str = "ncut",
+        constraints_mode: str = "hard",
+        strength: float | str = "auto",
+        violations: int | None = None,
+        effort: str = "default",
+        affinity: Affinity | str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.objective = objective
+        self.constraints_mode = constraints_mode
+        self.strength = strength
+        self.violations = violations
+        self.effort = effort
+        self.affinity = affinity
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: object = None, *, constraints: Constraints | None = None
+    ) -> ConstrainedClusterer:
+        """Cluster `X` under the constraints; see :meth:`ConstrainedClusterer.fit`."""
+        super().fit(X, y, constraints=constraints)
+        if self.objective == "kmeans":
+            self._rows = validate_data(self, X, dtype=np.float64, reset=False)
+            self.cluster_centers_ = _centers(self._rows, self.labels_)
+        return self
+
+    def predict(self, X: Any) -> Labels:
+        """Assign new samples to the clusters found by `fit`.
+
+        With the objective ``"ncut"`` a sample joins the cluster to which it is most similar, see
+        :meth:`ConstrainedClusterer.predict`; with ``"kmeans"`` the one with the nearest centre. A
+        copy of a training sample gets that one's label, which constraints may have decided.
+        """
+        if self.objective == "ncut":
+            return super().predict(X)
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        labels = squared_distances(X, self.cluster_centers_).argmin(axis=1)
+        known = {row.tobytes(): at for at, row in enumerate(self._rows + 0.0)}  # + 0.0: no -0.0
+        copies = np.array([known.get(row.tobytes(), -1) for row in X + 0.0], np.intp)
+        return np.where(copies >= 0, self.labels_[copies], labels)
+
+    def _refuse_impossible(self, constraints: Constraints) -> None:
+        if self.constraints_mode == "hard":
+            # `fit` looks for a partition itself, and explains if there is none.
+            return
+        refuse_too_many_labels(constraints, self.n_clusters)
+
+    def _solver(self) -> Callable[..., Result]:
+        return constrained_kmeans if self.objective == "kmeans" else constrained_cut

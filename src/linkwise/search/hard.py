@@ -1,0 +1,98 @@
+"""Partitions that satisfy every certain constraint, or the reason why there is none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from linkwise.constraints.feasible import feasible_groups, require_coloring
+from linkwise.search.problem import Groups, merge_for_two, pair_graph
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from linkwise.constraints import Constraints
+    from linkwise.search.evolve import Report, Run
+    from linkwise.search.landscapes import CutData, MeansData
+
+    Ints = NDArray[np.int32]
+    Labels = NDArray[np.intp]
+
+__all__ = ["Answer", "Search", "certain_groups", "hard_labels", "signed_pairs"]
+
+
+class Search(NamedTuple):
+    """What a search is about, and its means."""
+
+    data: CutData | MeansData
+    constraints: Constraints
+    effort: str
+    rng: np.random.RandomState
+    run: Run
+    report: Report | None = None
+
+    @property
+    def k(self) -> int:
+        """Number of clusters."""
+        return self.data.k
+
+
+class Answer(NamedTuple):
+    """Labels of samples, and how the search for them went."""
+
+    labels: Labels
+    n_iter: int
+    interrupted: bool = False
+
+
+def certain_groups(
+    constraints: Constraints, k: int, rng: np.random.RandomState
+) -> tuple[Groups, Ints]:
+    """Return what certain constraints leave open, and one feasible partition of it.
+
+    Raises ConflictError if there is none, or none was found.
+    """
+    known = feasible_groups(constraints, k)
+    colors = require_coloring(constraints, k, rng).colors
+    groups = Groups(known.component.astype(np.int32), known.n_groups, known.graph)
+    if k != 2:
+        return groups, colors
+    merged = merge_for_two(groups)
+    merged_colors = np.empty(merged.n_groups, np.int32)
+    merged_colors[merged.of_sample] = colors[groups.of_sample]
+    return merged, merged_colors
+
+
+def hard_labels(task: Search, strength: float) -> Answer:
+    """Return a partition that satisfies every certain constraint, or raise ConflictError.
+
+    Pairs of lower belief are soft, at the price `strength`.
+    """
+    groups, colors = certain_groups(task.constraints, task.k, task.rng)
+    soft = signed_pairs(task.constraints, uncertain_only=True)
+    landscape = task.data.landscape(groups, soft, colors, task.effort)
+    priced = landscape.at(strength * task.data.unit)
+    found = priced.search(task.rng, task.run, report=task.report)
+    labels = found.z[groups.of_sample].astype(np.intp)
+    refuse_broken_promise(task.constraints, labels)
+    return Answer(labels, found.n_generations, found.interrupted)
+
+
+def refuse_broken_promise(constraints: Constraints, labels: Labels) -> None:
+    """Count the labels on the constraints as they were given: the search is not trusted."""
+    belief = np.concatenate((constraints.must_link_belief, constraints.cannot_link_belief))
+    n_violated = constraints.subset(belief == 1).n_violated(labels)
+    if n_violated:
+        message = f"{n_violated} certain constraints are violated: this is an error in linkwise."
+        raise AssertionError(message)
+
+
+def signed_pairs(constraints: Constraints, *, uncertain_only: bool) -> csr_array:
+    """Return pairs as a signed matrix over samples: positive keeps apart."""
+    belief = np.concatenate((constraints.must_link_belief, constraints.cannot_link_belief))
+    pairs = np.concatenate((constraints.must_link, constraints.cannot_link))
+    sign = np.repeat([-1.0, 1.0], [len(constraints.must_link), len(constraints.cannot_link)])
+    kept = belief < 1 if uncertain_only else np.ones(belief.size, bool)
+    return pair_graph(pairs[kept], (sign * belief)[kept], constraints.n_samples)

@@ -1,0 +1,94 @@
+"""From samples to landscapes: what the search needs, built from a graph or from rows.
+
+Items are the samples, followed by anchors: one for each known label, if labels may be wrong.
+An anchor weighs next to nothing; the samples that have the label are tied to it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from linkwise.search.evolve import CutSearch, effort_for
+from linkwise.search.means import MeansSearch, n_starts_for
+from linkwise.search.problem import Groups, build_problem, edgeless_problem
+from linkwise.search.starts import colorer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int32]
+
+__all__ = ["CutData", "MeansData"]
+
+ANCHOR_MASS = 1e-9
+
+
+class CutData(NamedTuple):
+    """The normalised cut of a graph."""
+
+    W: csr_array
+    k: int
+
+    @property
+    def unit(self) -> float:
+        """Half of what it costs to misplace an average sample: strengths count in it."""
+        return self.k / self.W.shape[0]
+
+    def landscape(self, groups: Groups, soft: csr_array, known: Ints, effort: str) -> CutSearch:
+        """Return the landscape of partitions of the groups."""
+        n_items = groups.of_sample.size
+        problem = build_problem(_padded(self.W, n_items), groups, soft, 0.0)
+        constants = effort_for(effort, problem.n_vertices, self.k)
+        return CutSearch(problem, self.k, colorer(problem, self.k, known), constants)
+
+
+class MeansData(NamedTuple):
+    """The sum of squares of rows, as a share of the total."""
+
+    rows: Floats  # centred, with total sum of squares 1
+    k: int
+
+    @property
+    def unit(self) -> float:
+        """Half of what it costs to misplace an average sample: strengths count in it."""
+        return 1.0 / self.rows.shape[0]
+
+    @classmethod
+    def of(cls, X: Floats, k: int) -> tuple[MeansData, float]:
+        """Centre and scale rows; return their total sum of squares as well."""
+        rows = X - X.mean(axis=0)
+        largest = float(np.abs(rows).max(initial=0.0))
+        # Squares of the rows as given may overflow or vanish.
+        rows = rows / largest if largest > 0 else rows
+        total = float((rows**2).sum())
+        return cls(rows / np.sqrt(total) if total > 0 else rows, k), total * largest**2
+
+    def landscape(self, groups: Groups, soft: csr_array, known: Ints, effort: str) -> MeansSearch:
+        """Return the landscape of partitions of the groups."""
+        n_samples = self.rows.shape[0]
+        n_items = groups.of_sample.size
+        mass = np.full(n_items, ANCHOR_MASS)
+        mass[:n_samples] = 1.0
+        problem = edgeless_problem(groups, mass, soft, 0.0)
+        members = csr_array(
+            (np.ones(n_samples), (groups.of_sample[:n_samples], np.arange(n_samples))),
+            shape=(groups.n_groups, n_samples),
+        )
+        sums: Floats = np.ascontiguousarray(members @ self.rows)
+        within = float((self.rows**2).sum() - ((sums**2).sum(axis=1) / problem.volume).sum())
+        n_starts = n_starts_for(effort, problem.n_vertices)
+        color = colorer(problem, self.k, known)
+        return MeansSearch(problem, sums, max(within, 0.0), self.k, color, n_starts)
+
+
+def _padded(W: csr_array, n_items: int) -> csr_array:
+    """Add isolated vertices."""
+    n = W.shape[0]
+    if n_items == n:
+        return W
+    indptr = np.concatenate((W.indptr, np.full(n_items - n, W.indptr[-1], W.indptr.dtype)))
+    return csr_array((W.data, W.indices, indptr), shape=(n_items, n_items))

@@ -1,0 +1,47 @@
+"""Random numbers for compiled searches: a state that is handed over, never a global one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["new_stream", "shuffle", "uniform"]
+
+# splitmix64 (Steele, Lea & Flood 2014). Unsigned throughout: numba would mix in floats.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = (np.uint64(s) for s in (30, 27, 31, 11))
+TWO_TO_MINUS_53 = 1.0 / 9007199254740992.0
+
+
+@njit(cache=True, nogil=True)
+def new_stream(seed: int) -> NDArray[np.uint64]:
+    """Return the state of a new stream."""
+    stream = np.empty(1, np.uint64)
+    stream[0] = np.uint64(seed)
+    return stream
+
+
+@njit(cache=True, nogil=True)
+def uniform(stream: NDArray[np.uint64]) -> float:
+    """Draw from [0, 1)."""
+    stream[0] += GOLDEN
+    x = stream[0]
+    x = (x ^ (x >> SHIFT_30)) * MIX_1
+    x = (x ^ (x >> SHIFT_27)) * MIX_2
+    x ^= x >> SHIFT_31
+    return float(x >> SHIFT_11) * TWO_TO_MINUS_53
+
+
+@njit(cache=True, nogil=True)
+def shuffle(order: NDArray[np.int32], stream: NDArray[np.uint64]) -> None:
+    """Shuffle in place."""
+    for i in range(order.size - 1, 0, -1):
+        j = int(uniform(stream) * (i + 1))
+        order[i], order[j] = order[j], order[i]

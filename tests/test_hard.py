@@ -1,0 +1,83 @@
+"""``hard=True``: methods that trade constraints can be asked to keep them all."""
+
+from __future__ import annotations
+
+from inspect import signature
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.datasets import make_blobs
+
+from linkwise import METHODS, Constraints
+from linkwise.exceptions import ConflictError
+from linkwise.partition import cluster_rows, kmeans
+
+HARD = {key: method for key, method in METHODS.items() if "hard" in signature(method).parameters}
+every_hard_method = pytest.mark.parametrize("Method", HARD.values(), ids=HARD)
+
+
+@pytest.fixture(scope="module")
+def overlapping():
+    X, y = make_blobs(150, 3, centers=3, cluster_std=3.0, random_state=2)
+    return X, Constraints.sample(y, 150, random_state=0)
+
+
+def test_the_methods_that_end_in_k_means_have_it():
+    assert set(HARD) >= {"sl", "csc", "srcp", "e2cp", "gp", "signed"}
+
+
+@every_hard_method
+def test_nothing_is_violated_when_asked(Method, overlapping):
+    X, known = overlapping
+    soft = Method(3, random_state=0).fit(X, constraints=known)
+    hard = Method(3, hard=True, random_state=0).fit(X, constraints=known)
+    assert known.n_violated(hard.labels_) == 0
+    assert np.unique(hard.labels_).size == 3
+    # Nothing else changed: the same coordinates were clustered.
+    np.testing.assert_allclose(hard.embedding_, soft.embedding_, atol=1e-10)
+
+
+@every_hard_method
+def test_without_constraints_it_changes_nothing(Method, overlapping):
+    X, _ = overlapping
+    free = Method(3, random_state=0).fit(X)
+    assert_array_equal(Method(3, hard=True, random_state=0).fit(X).labels_, free.labels_)
+
+
+@every_hard_method
+def test_the_impossible_is_refused(Method):
+    X = np.random.RandomState(0).normal(size=(12, 2))
+    known = Constraints(12, cannot_link=[(0, 1), (1, 2), (0, 2)])
+    with pytest.raises(ConflictError, match="odd ring"):
+        Method(2, hard=True).fit(X, constraints=known)
+
+
+def test_feasible_rows_are_the_free_ones_where_these_obey():
+    V = np.array([[0.0], [0.1], [1.0], [1.1]])
+    free = kmeans(V, 2, np.random.RandomState(0)).labels
+    obeyed = Constraints(4, must_link=[(0, 1)], cannot_link=[(0, 2)])
+    broken = Constraints(4, must_link=[(0, 3)], cannot_link=[(0, 1)])
+    for known, expected in ((obeyed, free), (broken, [0, 1, 1, 0])):
+        rng = np.random.RandomState(0)
+        labels = cluster_rows(V, 2, rng, assign="feasible", constraints=known)
+        assert known.n_violated(labels) == 0
+        if known is obeyed:
+            assert_array_equal(labels, expected)
+
+
+def test_feasible_rows_cost_little_more_than_free_ones(overlapping):
+    _, known = overlapping
+    V = np.random.RandomState(0).normal(size=(150, 2))
+    labels = cluster_rows(V, 3, np.random.RandomState(0), assign="feasible", constraints=known)
+    rng = np.random.RandomState(1)
+
+    def inertia(z):
+        return sum(((V[z == c] - V[z == c].mean(axis=0)) ** 2).sum() for c in range(3))
+
+    # Any feasible partition: the groups of the must-links, coloured at random.
+    from linkwise.search.hard import certain_groups
+
+    groups, colors = certain_groups(known, 3, rng)
+    assert inertia(labels) < inertia(colors[groups.of_sample])
+    assert known.n_violated(labels) == 0
