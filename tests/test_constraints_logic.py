@@ -15,7 +15,6 @@ from scipy.sparse import csr_array
 
 from linkwise.constraints import Constraints
 from linkwise.constraints import closure as closure_module
-from linkwise.constraints.kernels import core_numbers, greedy_clique
 from linkwise.exceptions import ConflictError, TooLargeError
 from strategies import any_constraints, constraints_from_a_partition
 
@@ -456,41 +455,6 @@ def test_wrong_number_of_clusters(k, error):
 
 
 # Kernels against slow twins ----------------------------------------------------------------
-
-
-def random_graph(rng, n, p):
-    upper = np.triu(rng.rand(n, n) < p, 1)
-    graph = csr_array((upper | upper.T).astype(np.int8))
-    return graph.indptr.astype(np.intp), graph.indices.astype(np.intp), upper | upper.T
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_core_numbers_equal_those_of_plain_peeling(seed):
-    indptr, indices, A = random_graph(np.random.RandomState(seed), 25, 0.05 + 0.02 * seed)
-    expected = np.zeros(25, dtype=int)
-    for k in range(1, 25):
-        kept = np.ones(25, dtype=bool)
-        while (kept & ((A & kept).sum(axis=1) < k)).any():
-            kept &= (A & kept).sum(axis=1) >= k
-        expected[kept] = k
-    core, order = core_numbers(indptr, indices)
-    assert_array_equal(core, expected)
-    assert_array_equal(np.sort(order), np.arange(25))
-    assert (np.diff(core[order]) >= 0).all()
-
-
-@pytest.mark.parametrize("size", [3, 4, 5])
-def test_a_clique_found_is_a_clique(size):
-    n_found = 0
-    for seed in range(30):
-        indptr, indices, A = random_graph(np.random.RandomState(seed), 20, 0.4)
-        clique = greedy_clique(indptr, indices, *core_numbers(indptr, indices), size, 10**6)
-        n_found += clique.size > 0
-        assert clique.size in (0, size)
-        assert all(A[i, j] for i, j in combinations(clique, 2))
-        if size == 3 and not clique.size:  # greedy search misses no triangle
-            assert np.trace(np.linalg.matrix_power(A.astype(int), 3)) == 0
-    assert n_found > 3
 
 
 def test_contradictions_left_unproved_are_announced():

@@ -3,9 +3,8 @@
 Run: python benchmarks/quality/pairs.py [--data folder] [--sets iris wine] [--methods cut signed]
 
 Six standardised sets; n/10, n/2 and 2n random pairs labelled by the true classes; five draws. ARI
-over all samples and over the free ones, which no pair names. Methods that need labels refuse pairs that
-name too few groups, and say so: the number of refused draws is in brackets. Writes out/pairs.csv
-beside itself.
+over all samples and over the free ones, which no pair names. Methods that need labels refuse pairs
+that name too few groups: the number of refused draws is in brackets. Writes out/pairs.csv.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ def _check_direct_conflict(table: PairTable, source: _Source) -> None:
             f"The pair {shown} is must-linked ({source.place(source.rows[a])}) and cannot-linked "
             f"({source.place(source.rows[b])}). Remove one of them, or give one a belief below 1."
         )
-        raise ConflictError(message, tuple(table.pairs[a].tolist()))
+        raise ConflictError(message, tuple(table.pairs[a].tolist()), kind="contradiction")
 
 
 def _parse(source: _Source, column: str, parse: Callable[[Any], Any]) -> list[Any]:

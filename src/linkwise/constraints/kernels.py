@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.intp]
 
-__all__ = ["core_numbers", "greedy_clique", "shortest_chains"]
+__all__ = ["shortest_chains"]
 
 
 @njit(cache=True)
@@ -210,97 +210,3 @@ def _write_chain(meeting: int, n: int, parent: Ints, chain: Ints) -> None:
         chain[k] = p
         k += 1
         v = p
-
-
-@njit(cache=True)
-def core_numbers(indptr: Ints, indices: Ints) -> tuple[Ints, Ints]:
-    """Peel a graph by smallest degree (Batagelj and Zaversnik, 2003), in linear time.
-
-    Returns
-    -------
-    core : ndarray
-        The largest `k` such that the vertex is in a subgraph of minimum degree `k`.
-    order : ndarray
-        The vertices in the order of peeling (a degeneracy order).
-    """
-    n = indptr.size - 1
-    core = indptr[1:] - indptr[:-1]
-    bin_start = np.zeros(n + 2, np.intp)
-    for v in range(n):
-        bin_start[core[v] + 1] += 1
-    bin_start = np.cumsum(bin_start)
-    order = np.empty(n, np.intp)
-    place = np.empty(n, np.intp)
-    fill = bin_start.copy()
-    for v in range(n):
-        place[v] = fill[core[v]]
-        order[place[v]] = v
-        fill[core[v]] += 1
-    for position in range(n):
-        v = order[position]
-        for u in indices[indptr[v] : indptr[v + 1]]:
-            if core[u] > core[v]:
-                # Swap u to the front of its bin, then move the bin's border past it.
-                front = bin_start[core[u]]
-                w = order[front]
-                order[front], order[place[u]] = u, w
-                place[w], place[u] = place[u], front
-                bin_start[core[u]] = front + 1
-                core[u] -= 1
-    return core, order
-
-
-@njit(cache=True)
-def greedy_clique(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    indptr: Ints, indices: Ints, core: Ints, order: Ints, size: int, budget: int
-) -> Ints:
-    """Look for a clique of a given size, greedily from many seeds.
-
-    A member of such a clique has a core number of at least ``size - 1``. From each seed,
-    in reverse degeneracy order, the next member is the candidate with most neighbours
-    among the candidates. Stops after about `budget` steps.
-
-    Returns
-    -------
-    ndarray
-        The clique, or an empty array when none was found (there may still be one).
-    """
-    n = indptr.size - 1
-    clique = np.empty(size, np.intp)
-    candidate = np.zeros(n, np.bool_)
-    members = np.empty(n, np.intp)
-    for seed in order[::-1]:
-        if core[seed] < size - 1 or budget <= 0:
-            break
-        n_members = 0
-        for u in indices[indptr[seed] : indptr[seed + 1]]:
-            if core[u] >= size - 1:
-                candidate[u] = True
-                members[n_members] = u
-                n_members += 1
-        clique[0] = seed
-        n_clique = 1
-        while n_clique < size and n_clique + n_members >= size:
-            best, best_count = -1, -1
-            for u in members[:n_members]:
-                count = 0
-                for w in indices[indptr[u] : indptr[u + 1]]:
-                    count += candidate[w]
-                budget -= indptr[u + 1] - indptr[u]
-                if count > best_count:
-                    best, best_count = u, count
-            clique[n_clique] = best
-            n_clique += 1
-            # Keep the candidates that are neighbours of the new member.
-            old = members[:n_members].copy()
-            n_members = 0
-            for w in indices[indptr[best] : indptr[best + 1]]:
-                if candidate[w]:
-                    members[n_members] = w
-                    n_members += 1
-            candidate[old] = False
-            candidate[members[:n_members]] = True
-        candidate[members[:n_members]] = False
-        if n_clique == size:
-            return clique
-    return clique[:0]

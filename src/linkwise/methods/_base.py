@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise.constraints import Constraints
-from linkwise.exceptions import ConflictError, ConstraintsIgnoredWarning
+from linkwise.constraints.feasible import raise_if_too_few_groups
+from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.graph import Affinity, check_affinity
 
 if TYPE_CHECKING:
@@ -168,12 +169,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """Raise ConflictError if certain constraints cannot all hold in non-empty clusters."""
         constraints.check(self.n_clusters)
         n_groups = int(constraints.components().max()) + 1
-        if n_groups < self.n_clusters:
-            message = (
-                f"The must-links and labels leave only {n_groups} group(s) of samples, too few for "
-                f"{self.n_clusters} non-empty clusters. Remove some, or lower n_clusters."
-            )
-            raise ConflictError(message)
+        raise_if_too_few_groups(n_groups, self.n_clusters)
 
     def _solver(self) -> Callable[..., Result]:
         """Return the function that `fit` calls; a method may choose it by its parameters."""
