@@ -139,9 +139,11 @@ def test_result_is_complete(Method, blobs):
     assert model.n_features_in_ == 2
     if "W" in signature(Method.solve).parameters:
         assert model.affinity_matrix_.shape == (90, 90)
-    assert model.embedding_.shape[0] == 90
+    if model.result_.embedding is not None:
+        assert model.embedding_.shape[0] == 90
     assert model.result_.converged
-    assert model.result_.residuals.max() < 1e-5
+    if model.result_.residuals is not None:  # of an eigensolver
+        assert model.result_.residuals.max() < 1e-5
     assert "n_clusters=3" in repr(model.result_)
 
 
@@ -489,8 +491,10 @@ def test_more_pieces_than_clusters_and_isolated_vertices(Method):
     np.fill_diagonal(W, 0)
     with pytest.warns(DisconnectedGraphWarning, match="5 connected components"):
         labels = Method(2, affinity="precomputed", random_state=0).fit(csr_array(W)).labels_
-    # The largest piece stands alone, the rest is the other cluster.
-    assert_array_equal(labels, [0] * 5 + [1] * 7)
+    assert_array_equal(labels[:9], [0] * 5 + [1] * 4)
+    if Method is not linkwise.ConstrainedCut:  # to a cut, isolated vertices are as good anywhere
+        # The largest piece stands alone, the rest is the other cluster.
+        assert_array_equal(labels[9:], [1] * 3)
 
 
 def test_constraints_are_never_ignored_silently(blobs, known):

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from scipy.sparse import csr_array
 
 from linkwise.constraints import Constraints
 from linkwise.constraints import closure as closure_module
@@ -452,9 +451,6 @@ def test_many_labels_are_checked_without_listing_their_pairs():
 def test_wrong_number_of_clusters(k, error):
     with pytest.raises(error, match=f"n_clusters is {k}"):
         Constraints(3).check(k)
-
-
-# Kernels against slow twins ----------------------------------------------------------------
 
 
 def test_contradictions_left_unproved_are_announced():

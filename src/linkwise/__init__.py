@@ -9,6 +9,7 @@ from linkwise.constraints import Constraints
 from linkwise.exceptions import ConflictError
 from linkwise.graph import Affinity
 from linkwise.methods import (
+    CCSR,
     CSC,
     CSCGFHF,
     E2CP,
@@ -19,6 +20,7 @@ from linkwise.methods import (
     ConstrainedCut,
     ConstrainedLPP,
     ConstrainedPCA,
+    FastGE,
     GPAffinity,
     NCut,
     Poisson,
@@ -28,6 +30,7 @@ from linkwise.methods import (
 from linkwise.result import Result
 
 __all__ = [
+    "CCSR",
     "CSC",
     "CSCGFHF",
     "E2CP",
@@ -41,6 +44,7 @@ __all__ = [
     "ConstrainedLPP",
     "ConstrainedPCA",
     "Constraints",
+    "FastGE",
     "GPAffinity",
     "NCut",
     "Poisson",

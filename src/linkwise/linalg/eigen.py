@@ -1,7 +1,8 @@
 r"""Eigenpairs at the ends of the spectrum of a symmetric matrix, with their residuals.
 
 `largest` and `smallest` take a dense array, a sparse array or a ``LinearOperator``;
-`generalized_smallest` solves :math:`A x = \lambda B x`. Small problems go to LAPACK, larger
+`generalized_smallest` solves :math:`A x = \lambda B x`, `pencil_largest` the same with a `B` that
+is known by its solves only. Small problems go to LAPACK, larger
 ones to ARPACK (implicitly restarted Lanczos), with LOBPCG to finish what ARPACK could not.
 
 Three things are added to ARPACK:
@@ -24,7 +25,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.linalg import cholesky, eigh, eigvalsh_tridiagonal, qr, solve_triangular
 from scipy.sparse import csc_array, csr_array, diags_array, issparse
-from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh, lobpcg, splu
+from scipy.sparse.linalg import (
+    ArpackError,
+    ArpackNoConvergence,
+    aslinearoperator,
+    eigsh,
+    lobpcg,
+    splu,
+)
 
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg.operators import Congruence, Counted, Deflated, Shifted
@@ -40,7 +48,14 @@ if TYPE_CHECKING:
     Symmetric: TypeAlias = Block | csr_array | LinearOperator
     Matrix: TypeAlias = Block | csr_array
 
-__all__ = ["EigenPairs", "generalized_smallest", "largest", "smallest"]
+__all__ = [
+    "EigenPairs",
+    "generalized_smallest",
+    "largest",
+    "pencil_largest",
+    "smallest",
+    "sparse_factor",
+]
 
 Method = Literal["auto", "dense", "arpack", "lobpcg"]
 
@@ -227,6 +242,80 @@ def generalized_smallest(
     BX = B[:, np.newaxis] * X if B.ndim == 1 else B @ X
     residuals = np.linalg.norm(A @ X - BX * standard.values, axis=0)
     return EigenPairs(standard.values, X, residuals, standard.converged, standard.n_products)
+
+
+def pencil_largest(
+    A: Symmetric,
+    B: Symmetric,
+    k: int,
+    rng: np.random.RandomState,
+    *,
+    inverse: LinearOperator,
+    tol: float = 1e-9,
+    max_iter: int | None = None,
+) -> EigenPairs:
+    r"""Compute the `k` largest eigenpairs of :math:`A x = \mu B x` from solves with `B`.
+
+    Lanczos in the inner product of `B` (ARPACK's second mode). `A` may be indefinite. `B` is
+    positive definite on the range of `inverse`, to which all vectors belong; outside of it both
+    matrices are zero.
+
+    Parameters
+    ----------
+    A, B : ndarray, csr_array or LinearOperator of shape (n, n)
+        Symmetric; `B` positive semidefinite.
+    k : int
+        Number of pairs, at most two less than the dimension of the range.
+    rng : RandomState
+        Source of the start vector.
+    inverse : LinearOperator of shape (n, n)
+        Solves with `B`: its pseudoinverse.
+    tol : float, default=1e-9
+        Accuracy of the values, relative to each.
+    max_iter : int, default=1000
+        Limit on the restarts.
+
+    Returns
+    -------
+    EigenPairs
+        In decreasing order, B-orthonormal. The residuals are the norms of ``A x - mu B x``. When
+        ARPACK gives up, only the pairs that it found come back, with a ``ConvergenceWarning``.
+
+    Examples
+    --------
+    >>> A, B = np.diag([1.0, -3.0, 2.0, 0.0]), np.diag([2.0, 1.0, 1.0, 1.0])
+    >>> inverse = np.diag(1 / B.diagonal())
+    >>> pencil_largest(A, B, 2, np.random.RandomState(0), inverse=inverse).values.round(9).tolist()
+    [2.0, 0.5]
+    """
+    counted = Counted(A)
+    n = A.shape[0]
+    options: dict[str, Any] = {"rng": rng.randint(2**31)} if ARPACK_TAKES_RNG else {}
+    converged = True
+    try:
+        values, vectors = eigsh(
+            counted,
+            k,
+            M=aslinearoperator(B),
+            Minv=aslinearoperator(inverse),
+            which="LA",
+            v0=inverse @ rng.uniform(-1, 1, size=n),
+            ncv=_basis_size(n, k),
+            tol=tol,
+            maxiter=max_iter or DEFAULT_MAX_ITER,
+            **options,
+        )
+    except ArpackNoConvergence as error:
+        values, vectors, converged = error.eigenvalues, error.eigenvectors, False
+        message = (
+            f"{k - values.size} of {k} eigenpairs of a pencil did not converge. Increase max_iter "
+            f"(now {max_iter or DEFAULT_MAX_ITER}) or tol."
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+    order = np.argsort(-values, kind="stable")
+    values, vectors = values[order], _with_fixed_signs(vectors[:, order])
+    residuals = np.linalg.norm(counted @ vectors - (B @ vectors) * values, axis=0)
+    return EigenPairs(values, vectors, residuals, converged, counted.n_products)
 
 
 class _Limits(NamedTuple):
@@ -545,7 +634,7 @@ def _factor(B: Any) -> _Factor:
     diagonal = B.diagonal()
     if B.nnz == np.count_nonzero(diagonal):
         return _diagonal_factor(diagonal)
-    return _sparse_factor(B)
+    return sparse_factor(B)
 
 
 def _diagonal_factor(diagonal: Vector) -> _Factor:
@@ -571,7 +660,7 @@ def _dense_factor(B: Block) -> _Factor:
     return _Factor(solve, solve_transposed)
 
 
-def _sparse_factor(B: csr_array) -> _Factor:
+def sparse_factor(B: csr_array) -> _Factor:
     """Factor a sparse `B` by SuperLU, which has no Cholesky but can be made to do one.
 
     Without pivoting ``P B P' = L U`` and ``U = diag(U) L'``, so ``G = P' L diag(U)^1/2``.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Block = NDArray[np.float64]
 
-__all__ = ["Congruence", "Counted", "Deflated", "Shifted", "SparsePlusLowRank"]
+__all__ = ["Congruence", "Counted", "Deflated", "Projected", "Shifted", "SparsePlusLowRank"]
 
 
 class SymmetricOperator(LinearOperator):
@@ -72,6 +72,26 @@ class Deflated(SymmetricOperator):
     def _product(self, X: Block) -> Block:
         product: Block = self.A @ X - self.V @ (self.shift * (self.V.T @ X))
         return product
+
+
+class Projected(SymmetricOperator):
+    """``P A P`` with ``P = I - U U'``: `A` on the complement of the orthonormal columns of `U`.
+
+    Unlike in `Deflated`, `U` need not hold eigenvectors of `A`. They are eigenvectors of ``P A P``,
+    with the value 0.
+    """
+
+    def __init__(self, A: Any, U: Block) -> None:
+        super().__init__(A.shape[0])
+        self.A = A
+        self.U = U
+
+    def _product(self, X: Block) -> Block:
+        return self._project(self.A @ self._project(X))
+
+    def _project(self, X: Block) -> Block:
+        projected: Block = X - self.U @ (self.U.T @ X)
+        return projected
 
 
 class SparsePlusLowRank(SymmetricOperator):

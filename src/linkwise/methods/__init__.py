@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from linkwise.methods.ccsr import CCSR
 from linkwise.methods.clpp import ConstrainedLPP
 from linkwise.methods.cpca import ConstrainedPCA
 from linkwise.methods.csc import CSC
 from linkwise.methods.cscgfhf import CSCGFHF
 from linkwise.methods.cut import ConstrainedCut
 from linkwise.methods.e2cp import E2CP
+from linkwise.methods.fastge import FastGE
 from linkwise.methods.gfhf import GFHF
 from linkwise.methods.gp import GPAffinity
 from linkwise.methods.llgc import LLGC
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from linkwise.methods._base import ConstrainedClusterer
 
 __all__ = [
+    "CCSR",
     "CSC",
     "CSCGFHF",
     "E2CP",
@@ -33,6 +36,7 @@ __all__ = [
     "ConstrainedCut",
     "ConstrainedLPP",
     "ConstrainedPCA",
+    "FastGE",
     "GPAffinity",
     "NCut",
     "Poisson",
@@ -51,6 +55,8 @@ METHODS: dict[str, type[ConstrainedClusterer]] = {
     "gp": GPAffinity,
     # Constraints in the criterion
     "signed": SignedCSC,
+    "fastge": FastGE,
+    "ccsr": CCSR,
     # Every constraint satisfied
     "cut": ConstrainedCut,
     # Label propagation

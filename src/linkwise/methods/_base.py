@@ -110,7 +110,11 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         self.labels_ = self.result_.labels
         if self.result_.embedding is not None:
             self.embedding_ = self.result_.embedding
+        self._remember(X)
         return self
+
+    def _remember(self, X: Any) -> None:
+        """Keep what a method's `predict` needs of the training data."""
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Assign new samples to the clusters found by `fit`.

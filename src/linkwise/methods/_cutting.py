@@ -60,7 +60,7 @@ class PathPoint(NamedTuple):
     n_violated: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CutResult(Result):
     """The answer of a constrained cut.
 

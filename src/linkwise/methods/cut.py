@@ -291,15 +291,10 @@ class ConstrainedCut(ConstrainedClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(
-        self, X: Any, y: object = None, *, constraints: Constraints | None = None
-    ) -> ConstrainedClusterer:
-        """Cluster `X` under the constraints; see :meth:`ConstrainedClusterer.fit`."""
-        super().fit(X, y, constraints=constraints)
+    def _remember(self, X: Any) -> None:
         if self.objective == "kmeans":
-            self._rows = validate_data(self, X, dtype=np.float64, reset=False)
-            self.cluster_centers_ = _centers(self._rows, self.labels_)
-        return self
+            self._rows = X
+            self.cluster_centers_ = _centers(X, self.labels_)
 
     def predict(self, X: Any) -> Labels:
         """Assign new samples to the clusters found by `fit`.

@@ -1,0 +1,207 @@
+"""CCSR: constrained clustering by spectral regularisation (Li, Liu & Tang 2009)."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.utils import check_random_state
+
+from linkwise._params import Interval
+from linkwise.exceptions import TooLargeError
+from linkwise.linalg import cone
+from linkwise.linalg.laplacian import degrees, normalized_adjacency
+from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._spectral import (
+    leading_vectors,
+    rounded,
+    staying_if_isolated,
+)
+from linkwise.result import Result
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from linkwise.constraints import Constraints
+    from linkwise.graph import Affinity
+    from linkwise.linalg.eigen import EigenPairs
+
+__all__ = ["CCSR", "ccsr", "criterion"]
+
+# The quadratic form in M has (m (m + 1) / 2)^2 coefficients: 200 MB at this size.
+MAX_COMPONENTS = 100
+
+
+def ccsr(
+    W: csr_array | NDArray[np.float64],
+    constraints: Constraints,
+    n_clusters: int,
+    *,
+    n_components: int = 15,
+    ridge: float = 0.3,
+    hard: bool = False,
+    random_state: int | np.random.RandomState | None = None,
+) -> Result:
+    r"""Stretch the spectral embedding until it agrees with the pairs.
+
+    With `f_i` the row of sample `i` in the first `m` eigenvectors, solves
+
+    .. math:: \min_{M \succeq 0} \sum_{(i, j)} (f_i^T M f_j - t_{ij})^2 + \rho n \|M - M_0\|^2
+
+    where `t` is 1 for each sample with itself and for must-links, and 0 for cannot-links, and
+    clusters the rows of ``F M^1/2`` by k-means.
+    """
+    rng = check_random_state(random_state)
+    m = _n_vectors(W.shape[0], n_clusters, n_components)
+    pairs = _first_vectors(W, m, rng)
+    # F' F = n I: an entry of F is of order one, and the trace of M as well.
+    F = np.sqrt(W.shape[0]) * pairs.vectors
+    M_0 = np.diag(np.arange(m) < n_clusters) / n_clusters
+    form = criterion(F, constraints, ridge=ridge, towards=M_0)
+    # No term of the minimum exceeds the objective at zero, and the n terms of the diagonal have
+    # the sum n tr M.
+    trace_bound = 1 + np.sqrt(form.c / F.shape[0])
+    found = cone.minimize(form, M_0, rng, trace_bound=trace_bound)
+    values, vectors = eigh(found.M)
+    values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
+    embedding = F @ (vectors * np.sqrt(values))
+    relative_gap = found.gap / max(found.objective, cone.ROUNDING * form.c)
+    return Result(
+        labels=rounded(embedding, n_clusters, rng, constraints if hard else None),
+        embedding=embedding,
+        eigenvalues=values,
+        residuals=np.append(pairs.residuals, relative_gap),
+        objective=found.objective,
+        n_iter=found.n_iter,
+        converged=pairs.converged and found.converged,
+    )
+
+
+def _n_vectors(n: int, n_clusters: int, n_components: int) -> int:
+    """Return the number of eigenvectors: at least one a cluster, at most one a sample."""
+    m = min(n, max(n_components, n_clusters))
+    if m > MAX_COMPONENTS:
+        message = (
+            f"CCSR solves for a dense quadratic form in M, here with {m} eigenvectors "
+            f"(n_components={n_components}, n_clusters={n_clusters}); the limit is "
+            f"{MAX_COMPONENTS}. Take linkwise.FastGE for many clusters."
+        )
+        raise TooLargeError(message)
+    return m
+
+
+def _first_vectors(
+    W: csr_array | NDArray[np.float64], m: int, rng: np.random.RandomState
+) -> EigenPairs:
+    """Return the `m` lowest eigenvectors of the normalised Laplacian."""
+    d = degrees(W)
+    S = staying_if_isolated(normalized_adjacency(W), d)
+    return leading_vectors(S, np.sqrt(d), m, rng)
+
+
+def criterion(
+    F: NDArray[np.float64],
+    constraints: Constraints,
+    *,
+    ridge: float,
+    towards: NDArray[np.float64],
+) -> cone.QuadraticForm:
+    """Return the objective as a quadratic form in `M`; each pair counts once, by its belief."""
+    n, m = F.shape
+    listed, signed = constraints.signed_pairs()
+    ones = np.ones(n)
+    form = cone.products(F, F, target=ones, weight=ones)
+    i, j = listed.T
+    target = (signed > 0).astype(np.float64)
+    form = form.plus(cone.products(F[i], F[j], target=target, weight=np.abs(signed)))
+    x_0 = cone.to_vector(towards)
+    pull = cone.QuadraticForm(
+        ridge * n * np.eye(m * (m + 1) // 2), ridge * n * x_0, float(ridge * n * x_0 @ x_0)
+    )
+    return form.plus(pull)
+
+
+class CCSR(ConstrainedClusterer):
+    """Constrained clustering by spectral regularisation (Li, Liu & Tang, 2009).
+
+    The spectral embedding of more eigenvectors than clusters is stretched, by a positive
+    semidefinite matrix, so that must-linked samples come together, cannot-linked ones become
+    orthogonal, and all have length one. Made for any number of clusters. Soft: it fits the
+    constraints in the mean.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters.
+    affinity : Affinity, "precomputed" or None, default=None
+        How the graph is built; None means ``Affinity()``.
+    n_components : int, default=15
+        Number of eigenvectors, at most 100; no fewer than clusters and no more than samples are
+        taken.
+    ridge : float, default=0.3
+        Pull towards the embedding of NCut, for each sample. 0 is the criterion of the paper, which
+        overfits when pairs are few.
+    hard : bool, default=False
+        Whether certain pairs and labels hold without exception: k-means then chooses among the
+        partitions that satisfy them, and raises ConflictError if there is none.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the eigensolver's start and of k-means.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample.
+    result_ : Result
+        Labels, embedding, the eigenvalues of `M`, the objective, and the residuals: those of the
+        eigenvectors, and last the duality gap of `M` relative to the objective.
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Coordinates that were partitioned.
+    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
+        The graph, before any constraint touched it.
+    affinity_ : Affinity or None
+        The fitted graph builder; None for a precomputed graph.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+
+    References
+    ----------
+    Z. Li, J. Liu, X. Tang: Constrained clustering via spectral regularization. CVPR 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise import Constraints
+    >>> from linkwise.methods.ccsr import CCSR
+    >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
+    >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
+    >>> CCSR(2, random_state=0).fit_predict(X, constraints=known).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ConstrainedClusterer._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "hard": ["boolean"],
+    }
+    solve = staticmethod(ccsr)
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        affinity: Affinity | str | None = None,
+        n_components: int = 15,
+        ridge: float = 0.3,
+        hard: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.affinity = affinity
+        self.n_components = n_components
+        self.ridge = ridge
+        self.hard = hard
+        self.random_state = random_state
