@@ -263,3 +263,32 @@ def test_a_graph_without_pairs_is_fine():
     for k in (1, 2, 3):
         Constraints(3).check(k)
         assert require_coloring(Constraints(3), k, np.random.RandomState(0)).n_left == 0
+
+
+SUDOKU = """
+8 . . . . . . . .
+. . 3 6 . . . . .
+. 7 . . 9 . 2 . .
+. 5 . . . 7 . . .
+. . . . 4 5 7 . .
+. . . 1 . . . 3 .
+. . 1 . . . . 6 8
+. . 8 5 . . . 1 .
+. 9 . . . . 4 . .
+"""
+
+
+def test_a_sudoku_is_solved():
+    # Greedy colouring and tabu search fail on it; backtracking does not.
+    clues = np.array([-1 if c == "." else int(c) - 1 for c in SUDOKU.split()])
+    row, column = np.divmod(np.arange(81), 9)
+    box = 3 * (row // 3) + column // 3
+    i, j = np.triu_indices(81, 1)
+    apart = (row[i] == row[j]) | (column[i] == column[j]) | (box[i] == box[j])
+    known = Constraints(81, cannot_link=np.column_stack((i, j))[apart], labels=clues)
+    groups = feasible_groups(known, 9)
+    colors = require_coloring(known, 9, np.random.RandomState(0)).colors[groups.component]
+    assert known.n_violated(colors) == 0
+    for part in (row, column, box):
+        for number in range(9):
+            assert np.unique(colors[part == number]).size == 9

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from linkwise.constraints.coloring import CannotLinkGraph
 from linkwise.search import coarsen, evolve, means, moves, problem, refine, starts
 from linkwise.search.random import new_stream, shuffle, uniform
-from linkwise.search.soft import answer_likelihood, clearly_best
+from linkwise.search.soft import answer_likelihood, clearly_best, soft_path
 
 PLAN = refine.Plan(sweep_cap=64, climb_cap=8, rounds=3, fruit=30, hub_degree=10**6)
 
@@ -395,6 +395,56 @@ def test_the_default_stays_unless_another_is_clearly_better():
     assert clearly_best(np.array([default, noise + 0.01]), 0) == 0
     assert clearly_best(np.array([default, noise + 0.2]), 0) == 1
     assert clearly_best(np.array([default, default]), 0) == 0
+
+
+def test_of_two_with_the_same_value_the_better_one_stays():
+    z = np.zeros(1, np.int32)
+    population = [evolve.Member(1.0, z), evolve.Member(2.0, z)]
+    evolve._insert(population, evolve.Member(1.0 + 1e-12, z), 2)
+    assert [m.value for m in population] == [1.0, 2.0]
+    evolve._insert(population, evolve.Member(1.0 - 1e-12, z), 2)
+    assert [m.value for m in population] == [1.0 - 1e-12, 2.0]
+    evolve._insert(population, evolve.Member(0.5, z), 2)
+    assert [m.value for m in population] == [0.5, 1.0 - 1e-12]
+
+
+class Valley:
+    """A landscape on whole numbers: the price pulls from 0 to 10, and polishing takes one step."""
+
+    def __init__(self, gamma=0.0):
+        self.gamma = gamma
+
+    def at(self, gamma):
+        return Valley(gamma)
+
+    def value(self, z):
+        return float(z[0] ** 2 + self.gamma * (10 - z[0]) ** 2)
+
+    def polish(self, z, rng):
+        return min((z, z + 1, z - 1), key=self.value)
+
+    def cross(self, z, other, rng):
+        return min((z, other), key=self.value)
+
+
+def test_the_path_goes_up_and_down_and_neighbours_tell_each_other():
+    ends = (np.array([0]), np.array([10]))
+    # Upwards one step a strength leads to 0, 1, 2, downwards to 7, 8, 9; at a price of 5 the best
+    # is 8, which only the neighbour has met.
+    path = soft_path(Valley(), 1.0, ends, None, strengths=(0.0, 4.0, 5.0))
+    assert [int(z[0]) for z in path.partitions] == [0, 8, 8]
+
+
+def test_recombination_keeps_what_both_parents_agree_on(monkeypatch):
+    p, z, *_ = random_problem(3, n=200, k=3, n_links=60)
+    other = refine.refine(p, z, 3, PLAN, 0)
+    seen = []
+    original = evolve.hierarchy
+    monkeypatch.setattr(evolve, "hierarchy", lambda *args: seen.append(args[1]) or original(*args))
+    evolve.cycle(p, z, 3, evolve.Effort(2, 2, 2), np.random.RandomState(0), other=other)
+    cells = seen[0]
+    for cell in np.unique(cells):
+        assert np.unique(z[cells == cell]).size == np.unique(other[cells == cell]).size == 1
 
 
 def test_threads_and_no_threads_run_the_same_tasks():

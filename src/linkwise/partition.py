@@ -16,7 +16,12 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from linkwise.search.evolve import run_here
-from linkwise.search.hard import certain_groups
+from linkwise.search.hard import (
+    certain_groups,
+    n_certain_violated,
+    refuse_broken_promise,
+    warn_if_interrupted,
+)
 from linkwise.search.landscapes import MeansData
 
 if TYPE_CHECKING:
@@ -324,13 +329,18 @@ def cluster_rows(
     free = kmeans(V, k, rng)
     if assign == "free" or constraints is None or constraints.is_empty:
         return free.labels
-    if constraints.satisfied(free.labels) == 1:
+    if not n_certain_violated(constraints, free.labels):
         return free.labels
     groups, known = certain_groups(constraints, k, rng)
     data, _ = MeansData.of(V, k)
     landscape = data.landscape(groups, csr_array((V.shape[0],) * 2), known, "fast")
-    found = landscape.search(rng, run_here)
-    return canonical(found.z[groups.of_sample])
+    # Nearest to what the rows want by themselves, among other starts.
+    near_free = landscape.nearest(_partition(data.rows, free.labels).centers, rng)
+    found = landscape.search(rng, run_here, first=[near_free])
+    labels = canonical(found.z[groups.of_sample])
+    refuse_broken_promise(constraints, labels)
+    warn_if_interrupted(interrupted=found.interrupted)
+    return labels
 
 
 # ---------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from linkwise.exceptions import ConflictError, ConvergenceWarning
 from linkwise.methods import _cutting, cut
 from linkwise.methods.cut import constrained_cut, constrained_kmeans
 from linkwise.search import evolve
+from linkwise.search.soft import Path as SoftPath
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden"
 
@@ -329,6 +330,56 @@ def test_interrupting_keeps_the_best_so_far(blobs, objective, monkeypatch):
     assert not found.result_.converged
 
 
+@pytest.mark.parametrize("objective", ["ncut", "kmeans"])
+def test_interrupting_before_the_first_start_still_obeys(blobs, objective, monkeypatch):
+    X, y, _ = blobs
+    known = Constraints.sample(y, 100, random_state=0)
+
+    def at_once(tasks):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evolve, "run_here", at_once)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        found = ConstrainedCut(4, objective=objective, random_state=0).fit(X, constraints=known)
+    assert found.result_.n_violated == 0
+    assert np.unique(found.labels_).size == 4
+
+
+def test_threads_hand_over_what_is_done_before_an_interrupt():
+    def interrupt():
+        raise KeyboardInterrupt
+
+    done = []
+    with evolve.workers(2) as run:
+        results = run([lambda: "first", interrupt, lambda: "never seen"])
+        done.append(next(results))
+        with pytest.raises(KeyboardInterrupt):
+            next(results)
+    assert done == ["first"]
+
+
+@pytest.mark.parametrize("stage", range(1, 40, 4))
+def test_interrupting_soft_mode_ends_it_wherever_it_is(noisy_blobs, monkeypatch, stage):
+    X, _, noisy, _ = noisy_blobs
+    W = Affinity().fit_transform(X)
+    calls = []
+
+    def counted(*arguments, **named):
+        calls.append(1)
+        if len(calls) == stage:
+            raise KeyboardInterrupt
+        return original(*arguments, **named)
+
+    original = evolve.cycle
+    monkeypatch.setattr(evolve, "cycle", counted)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        found = constrained_cut(W, noisy, 3, constraints_mode="soft", random_state=0)
+    assert not found.converged
+    assert len(calls) == stage  # nothing was begun afterwards
+    assert np.unique(found.labels).size == 3
+    assert (found.noise is None) == (1.0 not in [point.strength for point in found.path])
+
+
 def test_progress_is_printed(blobs, capsys):
     X, _, _ = blobs
     ConstrainedCut(4, random_state=0, verbose=1).fit(X)
@@ -443,6 +494,9 @@ def test_a_budget_of_violations_is_kept_at_the_smallest_strength(noisy_blobs):
         assert found.n_violated <= budget
         weaker = [point for point in found.path if point.strength < found.strength]
         assert all(point.n_violated > budget for point in weaker)
+        # Bisection leaves a gap of at most a sixteenth of an octave, by logarithm.
+        below = max((point.strength for point in weaker), default=0)
+        assert below == 0 or found.strength / below < 2 ** (1 / 8)
 
 
 def test_contradictions_are_no_error_when_soft():
@@ -473,12 +527,73 @@ def test_wrong_labels_are_found_when_soft():
     soft = ConstrainedCut(3, constraints_mode="soft", random_state=0).fit(X, constraints=known)
     assert adjusted_rand_score(y, soft.labels_) > 0.95
     assert {(s.kind, s.samples) for s in soft.result_.suspects} == {("label", (i,)) for i in wrong}
+    assert soft.result_.noise == 2 / 20
+
+
+@pytest.mark.parametrize("objective", ["ncut", "kmeans"])
+def test_no_cluster_consists_of_a_label_alone(objective):
+    # On a graph where all samples are alike, labels would rather have no samples at all.
+    X = np.random.RandomState(0).normal(scale=1e-3, size=(12, 2))
+    known = Constraints(12, labels=[0, 1, 2] + [-1] * 9)
+    for strength in (0.0, 0.1, 1.0):
+        found = ConstrainedCut(
+            3,
+            objective=objective,
+            constraints_mode="soft",
+            strength=strength,
+            affinity=Affinity(None, scale=1.0),
+            random_state=0,
+        ).fit(X, constraints=known)
+        for point in found.result_.path:
+            assert np.unique(point.labels).size == 3
+        assert np.unique(found.labels_).size == 3
 
 
 def test_too_many_labels_are_refused_when_soft():
     known = Constraints.from_labels([0, 1, 2, -1, -1])
     with pytest.raises(ConflictError, match="3 different labels"):
         ConstrainedCut(2, constraints_mode="soft").fit(np.arange(5.0)[:, None], constraints=known)
+    with pytest.raises(ConflictError, match="3 different labels"):
+        constrained_kmeans(np.arange(5.0)[:, None], known, 2, constraints_mode="soft")
+
+
+def test_numbers_of_numpy_are_numbers(noisy_blobs):
+    X, _, noisy, _ = noisy_blobs
+    W = Affinity().fit_transform(X)
+    for strength in (np.float32(0.25), np.int64(1)):
+        found = constrained_cut(
+            W, noisy, 3, constraints_mode="soft", strength=strength, random_state=0
+        )
+        assert found.strength == float(strength)
+
+
+def test_a_budget_needs_soft_constraints(blobs):
+    with pytest.raises(ValueError, match="violations=3 is a budget for soft"):
+        ConstrainedCut(4, violations=3).fit(blobs[0])
+
+
+def test_noise_is_what_strength_one_violates_whatever_was_chosen(noisy_blobs):
+    X, _, noisy, _ = noisy_blobs
+    W = Affinity().fit_transform(X)
+    found = constrained_cut(W, noisy, 3, constraints_mode="soft", strength=4, random_state=0)
+    at_one = next(point for point in found.path if point.strength == 1)
+    assert at_one.n_violated > found.n_violated
+    assert found.noise == at_one.n_violated / noisy.n_pairs
+
+
+def test_suspects_are_violated_at_half_the_strength_too():
+    known = Constraints(4, must_link=[(0, 1)], cannot_link=[(0, 2), (2, 3)])
+    apart = np.array([0, 1, 1, 1], np.int32)  # breaks the must-link and (2, 3)
+    obeyed = np.array([0, 0, 1, 0], np.int32)
+    together = np.array([0, 0, 0, 1], np.int32)  # breaks (0, 2)
+    path = SoftPath((0.5, 1.0, 2.0, 4.0), (apart, apart, together, obeyed))
+    at_one = _cutting.find_suspects(known, path, 1.0)
+    assert [(s.kind, s.samples, s.strength) for s in at_one] == [
+        ("must-link", (0, 1), 2.0),
+        ("cannot-link", (2, 3), 2.0),
+    ]
+    assert _cutting.find_suspects(known, path, 2.0) == ()  # (0, 2) was fine at half of it
+    assert _cutting.find_suspects(known, path, 4.0) == ()
 
 
 def test_beliefs_weigh_when_soft(noisy_blobs):
@@ -511,6 +626,10 @@ def test_many_pairs_choose_the_strength_by_cross_validation(monkeypatch):
     monkeypatch.setattr(_cutting, "MANY_PAIRS", 200)
     chosen = ConstrainedCut(3, constraints_mode="soft", random_state=0).fit(X, constraints=noisy)
     assert chosen.result_.strength in [point.strength for point in chosen.result_.path]
+    # And with a clear winner, that one is taken.
+    monkeypatch.setattr(_cutting, "clearly_best", lambda scores, default: 2)
+    other = ConstrainedCut(3, constraints_mode="soft", random_state=0).fit(X, constraints=noisy)
+    assert other.result_.strength == 0.25
     free = ConstrainedCut(3, random_state=0).fit(X)
     scores = [adjusted_rand_score(y, fit.labels_) for fit in (free, chosen)]
     assert scores[1] > scores[0]
@@ -526,11 +645,58 @@ def test_without_constraints_soft_and_hard_agree(blobs):
     assert soft.suspects == ()
 
 
+def test_data_of_any_size_and_an_outlier():
+    X, _ = make_blobs(120, 2, centers=5, cluster_std=0.5, random_state=0)
+    expected = ConstrainedCut(5, objective="kmeans", random_state=0).fit(X).labels_
+    with np.errstate(over="raise"):
+        for factor in (1e-150, 1e200):
+            found = ConstrainedCut(5, objective="kmeans", random_state=0).fit(X * factor)
+            assert_array_equal(found.labels_, expected)
+    far = np.vstack((X, [[1e7, 1e7]]))
+    values = [
+        ConstrainedCut(6, objective="kmeans", random_state=seed).fit(far).result_.objective
+        for seed in range(4)
+    ]
+    assert max(values) <= min(values) * (1 + 1e-6)
+
+
+def test_pieces_of_the_graph_go_where_the_cut_is_lowest():
+    # A clique that a cannot-link cuts in two, and must-linked pairs that are pieces of their own.
+    rng = np.random.RandomState(0)
+    for _ in range(5):
+        upper = np.triu(rng.uniform(size=(12, 12)), 1)
+        W = np.zeros((32, 32))
+        W[:12, :12] = upper + upper.T
+        for i in range(12, 32, 2):
+            W[i, i + 1] = W[i + 1, i] = rng.uniform()
+        known = Constraints(
+            32, must_link=[(i, i + 1) for i in range(12, 32, 2)], cannot_link=[(0, 1)]
+        )
+        labels = constrained_cut(csr_array(W), known, 2, random_state=0).labels
+        best = metrics.ncut(W, labels)
+        for i in range(12, 32, 2):
+            moved = labels.copy()
+            moved[[i, i + 1]] = 1 - moved[i]
+            assert metrics.ncut(W, moved) >= best - 1e-9
+
+
+def test_a_refit_forgets_the_other_objective(blobs):
+    X, _, W = blobs
+    model = ConstrainedCut(4, objective="kmeans", random_state=0).fit(X)
+    assert model.cluster_centers_.shape == (4, 2)
+    model.set_params(affinity="precomputed")
+    with pytest.raises(ValueError, match="is a graph, but"):
+        model.fit(W)
+    model.set_params(objective="ncut").fit(W)
+    assert not hasattr(model, "cluster_centers_")
+    assert_array_equal(model.predict(W), model.labels_)
+
+
 def test_scaling_the_graph_changes_nothing(blobs):
     _, y, W = blobs
     known = Constraints.sample(y, 60, random_state=0)
     expected = constrained_cut(W, known, 4, random_state=0).labels
-    for factor in (1e-100, 1e100):
+    for factor in (1e-320, 1e-100, 1e100):
         assert_array_equal(constrained_cut(W * factor, known, 4, random_state=0).labels, expected)
 
 

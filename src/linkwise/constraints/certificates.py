@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linkwise.constraints import certificate_kernels as search
-from linkwise.constraints.coloring import CannotLinkGraph, color_core, peel
-from linkwise.constraints.coloring_kernels import induced, symmetric_rows
+from linkwise.constraints.coloring import CannotLinkGraph, Coloring, color_core, peel
+from linkwise.constraints.coloring_kernels import (
+    color_peeled,
+    fill_empty,
+    induced,
+    symmetric_rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Certificate",
+    "color_exhaustively",
     "colors_needed",
     "find_certificate",
     "graph_of",
@@ -179,6 +185,24 @@ def minimal_certificate(
         if whole:
             return None
         size *= 2
+
+
+def color_exhaustively(
+    graph: CannotLinkGraph, n_colors: int, rng: np.random.RandomState
+) -> Coloring | None:
+    """Colour a graph by backtracking, where greedy and tabu search failed; None if undecided."""
+    peeling = peel(graph, n_colors)
+    vertices, indptr, indices = induced(*graph, peeling.core)
+    limit = min(EXACT_NODES, EXACT_WORK // max(vertices.size, 1))
+    status, _, inner = search.exact_coloring(indptr, indices, n_colors, limit)
+    if status != search.COLORED:
+        return None
+    colors = np.full(graph.n_groups, -1, dtype=np.int32)
+    colors[vertices] = inner
+    cost = rng.random_sample((graph.n_groups, n_colors))
+    color_peeled(*graph, peeling.order, cost, colors)
+    fill_empty(cost, colors)
+    return Coloring(colors, 0)
 
 
 def _with_close(graph: CannotLinkGraph, some: Ints) -> NDArray[np.bool_]:

@@ -41,7 +41,7 @@ TENURE = 0.6  # share of the uncoloured vertices by which an ejected colour stay
 # Random numbers ----------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _random(state: NDArray[np.uint64]) -> float:
     """Return the next number in [0, 1) of a splitmix64 generator."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -52,7 +52,7 @@ def _random(state: NDArray[np.uint64]) -> float:
     return float(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _generator(seed: int) -> NDArray[np.uint64]:
     state = np.empty(1, np.uint64)
     state[0] = np.uint64(seed)
@@ -62,7 +62,7 @@ def _generator(seed: int) -> NDArray[np.uint64]:
 # Graphs ------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def symmetric_rows(low: NDArray[np.intp], high: NDArray[np.intp], n: int) -> tuple[Indptr, Indices]:
     """Return the graph of distinct sorted pairs ``low < high``, each row sorted; linear."""
     indptr = np.zeros(n + 1, np.int64)
@@ -84,7 +84,7 @@ def symmetric_rows(low: NDArray[np.intp], high: NDArray[np.intp], n: int) -> tup
 # Peeling -----------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def peel_below(
     indptr: Indptr, indices: Indices, n_colors: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
@@ -120,7 +120,7 @@ def peel_below(
     return core, order[:tail].copy()
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def induced(
     indptr: Indptr, indices: Indices, kept: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int32], Indptr, Indices]:
@@ -147,7 +147,7 @@ def induced(
     return vertices, new_indptr, new_indices
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def color_peeled(  # noqa: PLR0917 - numba takes no keyword-only arguments
     indptr: Indptr, indices: Indices, order: NDArray[np.int32], cost: Floats, colors: Colors
 ) -> None:
@@ -166,7 +166,7 @@ def color_peeled(  # noqa: PLR0917 - numba takes no keyword-only arguments
         colors[v] = best
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fill_empty(cost: Floats, colors: Colors) -> None:
     """Give each unused colour the vertex that takes it most cheaply, if there is one to spare.
 
@@ -202,7 +202,7 @@ def fill_empty(cost: Floats, colors: Colors) -> None:
 # DSATUR ------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _before(u: int, v: int, rank: NDArray[np.int64], urgency: Floats) -> bool:
     """Whether `u` is coloured before `v`; the number decides between equals."""
     if rank[u] != rank[v]:
@@ -212,7 +212,7 @@ def _before(u: int, v: int, rank: NDArray[np.int64], urgency: Floats) -> bool:
     return u < v
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _sift_up(  # noqa: PLR0917 - numba takes no keyword-only arguments
     i: int, heap: NDArray[np.int32], place: Colors, rank: NDArray[np.int64], urgency: Floats
 ) -> None:
@@ -229,7 +229,7 @@ def _sift_up(  # noqa: PLR0917 - numba takes no keyword-only arguments
     place[v] = i
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _sift_down(  # noqa: PLR0917 - numba takes no keyword-only arguments
     i: int,
     size: int,
@@ -255,7 +255,7 @@ def _sift_down(  # noqa: PLR0917 - numba takes no keyword-only arguments
     place[v] = i
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _cheapest(v: int, cost: Floats, taken: NDArray[np.bool_]) -> tuple[int, float]:
     """Return the cheapest allowed colour (-1: none) and what the next cheapest costs more."""
     best = -1
@@ -273,7 +273,7 @@ def _cheapest(v: int, cost: Floats, taken: NDArray[np.bool_]) -> tuple[int, floa
     return best, second - first if second < np.inf else np.inf
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _hub_ranks(indptr: Indptr, n_colors: int) -> NDArray[np.int64]:
     """Rank vertices of many neighbours by the logarithm of their number; 0 for all others."""
     n = indptr.size - 1
@@ -285,7 +285,7 @@ def _hub_ranks(indptr: Indptr, n_colors: int) -> NDArray[np.int64]:
     return rank
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def dsatur(
     indptr: Indptr, indices: Indices, cost: Floats, failures: NDArray[np.int64]
 ) -> tuple[Colors, int]:
@@ -332,7 +332,7 @@ def dsatur(
 # Tabu search -------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _best_ejection(  # noqa: PLR0917 - numba takes no keyword-only arguments
     pool: NDArray[np.int32],
     n_left: int,
@@ -364,7 +364,7 @@ def _best_ejection(  # noqa: PLR0917 - numba takes no keyword-only arguments
     return vertex, color
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def partial_col(  # noqa: PLR0917 - numba takes no keyword-only arguments
     indptr: Indptr, indices: Indices, colors: Colors, n_colors: int, max_steps: int, seed: int
 ) -> tuple[Colors, int, NDArray[np.int64]]:
@@ -420,7 +420,7 @@ def partial_col(  # noqa: PLR0917 - numba takes no keyword-only arguments
     return best, best_left, pressure
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _draw_color(counts: Colors, share: Floats, state: NDArray[np.uint64]) -> int:
     """Draw a colour with a probability that falls with its conflicts."""
     fewest = counts.min()
@@ -435,7 +435,7 @@ def _draw_color(counts: Colors, share: Floats, state: NDArray[np.uint64]) -> int
     return counts.size - 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def anneal(  # noqa: PLR0917 - numba takes no keyword-only arguments
     indptr: Indptr, indices: Indices, colors: Colors, n_colors: int, n_sweeps: int, seed: int
 ) -> None:
@@ -466,7 +466,7 @@ def anneal(  # noqa: PLR0917 - numba takes no keyword-only arguments
                 n_same[u, new] += 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def drop_conflicts(indptr: Indptr, indices: Indices, colors: Colors) -> int:
     """Take the colour from vertices until no neighbours share one; returns how many lost it."""
     n_left = 0
@@ -481,7 +481,7 @@ def drop_conflicts(indptr: Indptr, indices: Indices, colors: Colors) -> int:
 # Linear costs ------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _cheapest_other(row: Floats, excluded: int) -> int:
     """Return the cheapest colour but one."""
     best = -1
@@ -491,7 +491,7 @@ def _cheapest_other(row: Floats, excluded: int) -> int:
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fold_leaves(
     indptr: Indptr, indices: Indices, cost: Floats
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
@@ -538,7 +538,7 @@ def fold_leaves(
     return order, parent, tail
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def unfold_leaves(  # noqa: PLR0917 - numba takes no keyword-only arguments
     order: NDArray[np.int32], parent: NDArray[np.int32], n_folded: int, cost: Floats, colors: Colors
 ) -> None:
@@ -549,7 +549,7 @@ def unfold_leaves(  # noqa: PLR0917 - numba takes no keyword-only arguments
         colors[v] = _cheapest_other(cost[v], excluded)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _chain(  # noqa: PLR0917 - numba takes no keyword-only arguments
     indptr: Indptr,
     indices: Indices,
@@ -578,7 +578,7 @@ def _chain(  # noqa: PLR0917 - numba takes no keyword-only arguments
     return tail
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def kempe_descent(  # noqa: PLR0917 - numba takes no keyword-only arguments
     indptr: Indptr,
     indices: Indices,

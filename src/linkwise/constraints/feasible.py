@@ -14,6 +14,7 @@ import numpy as np
 from linkwise.constraints import logic
 from linkwise.constraints.certificates import (
     Certificate,
+    color_exhaustively,
     colors_needed,
     find_certificate,
     graph_of,
@@ -106,6 +107,8 @@ def require_coloring(
     """
     groups = feasible_groups(constraints, n_clusters)
     found = find_coloring(groups.graph, n_clusters, rng, cost)
+    if found.n_left and n_clusters > 2:
+        found = color_exhaustively(groups.graph, n_clusters, rng) or found
     if found.n_left:
         explain_infeasible(constraints, n_clusters, found)
     return found

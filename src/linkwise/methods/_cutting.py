@@ -13,6 +13,7 @@ from linkwise.constraints import Constraints
 from linkwise.constraints.coloring import CannotLinkGraph
 from linkwise.exceptions import ConflictError, ConvergenceWarning
 from linkwise.result import Result
+from linkwise.search.evolve import Found
 from linkwise.search.hard import Answer, Search, hard_labels, signed_pairs
 from linkwise.search.problem import Groups, pair_graph
 from linkwise.search.soft import STRENGTHS, Path, answer_likelihood, clearly_best, soft_path
@@ -33,7 +34,7 @@ __all__ = [
     "find_suspects",
     "refuse_too_many_labels",
     "soft_labels",
-    "warn_if_interrupted",
+    "violated_items",
 ]
 
 MANY_PAIRS = 200  # pairs above which the strength is chosen by cross-validation
@@ -57,7 +58,7 @@ class PathPoint(NamedTuple):
     strength: float
     labels: Labels
     objective: float  # without the price of violated pairs
-    n_violated: int
+    n_violated: int  # pairs and labels; a label is one, however many samples share it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,13 +89,6 @@ class CutResult(Result):
     islands: NDArray[np.intp] | None = None
 
 
-def warn_if_interrupted(interrupted: bool) -> None:  # noqa: FBT001
-    """Say that the answer is the best so far."""
-    if interrupted:
-        message = "The search was interrupted; this is the best partition found until then."
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
-
-
 # Soft ----------------------------------------------------------------------------------------
 
 
@@ -105,33 +99,59 @@ def soft_labels(
 
     Partitions of the path cover the samples, followed by one anchor for each label.
     """
+    refuse_too_many_labels(task.constraints, task.k)
     landscape = _soft_landscape(task, task.constraints)
     free = landscape.at(0.0).search(task.rng, task.run, report=task.report)
-    if free.interrupted:
-        path = Path((0.0,), (free.z,), interrupted=True)
-        return _answer(task, free.z, path), path, 0.0
-    ends = (free.z, _obedient(task, task.constraints, landscape, free.z))
-    unit = task.data.unit
-    asked = (strength,) if isinstance(strength, int | float) else ()
-    strengths = sorted({*STRENGTHS, *map(float, asked)})
-    path = soft_path(landscape, unit, ends, task.rng, strengths=strengths, report=task.report)
-    if violations is not None:
-        path, chosen = _within_budget(task, landscape, path, violations)
-    elif isinstance(strength, str):
-        chosen = _chosen_strength(task, free.z)
-    else:
-        chosen = float(strength)
-    here = landscape.at(chosen * unit)
-    found = here.search(task.rng, task.run, first=[path.at(chosen)], report=task.report)
-    path = path._replace(interrupted=path.interrupted or found.interrupted)
-    if violations is None or _count(task, found.z) <= violations:
-        path = _with(path, chosen, found.z)
-    return _answer(task, path.at(chosen), path), path, chosen
+    path = Path((0.0,), (free.z,), interrupted=free.interrupted)
+    chosen = 0.0
+    try:
+        _stop_if(free.interrupted)
+        end = _obedient(task, task.constraints, landscape, free.z)
+        # Whatever happens later, a strong price was answered.
+        path, chosen = _with(path, STRENGTHS[-1], end.z), STRENGTHS[-1]
+        _stop_if(end.interrupted)
+        asked = () if isinstance(strength, str) else (float(strength),)
+        path = soft_path(
+            landscape,
+            task.data.unit,
+            (free.z, end.z),
+            task.rng,
+            strengths=sorted({*STRENGTHS, *asked}),
+            report=task.report,
+        )
+        chosen = asked[0] if asked else 1.0
+        _stop_if(path.interrupted)
+        if violations is not None:
+            path, chosen = _within_budget(task, landscape, path, violations)
+        elif not asked:
+            chosen = _chosen_strength(task, free.z)
+        here = landscape.at(chosen * task.data.unit)
+        found = here.search(task.rng, task.run, first=[path.at(chosen)], report=task.report)
+        if violations is None or _count(task, found.z) <= max(
+            violations, _count(task, path.at(chosen))
+        ):
+            path = _with(path, chosen, found.z)
+        _warn_above_budget(_count(task, path.at(chosen)), violations)
+        _stop_if(found.interrupted)
+    except KeyboardInterrupt:
+        path = path._replace(interrupted=True)
+    labels = path.at(chosen)[: task.constraints.n_samples].astype(np.intp)
+    return Answer(labels, len(path.strengths), path.interrupted), path, chosen
 
 
-def _answer(task: Search, z: Ints, path: Path) -> Answer:
-    labels = z[: task.constraints.n_samples].astype(np.intp)
-    return Answer(labels, len(path.strengths), path.interrupted)
+def _warn_above_budget(n_violated: int, violations: int | None) -> None:
+    if violations is not None and n_violated > violations:
+        message = (
+            f"No strength was found that violates at most {violations} constraints; the answer "
+            f"violates {n_violated}."
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+
+
+def _stop_if(interrupted: bool) -> None:  # noqa: FBT001
+    """Go on interrupting: a search that was interrupted returns its best and does not raise."""
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 def _with(path: Path, strength: float, z: Ints) -> Path:
@@ -160,7 +180,7 @@ def _soft_landscape(task: Search, constraints: Constraints) -> Landscape:
     a, b = np.triu_indices(n_anchors, 1)
     clique = pair_graph(np.column_stack((n + a, n + b)), np.ones(a.size), n_items)
     graph = CannotLinkGraph(clique.indptr.astype(np.int64), clique.indices.astype(np.int32))
-    groups = Groups(np.arange(n_items, dtype=np.int32), n_items, graph)
+    groups = Groups(np.arange(n_items, dtype=np.int32), n_items, graph, n_anchors)
     known = np.zeros(n_items, np.int32)
     known[n:] = np.arange(n_anchors)
     known[: task.k] = np.arange(task.k)  # no cluster empty
@@ -177,18 +197,18 @@ def _anchors(constraints: Constraints) -> tuple[Labels, Labels, int]:
     return labelled, number.astype(np.intp), classes.size
 
 
-def _obedient(task: Search, constraints: Constraints, landscape: Landscape, free: Ints) -> Ints:
+def _obedient(task: Search, constraints: Constraints, landscape: Landscape, free: Ints) -> Found:
     """Return a partition that satisfies as many constraints as can be."""
     try:
         hard = hard_labels(task._replace(constraints=constraints), STRENGTHS[-1])
     except ConflictError:
         strict = landscape.at(STRENGTHS[-1] * task.data.unit)
-        return strict.search(task.rng, task.run, first=[free], report=task.report).z
+        return strict.search(task.rng, task.run, first=[free], report=task.report)
     _, anchor, n_anchors = anchored = _anchors(constraints)
     z = np.empty(constraints.n_samples + n_anchors, np.int32)
     z[: constraints.n_samples] = hard.labels
     z[constraints.n_samples + anchor] = hard.labels[anchored[0]]
-    return z
+    return Found(z, np.nan, hard.n_iter, interrupted=hard.interrupted)
 
 
 def _chosen_strength(task: Search, free: Ints) -> float:
@@ -206,8 +226,9 @@ def _chosen_strength(task: Search, free: Ints) -> float:
         seen = fold != number
         known = constraints.subset(seen)
         landscape = _soft_landscape(quick, known)
-        ends = (free, _obedient(quick, known, landscape, free))
-        path = soft_path(landscape, task.data.unit, ends, task.rng)
+        end = _obedient(quick, known, landscape, free)
+        path = soft_path(landscape, task.data.unit, (free, end.z), task.rng)
+        _stop_if(end.interrupted or path.interrupted)
         for at, z in enumerate(path.partitions):
             together = z[pairs[:, 0]] == z[pairs[:, 1]]
             likelihood = answer_likelihood(together, is_must_link, seen)
@@ -231,11 +252,6 @@ def _within_budget(
         if _count(task, z) <= violations
     ]
     if not obeying:
-        message = (
-            f"No strength was found that violates at most {violations} constraints; the answer "
-            f"violates {_count(task, path.partitions[-1])}."
-        )
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return path, path.strengths[-1]
     high = obeying[0]
     below = [t for t in path.strengths if 0 < t < high]
@@ -250,7 +266,7 @@ def _within_budget(
 
 
 def _count(task: Search, z: Ints) -> int:
-    return task.constraints.n_violated(z[: task.constraints.n_samples])
+    return int(violated_items(task.constraints, z).sum())
 
 
 # Suspects ------------------------------------------------------------------------------------

@@ -22,11 +22,11 @@ from linkwise.methods._cutting import (
     find_suspects,
     refuse_too_many_labels,
     soft_labels,
-    warn_if_interrupted,
+    violated_items,
 )
 from linkwise.partition import canonical
 from linkwise.search.evolve import workers
-from linkwise.search.hard import Search, hard_labels
+from linkwise.search.hard import Search, hard_labels, warn_if_interrupted
 from linkwise.search.landscapes import CutData, MeansData
 from linkwise.search.starts import squared_distances
 
@@ -67,12 +67,19 @@ def constrained_cut(
 
     The search never leaves the feasible partitions; see :class:`ConstrainedCut`.
     """
-    graph = csr_array(W)
+    graph = _in_units(csr_array(W))
     options = Options(constraints_mode, strength, violations, effort, n_jobs, verbose)
     data = CutData(graph, n_clusters)
     rng = check_random_state(random_state)
     found = _solve(data, constraints, partial(metrics.ncut, graph), options, rng=rng)
     return replace(found, islands=_islands(graph, found.labels))
+
+
+def _in_units(W: csr_array) -> csr_array:
+    """Return the graph in units of its largest weight: no scale under- or overflows."""
+    largest = float(W.max()) if W.nnz else 0.0
+    # Not W / largest: scipy multiplies by the inverse, which may be infinite.
+    return csr_array((W.data / largest, W.indices, W.indptr), W.shape) if largest > 0 else W
 
 
 def constrained_kmeans(
@@ -126,6 +133,12 @@ def _solve(
     *,
     rng: np.random.RandomState,
 ) -> CutResult:
+    if options.violations is not None and options.constraints_mode == "hard":
+        message = (
+            f"violations={options.violations} is a budget for soft constraints, but hard ones are "
+            'never violated. Set constraints_mode="soft", or leave violations out.'
+        )
+        raise ValueError(message)
     with workers(effective_n_jobs(options.n_jobs)) as run:
         report = _print_progress if options.verbose else None
         task = Search(data, constraints, options.effort, rng, run, report)
@@ -136,7 +149,7 @@ def _solve(
         else:
             answer, path, price = soft_labels(task, options.strength, options.violations)
             told = _told_by(path, constraints, price, objective)
-    warn_if_interrupted(answer.interrupted)
+    warn_if_interrupted(interrupted=answer.interrupted)
     labels = canonical(answer.labels)
     return CutResult(
         labels=labels,
@@ -158,17 +171,16 @@ def _told_by(
 ) -> dict[str, Any]:
     """Return what a soft path tells: its points, the noise, the suspects."""
     points = []
+    noise = None  # unless the path was interrupted before strength 1
     for t, z in zip(path.strengths, path.partitions, strict=True):
         labels = z[: constraints.n_samples].astype(np.intp)
-        n_violated = constraints.n_violated(labels)
-        points.append(PathPoint(t, canonical(labels), objective(labels), n_violated))
-    n_known = constraints.n_pairs + (
-        0 if constraints.labels is None else int((constraints.labels >= 0).sum())
-    )
-    at_one = min(points, key=lambda point: abs(point.strength - 1.0))
+        violated = violated_items(constraints, z)
+        points.append(PathPoint(t, canonical(labels), objective(labels), int(violated.sum())))
+        if t == 1.0:
+            noise = float(violated.mean()) if violated.size else 0.0
     return {
         "path": tuple(points),
-        "noise": at_one.n_violated / n_known if n_known else 0.0,
+        "noise": noise,
         "suspects": find_suspects(constraints, path, strength),
     }
 
@@ -292,9 +304,20 @@ class ConstrainedCut(ConstrainedClusterer):
         self.verbose = verbose
 
     def _remember(self, X: Any) -> None:
+        for name in ("_rows", "cluster_centers_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         if self.objective == "kmeans":
             self._rows = X
             self.cluster_centers_ = _centers(X, self.labels_)
+
+    def _validated(self, X: Any, *, needs_features: bool) -> Any:
+        if self.objective == "kmeans" and self._is_precomputed:
+            message = (
+                'affinity="precomputed" says that X is a graph, but objective="kmeans" clusters '
+                'rows of features. Give the features without affinity, or take objective="ncut".'
+            )
+            raise ValueError(message)
+        return super()._validated(X, needs_features=needs_features)
 
     def predict(self, X: Any) -> Labels:
         """Assign new samples to the clusters found by `fit`.
@@ -303,9 +326,9 @@ class ConstrainedCut(ConstrainedClusterer):
         :meth:`ConstrainedClusterer.predict`; with ``"kmeans"`` the one with the nearest centre. A
         copy of a training sample gets that one's label, which constraints may have decided.
         """
-        if self.objective == "ncut":
-            return super().predict(X)
         check_is_fitted(self)
+        if not hasattr(self, "cluster_centers_"):
+            return super().predict(X)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         labels = squared_distances(X, self.cluster_centers_).argmin(axis=1)
         known = {row.tobytes(): at for at, row in enumerate(self._rows + 0.0)}  # + 0.0: no -0.0

@@ -145,11 +145,18 @@ def workers(n_jobs: int) -> Iterator[Run]:
         yield run_here
         return
     with ThreadPoolExecutor(n_jobs) as pool:
-        try:
-            yield lambda tasks: [f.result() for f in [pool.submit(task) for task in tasks]]
-        except KeyboardInterrupt:
-            pool.shutdown(cancel_futures=True)
-            raise
+
+        def run(tasks: Sequence[Task]) -> Iterator[Member]:
+            futures = [pool.submit(task) for task in tasks]
+            try:
+                for future in futures:
+                    yield future.result()
+            finally:
+                # After an interrupt nobody waits for what has not begun.
+                for future in futures:
+                    future.cancel()
+
+        yield run
 
 
 class CutSearch(NamedTuple):
@@ -189,7 +196,7 @@ class CutSearch(NamedTuple):
         """Return the best partition met: starts, then generations of a small population.
 
         `first` are partitions to begin with besides the usual starts. Interrupting returns the
-        best so far, if there is one.
+        best so far, which may be no more than feasible.
         """
         population: list[Member] = []
         generation = 0
@@ -214,9 +221,8 @@ class CutSearch(NamedTuple):
                 stalled = 0 if population[0].value < best - SAME else stalled + BATCH
                 _tell(report, "generation", generation, population)
         except KeyboardInterrupt:
-            if not population:
-                raise
-            return Found(population[0].z, population[0].value, generation, interrupted=True)
+            best_member = population[0] if population else self._member(self.color.known)
+            return Found(best_member.z, best_member.value, generation, interrupted=True)
         return Found(population[0].z, population[0].value, generation)
 
     def _begin(self, vectors: NDArray[np.float64], seed: int, number: int) -> Member:
@@ -246,8 +252,10 @@ class CutSearch(NamedTuple):
         return self._member(cycle(self.problem, parent, self.k, self.effort, rng))
 
 
-def keep_best(run: Run, tasks: Sequence[Task], report: Report | None) -> Found:
-    """Run independent tasks; return the best, also when interrupted."""
+def keep_best(
+    run: Run, tasks: Sequence[Task], known: Callable[[], Member], report: Report | None
+) -> Found:
+    """Run independent tasks; return the best, also when interrupted, or else what is known."""
     population: list[Member] = []
     n_done = 0
     try:
@@ -256,9 +264,8 @@ def keep_best(run: Run, tasks: Sequence[Task], report: Report | None) -> Found:
             _insert(population, member, 1)
             _tell(report, "start", n_done, population)
     except KeyboardInterrupt:
-        if not population:
-            raise
-        return Found(population[0].z, population[0].value, n_done, interrupted=True)
+        best = population[0] if population else known()
+        return Found(best.z, best.value, n_done, interrupted=True)
     return Found(population[0].z, population[0].value, n_done)
 
 
@@ -273,9 +280,11 @@ def _tell(report: Report | None, stage: str, number: int, population: list[Membe
 
 
 def _insert(population: list[Member], member: Member, limit: int) -> None:
-    """Keep the best, without duplicates, in order."""
-    if any(abs(member.value - other.value) < SAME for other in population):
+    """Keep the best in order; of those with the same value, the one that is best by a hair."""
+    same = [other for other in population if abs(member.value - other.value) < SAME]
+    if any(other.value <= member.value for other in same):
         return
+    population[:] = [other for other in population if all(other is not twin for twin in same)]
     population.append(member)
     population.sort(key=lambda m: m.value)
     del population[limit:]

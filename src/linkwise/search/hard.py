@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from linkwise.constraints.feasible import feasible_groups, require_coloring
+from linkwise.exceptions import ConvergenceWarning
 from linkwise.search.problem import Groups, merge_for_two, pair_graph
 
 if TYPE_CHECKING:
@@ -20,7 +22,16 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int32]
     Labels = NDArray[np.intp]
 
-__all__ = ["Answer", "Search", "certain_groups", "hard_labels", "signed_pairs"]
+__all__ = [
+    "Answer",
+    "Search",
+    "certain_groups",
+    "hard_labels",
+    "n_certain_violated",
+    "refuse_broken_promise",
+    "signed_pairs",
+    "warn_if_interrupted",
+]
 
 
 class Search(NamedTuple):
@@ -80,10 +91,22 @@ def hard_labels(task: Search, strength: float) -> Answer:
     return Answer(labels, found.n_generations, found.interrupted)
 
 
+def n_certain_violated(constraints: Constraints, labels: Labels) -> int:
+    """Return how many certain pairs and labels a partition violates."""
+    belief = np.concatenate((constraints.must_link_belief, constraints.cannot_link_belief))
+    return constraints.subset(belief == 1).n_violated(labels)
+
+
+def warn_if_interrupted(*, interrupted: bool) -> None:
+    """Say that the answer is the best so far."""
+    if interrupted:
+        message = "The search was interrupted; this is the best partition found until then."
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+
+
 def refuse_broken_promise(constraints: Constraints, labels: Labels) -> None:
     """Count the labels on the constraints as they were given: the search is not trusted."""
-    belief = np.concatenate((constraints.must_link_belief, constraints.cannot_link_belief))
-    n_violated = constraints.subset(belief == 1).n_violated(labels)
+    n_violated = n_certain_violated(constraints, labels)
     if n_violated:
         message = f"{n_violated} certain constraints are violated: this is an error in linkwise."
         raise AssertionError(message)

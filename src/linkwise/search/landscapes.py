@@ -65,7 +65,9 @@ class MeansData(NamedTuple):
         # Squares of the rows as given may overflow or vanish.
         rows = rows / largest if largest > 0 else rows
         total = float((rows**2).sum())
-        return cls(rows / np.sqrt(total) if total > 0 else rows, k), total * largest**2
+        with np.errstate(over="ignore"):
+            unit = float(np.square(largest))  # infinite where squares are
+        return cls(rows / np.sqrt(total) if total > 0 else rows, k), total * unit
 
     def landscape(self, groups: Groups, soft: csr_array, known: Ints, effort: str) -> MeansSearch:
         """Return the landscape of partitions of the groups."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MeansSearch", "n_starts_for"]
 
-TINY = 1e-11
+TINY = 1e-13  # gains below this are rounding
 MAX_SWEEPS = 200
 CHAIN_CAP = 64
 LARGE = 20_000  # vertices above which fewer starts are made
@@ -90,7 +90,16 @@ class MeansSearch(NamedTuple):
         """Return the best of many starts."""
         tasks = [partial(self._begin, s) for s in rng.randint(2**31, size=self.n_starts).tolist()]
         tasks += [partial(self._adopt, z, 0) for z in first]
-        return keep_best(run, tasks, report)
+        return keep_best(run, tasks, self._known, report)
+
+    def _known(self) -> Member:
+        return Member(self.value(self.color.known), self.color.known)
+
+    def nearest(self, centers: Floats, rng: np.random.RandomState) -> Ints:
+        """Return a feasible partition with vertices near their centres."""
+        mass = self.problem.volume
+        rows = self.sums / mass[:, None]
+        return self.color(mass[:, None] * squared_distances(rows, centers), rng)
 
     def _begin(self, seed: int) -> Member:
         rng = np.random.RandomState(seed)
@@ -99,7 +108,7 @@ class MeansSearch(NamedTuple):
         centers = rows[_spread_seeds(rows, mass, self.k, rng)]
         best: Member | None = None
         for _ in range(50):
-            z = self.color(mass[:, None] * squared_distances(rows, centers), rng)
+            z = self.nearest(centers, rng)
             member = Member(self.value(z), z)
             if best is not None and member.value >= best.value - TINY:
                 break
@@ -199,14 +208,14 @@ def _best_move(
     to = -1
     m = p.volume[v]
     leaving = NEVER
-    if s.size[a] > 1:
+    if s.size[a] > p.n_samples[v]:
         leaving = _after(M[a], sums[v], -1.0) / (s.volume[a] - m)
         leaving -= _after(M[a], sums[v], 0.0) / s.volume[a]
     for b in range(k):
         if b == a:
             continue
         if s.Q[v, b] == 0:
-            if s.size[a] == 1:
+            if s.size[a] <= p.n_samples[v]:
                 continue
             gain = leaving + _after(M[b], sums[v], 1.0) / (s.volume[b] + m)
             gain -= _after(M[b], sums[v], 0.0) / s.volume[b]
@@ -257,7 +266,7 @@ def _chain_gain(
         here, there = (a, b) if s.z[v] == a else (b, a)
         sign = 1.0 if here == a else -1.0
         mass += sign * p.volume[v]
-        count += 1 if here == a else -1
+        count += p.n_samples[v] if here == a else -p.n_samples[v]
         for j in range(flow.size):
             flow[j] += sign * sums[v, j]
         if p.soft_indices.size > 0:

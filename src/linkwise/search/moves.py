@@ -45,7 +45,7 @@ class State(NamedTuple):
     R: Floats  # R[v, c]: soft weight from v to cluster c; positive wants apart
     volume: Floats
     inside: Floats  # weight inside each cluster, each edge twice
-    size: NDArray[np.int64]
+    size: NDArray[np.int64]  # samples in each cluster
 
 
 class Scratch(NamedTuple):
@@ -91,7 +91,7 @@ def new_state(p: Problem, z: Ints, k: int) -> State:
             R[v, z[p.soft_indices[e]]] += p.soft_weight[e]
         volume[c] += p.volume[v]
         inside[c] += p.loop[v] + S[v, c]
-        size[c] += 1
+        size[c] += p.n_samples[v]
     return State(z.copy(), S, Q, R, volume, inside, size)
 
 
@@ -130,8 +130,8 @@ def move(p: Problem, s: State, v: int, b: int) -> None:
     s.inside[b] += 2.0 * s.S[v, b] + p.loop[v]
     s.volume[a] -= p.volume[v]
     s.volume[b] += p.volume[v]
-    s.size[a] -= 1
-    s.size[b] += 1
+    s.size[a] -= p.n_samples[v]
+    s.size[b] += p.n_samples[v]
     s.z[v] = b
     for e in range(p.indptr[v], p.indptr[v + 1]):
         u = p.indices[e]
@@ -203,7 +203,7 @@ def chain_gain(p: Problem, s: State, scratch: Scratch, size: int, a: int, b: int
         to_b[side] += s.S[v, b]
         loop[side] += p.loop[v]
         volume[side] += p.volume[v]
-        count[side] += 1
+        count[side] += p.n_samples[v]
         for e in range(p.indptr[v], p.indptr[v + 1]):
             u = p.indices[e]
             if scratch.mark[u] == now:
@@ -245,7 +245,7 @@ def best_move(
     has_soft = p.soft_indices.size > 0
     best = NEVER
     to = -1
-    can_leave = s.size[a] > 1
+    can_leave = s.size[a] > p.n_samples[v]
     leaving = 0.0
     if can_leave:
         left = s.inside[a] - 2.0 * s.S[v, a] - p.loop[v]

@@ -6,7 +6,7 @@ partition of the small graph is the normalised cut of the same partition of the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -42,6 +42,7 @@ class Groups(NamedTuple):
     of_sample: Ints
     n_groups: int
     apart: CannotLinkGraph
+    n_anchors: int = 0  # items at the end that are no samples
 
 
 class Problem(NamedTuple):
@@ -57,6 +58,7 @@ class Problem(NamedTuple):
     weight: Floats
     volume: Floats  # degree of each vertex, inner weight included
     loop: Floats  # weight inside each vertex, counted twice
+    n_samples: NDArray[np.int64]  # in each vertex; a cluster without samples is empty
     apart_indptr: NDArray[np.int64]  # cannot-links
     apart_indices: Ints
     soft_indptr: NDArray[np.int64]  # soft pairs: positive keeps apart, negative together
@@ -92,6 +94,7 @@ def build_problem(W: csr_array, groups: Groups, soft: csr_array, gamma: float) -
         weight,
         volume,
         loop,
+        _count_samples(groups),
         groups.apart.indptr,
         groups.apart.indices,
         soft_indptr,
@@ -112,6 +115,7 @@ def edgeless_problem(groups: Groups, mass: Floats, soft: csr_array, gamma: float
         weight,
         volume,
         np.zeros_like(volume),
+        _count_samples(groups),
         groups.apart.indptr,
         groups.apart.indices,
         soft_indptr,
@@ -119,6 +123,12 @@ def edgeless_problem(groups: Groups, mass: Floats, soft: csr_array, gamma: float
         soft_weight,
         gamma,
     )
+
+
+def _count_samples(groups: Groups) -> NDArray[np.int64]:
+    n_items = groups.of_sample.size
+    samples = groups.of_sample[: n_items - groups.n_anchors]
+    return np.bincount(samples, minlength=groups.n_groups).astype(np.int64)
 
 
 def _soft_rows(soft: csr_array, groups: Groups) -> tuple[NDArray[np.int64], Ints, Floats]:
@@ -169,6 +179,7 @@ def quotient(problem: Problem, parent: Ints, n_coarse: int) -> Problem:
         weight,
         _sums_by(parent, problem.volume, n_coarse),
         inside + _sums_by(parent, problem.loop, n_coarse),
+        _sums_by(parent, problem.n_samples, n_coarse).astype(np.int64),
         apart_indptr,
         apart_indices,
         soft_indptr,
@@ -193,7 +204,7 @@ def pair_graph(pairs: NDArray[np.intp], weights: Floats, n: int) -> csr_array:
     return csr_array((np.concatenate((weights, weights)), (heads, tails)), shape=(n, n))
 
 
-def _sums_by(parent: Ints, values: Floats, n_coarse: int) -> Floats:
+def _sums_by(parent: Ints, values: NDArray[Any], n_coarse: int) -> Floats:
     sums: Floats = np.bincount(parent, weights=values, minlength=n_coarse).astype(np.float64)
     return sums
 

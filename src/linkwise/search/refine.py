@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "refine"]
 
-TINY = 1e-11  # gains below this are rounding
+TINY = 1e-13  # gains below this are rounding
 MAX_SWEEPS = 100
 
 
@@ -92,6 +92,8 @@ def _is_inner(p: Problem, s: State, v: int) -> bool:
     """Whether all edges of `v` stay in its cluster and nothing ties it elsewhere."""
     if p.apart_indptr[v + 1] > p.apart_indptr[v] or p.soft_indptr[v + 1] > p.soft_indptr[v]:
         return False
+    if p.indptr[v + 1] == p.indptr[v]:
+        return False  # a piece of its own: cheaper where it dilutes a larger cut
     return s.S[v, s.z[v]] + p.loop[v] >= p.volume[v] * (1.0 - 1e-12)
 
 

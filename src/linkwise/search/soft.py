@@ -69,7 +69,7 @@ def soft_path(
     """Follow the best partition from no price to a high one and back.
 
     `ends` are a good partition without constraints, and one that obeys them as well as it can.
-    Interrupting keeps what was reached.
+    Interrupting keeps what was reached; strengths not reached have the better one of the ends.
     """
     ordered = tuple(sorted(strengths))
     best: dict[float, Ints] = {}
@@ -83,9 +83,10 @@ def soft_path(
         for t, neighbor in zip(ordered[-2::-1], ordered[:0:-1], strict=True):
             _offer(landscape.at(t * unit), t, best[neighbor], best)
     except KeyboardInterrupt:
-        if len(best) < len(ordered):
-            raise
         interrupted = True
+        for t in ordered:
+            here = landscape.at(t * unit)
+            best.setdefault(t, min(ends, key=here.value))
     if report is not None:
         shown = (f"{t:g}: {landscape.at(t * unit).value(best[t]):.6g}" for t in ordered)
         report(f"path {', '.join(shown)}")

@@ -42,19 +42,35 @@ class Colorer(NamedTuple):
     graph: CannotLinkGraph
     peeling: Peeling
     known: Ints  # a feasible partition, for when the guided one fails
+    n_samples: NDArray[np.int64]  # of each vertex
 
     def __call__(self, cost: Floats, rng: np.random.RandomState) -> Ints:
         """Return a feasible partition with low cost, every cluster non-empty."""
         found = guided_coloring(self.graph, cost, rng, peeling=self.peeling)
-        if found.n_left == 0:
-            return found.colors
-        return _recolored(self.known, cost)
+        colors = found.colors if found.n_left == 0 else _recolored(self.known, cost)
+        return _with_samples(colors, cost, self.n_samples)
 
 
 def colorer(problem: Problem, k: int, known: Ints) -> Colorer:
     """Prepare colouring the cannot-links of a problem, for which `known` is one answer."""
     graph = CannotLinkGraph(problem.apart_indptr, problem.apart_indices)
-    return Colorer(graph, peel(graph, k), known)
+    return Colorer(graph, peel(graph, k), known, problem.n_samples)
+
+
+def _with_samples(colors: Ints, cost: Floats, count: NDArray[np.int64]) -> Ints:
+    """Give each cluster that holds nothing but anchors the sample that is cheapest for it.
+
+    Where there are anchors, samples have no cannot-links.
+    """
+    k = cost.shape[1]
+    if count.all():
+        return colors
+    for c in np.flatnonzero(np.bincount(colors, weights=count, minlength=k) == 0):
+        size = np.bincount(colors, weights=count, minlength=k)
+        can_go = (count > 0) & (size[colors] > count)
+        extra = np.where(can_go, cost[:, c] - cost[np.arange(colors.size), colors], np.inf)
+        colors[int(extra.argmin())] = c
+    return colors
 
 
 def _recolored(known: Ints, cost: Floats) -> Ints:
