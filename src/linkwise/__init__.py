@@ -9,14 +9,18 @@ from linkwise.constraints import Constraints
 from linkwise.exceptions import ConflictError
 from linkwise.graph import Affinity
 from linkwise.methods import (
+    CCL,
     CCSR,
     CSC,
     CSCGFHF,
+    CSP,
     E2CP,
     GFHF,
     LLGC,
     METHODS,
+    SCLC,
     SRCP,
+    SSKK,
     ConstrainedCut,
     ConstrainedLPP,
     ConstrainedPCA,
@@ -30,14 +34,18 @@ from linkwise.methods import (
 from linkwise.result import Result
 
 __all__ = [
+    "CCL",
     "CCSR",
     "CSC",
     "CSCGFHF",
+    "CSP",
     "E2CP",
     "GFHF",
     "LLGC",
     "METHODS",
+    "SCLC",
     "SRCP",
+    "SSKK",
     "Affinity",
     "ConflictError",
     "ConstrainedCut",

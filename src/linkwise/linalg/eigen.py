@@ -283,10 +283,10 @@ def pencil_largest(
 
     Examples
     --------
-    >>> A, B = np.diag([1.0, -3.0, 2.0, 0.0]), np.diag([2.0, 1.0, 1.0, 1.0])
+    >>> A, B = np.diag(np.arange(-20.0, 20.0)), np.diag(np.full(40, 2.0))
     >>> inverse = np.diag(1 / B.diagonal())
     >>> pencil_largest(A, B, 2, np.random.RandomState(0), inverse=inverse).values.round(9).tolist()
-    [2.0, 0.5]
+    [9.5, 9.0]
     """
     counted = Counted(A)
     n = A.shape[0]
@@ -300,13 +300,16 @@ def pencil_largest(
             Minv=aslinearoperator(inverse),
             which="LA",
             v0=inverse @ rng.uniform(-1, 1, size=n),
-            ncv=_basis_size(n, k),
+            # A basis of all that there is leaves ARPACK no shift to apply.
+            ncv=min(_basis_size(n, k), n - 1),
             tol=tol,
             maxiter=max_iter or DEFAULT_MAX_ITER,
             **options,
         )
-    except ArpackNoConvergence as error:
-        values, vectors, converged = error.eigenvalues, error.eigenvectors, False
+    except ArpackError as error:
+        values = getattr(error, "eigenvalues", np.empty(0))
+        vectors = getattr(error, "eigenvectors", np.empty((n, 0)))
+        converged = False
         message = (
             f"{k - values.size} of {k} eigenpairs of a pencil did not converge. Increase max_iter "
             f"(now {max_iter or DEFAULT_MAX_ITER}) or tol."

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from linkwise.methods.ccl import CCL
 from linkwise.methods.ccsr import CCSR
 from linkwise.methods.clpp import ConstrainedLPP
 from linkwise.methods.cpca import ConstrainedPCA
 from linkwise.methods.csc import CSC
 from linkwise.methods.cscgfhf import CSCGFHF
+from linkwise.methods.csp import CSP
 from linkwise.methods.cut import ConstrainedCut
 from linkwise.methods.e2cp import E2CP
 from linkwise.methods.fastge import FastGE
@@ -17,22 +19,28 @@ from linkwise.methods.gp import GPAffinity
 from linkwise.methods.llgc import LLGC
 from linkwise.methods.ncut import NCut
 from linkwise.methods.poisson import Poisson
+from linkwise.methods.sclc import SCLC
 from linkwise.methods.signed import SignedCSC
 from linkwise.methods.sl import SpectralLearning
 from linkwise.methods.srcp import SRCP
+from linkwise.methods.sskk import SSKK
 
 if TYPE_CHECKING:
     from linkwise.methods._base import ConstrainedClusterer
 
 __all__ = [
+    "CCL",
     "CCSR",
     "CSC",
     "CSCGFHF",
+    "CSP",
     "E2CP",
     "GFHF",
     "LLGC",
     "METHODS",
+    "SCLC",
     "SRCP",
+    "SSKK",
     "ConstrainedCut",
     "ConstrainedLPP",
     "ConstrainedPCA",
@@ -55,6 +63,8 @@ METHODS: dict[str, type[ConstrainedClusterer]] = {
     "gp": GPAffinity,
     # Constraints in the criterion
     "signed": SignedCSC,
+    "csp": CSP,
+    "sclc": SCLC,
     "fastge": FastGE,
     "ccsr": CCSR,
     # Every constraint satisfied
@@ -67,4 +77,8 @@ METHODS: dict[str, type[ConstrainedClusterer]] = {
     # Linear projections
     "cpca": ConstrainedPCA,
     "clpp": ConstrainedLPP,
+    # Kernel k-means
+    "sskk": SSKK,
+    # Hierarchical
+    "ccl": CCL,
 }

@@ -1,0 +1,354 @@
+"""SCLC: normalised cut with linear constraints (Eriksson et al. 2007; Xu et al. 2009)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.utils import check_random_state
+
+from linkwise import metrics
+from linkwise.constraints import Constraints
+from linkwise.exceptions import ConstraintsIgnoredWarning
+from linkwise.linalg import eigen
+from linkwise.linalg.laplacian import degrees
+from linkwise.linalg.operators import Deflated, Projected
+from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._spectral import normalized_cut
+from linkwise.partition import best_threshold, canonical, recursive_bisection
+from linkwise.result import Result
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from linkwise.graph import Affinity
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.intp]
+    # A csr_array or an ndarray; scipy has no types to say so.
+    Graph = Any
+
+__all__ = ["SCLC", "SignedGroups", "constrained_cut", "sclc", "signed_groups"]
+
+
+def sclc(
+    W: csr_array | Floats,
+    constraints: Constraints,
+    n_clusters: int,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+) -> Result:
+    r"""Cut a graph in two with every pair as a linear equation.
+
+    .. math:: \min_x \; \frac{x^T L x}{x^T D x} \quad \text{s.t.} \quad x_i = x_j
+       \text{ (must-link)}, \; x_i = -x_j \text{ (cannot-link)}, \; x^T D 1 = 0
+
+    For two clusters `embedding` holds `x`, `eigenvalues` the minimum, and `residuals` that of the
+    eigenproblem. More clusters are made by repeated halving, and each column of `embedding` is a
+    split, zero outside of the part that it splits. `objective` is the normalised cut of the labels.
+    """
+    rng = check_random_state(random_state)
+    facts = _certain(constraints)
+    if facts.is_empty:
+        return normalized_cut(W, n_clusters, rng, rows="unit")
+    if n_clusters == 2:
+        cut = constrained_cut(W, signed_groups(facts), rng)
+        return _result(W, canonical(cut.labels), [(np.arange(W.shape[0]), cut)])
+    halving = _Halving(W, facts, n_clusters, rng)
+    labels = recursive_bisection(W, n_clusters - 1, halving.split).labels
+    labels = halving.last(labels)
+    return _result(W, labels, halving.kept(labels))
+
+
+class _Halving:
+    """Splits of parts of a graph under the constraints on them, each computed once."""
+
+    def __init__(
+        self, W: Graph, facts: Constraints, n_clusters: int, rng: np.random.RandomState
+    ) -> None:
+        self.W, self.facts, self.n_clusters, self.rng = W, facts, n_clusters, rng
+        self.cuts: dict[bytes, tuple[Ints, Cut]] = {}
+
+    def split(self, part: Graph, members: Ints) -> Ints | None:
+        """Return the two sides of a part, or None if must-links hold it together."""
+        # In a part of three clusters or more, the two ends of a cannot-link may well be on one
+        # side: only a part that is to become two clusters is told.
+        n_expected = members.size * self.n_clusters // self.W.shape[0]
+        groups = signed_groups(self.facts.restrict(members), cannot_link=n_expected <= 2)
+        groups = groups.without_contradictions()
+        if np.ptp(groups.must) == 0:
+            return None
+        cut = constrained_cut(part, groups, self.rng)
+        self.cuts[members.tobytes()] = members, cut
+        return cut.labels
+
+    def last(self, labels: Ints) -> Ints:
+        """Make one more cluster: fewest violated cannot-links first, then the lowest cut."""
+        candidates = []
+        for cluster in range(int(labels.max()) + 1):
+            members = np.flatnonzero(labels == cluster)
+            known = self.cuts.get(members.tobytes())
+            part = self.W[np.ix_(members, members)]
+            sides = known[1].labels if known else self.split(part, members)
+            if sides is not None:
+                halved = labels.copy()
+                halved[members[sides == 1]] = labels.max() + 1
+                candidates.append(canonical(halved))
+        return min(
+            candidates,
+            key=lambda c: (self.facts.n_violated(c), metrics.ncut(self.W, c)),
+            default=labels,
+        )
+
+    def kept(self, labels: Ints) -> list[tuple[Ints, Cut]]:
+        """Return the splits that were used: a part that was split for trial has one label."""
+        return [(members, cut) for members, cut in self.cuts.values() if np.ptp(labels[members])]
+
+
+def _certain(constraints: Constraints) -> Constraints:
+    """Return the labels and the pairs of belief 1; warn if there are others."""
+    must, cannot = constraints.must_link_belief == 1, constraints.cannot_link_belief == 1
+    n_uncertain = int((~must).sum() + (~cannot).sum())
+    if not n_uncertain:
+        return constraints
+    message = (
+        f"Linear constraints are certain; {n_uncertain} pairs of belief below 1 are ignored. "
+        "linkwise.SignedCSC weighs such pairs."
+    )
+    warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=5)
+    return Constraints(
+        constraints.n_samples,
+        constraints.must_link[must],
+        constraints.cannot_link[cannot],
+        labels=constraints.labels,
+    )
+
+
+def _result(W: Graph, labels: Ints, cuts: list[tuple[Ints, Cut]]) -> Result:
+    embedding = np.zeros((W.shape[0], len(cuts)))
+    for column, (members, cut) in enumerate(cuts):
+        embedding[members, column] = cut.x
+    return Result(
+        labels=labels,
+        embedding=embedding,
+        eigenvalues=np.array([cut.value for _, cut in cuts]),
+        residuals=np.array([cut.residual for _, cut in cuts]),
+        objective=metrics.ncut(W, labels),
+        converged=all(cut.converged for _, cut in cuts),
+    )
+
+
+# --- the null space of the constraints
+
+
+class SignedGroups(NamedTuple):
+    """Samples whose values are equal up to their sign: all solutions of the linear equations.
+
+    ``x = R z``, with ``R[i, group[i]] = sign[i]`` and any `z`. A group whose cannot-links
+    contradict each other has the sign 0: its values must be zero.
+    """
+
+    group: Ints
+    sign: Floats
+    must: Ints  # the group by must-links alone
+
+    def without_contradictions(self) -> SignedGroups:
+        """Return the same without the cannot-links of contradictory groups."""
+        bad = self.sign == 0
+        group = np.where(bad, self.group.max() + 1 + self.must, self.group)
+        return SignedGroups(canonical(group), np.where(bad, 1.0, self.sign), self.must)
+
+    @property
+    def has_both_signs(self) -> NDArray[np.bool_]:
+        """Which samples are in a group with cannot-links."""
+        total = np.bincount(self.group, weights=self.sign)
+        size = np.bincount(self.group)
+        return (np.abs(total) < size)[self.group]
+
+
+def signed_groups(constraints: Constraints, *, cannot_link: bool = True) -> SignedGroups:
+    """Return the groups of samples that certain pairs and labels connect, and their signs.
+
+    Every group of must-linked samples stands for two vertices, one a sign. A cannot-link connects
+    each of them with the other sign of its other end: a connected piece then holds one sign of each
+    group, or both of them if the cannot-links contradict each other.
+    """
+    must = constraints.components()
+    n = int(must.max()) + 1
+    a, b = _apart(constraints, must).T if cannot_link else np.empty((2, 0), dtype=np.intp)
+    ends = np.concatenate([a, a + n]), np.concatenate([b + n, b])
+    double = csr_array((np.ones(ends[0].size), ends), shape=(2 * n, 2 * n))
+    _, piece = connected_components(double, directed=False)
+    positive, negative = piece[:n], piece[n:]
+    sign = np.sign(negative - positive).astype(np.float64)
+    return SignedGroups(canonical(np.minimum(positive, negative)[must]), sign[must], must)
+
+
+def _apart(constraints: Constraints, must: Ints) -> Ints:
+    """Return pairs of must-link groups that are cannot-linked, by pairs or labels."""
+    certain = constraints.cannot_link_belief == 1
+    pairs = must[constraints.cannot_link[certain]].reshape(-1, 2)
+    if constraints.labels is None:
+        return pairs
+    known = constraints.labels >= 0
+    classes = np.unique(must[known])
+    # Three classes contradict each other in any case; the others need only be tied to them.
+    tied = [(classes[0], other) for other in classes[1:]]
+    if classes.size > 2:
+        tied.append((classes[1], classes[2]))
+    return np.concatenate([pairs, np.array(tied, dtype=np.intp).reshape(-1, 2)])
+
+
+# --- the cut
+
+
+class Cut(NamedTuple):
+    """The minimiser, its value, the certificate, and the two sides."""
+
+    x: Floats
+    value: float
+    residual: float
+    converged: bool
+    labels: Ints
+
+
+def constrained_cut(W: Graph, groups: SignedGroups, rng: np.random.RandomState) -> Cut:
+    """Minimise ``x' L x / x' D x`` over ``x = R z`` with ``x' D 1 = 0``, and split `x`.
+
+    With the groups' volumes on the diagonal of `G`, ``y = G^1/2 z`` is the leading eigenvector of
+    ``G^-1/2 R' W R G^-1/2`` in the complement of ``b = G^-1/2 R' D 1``, which is an eigenvector
+    itself only where there are no cannot-links.
+    """
+    d = degrees(W)
+    mean = float(d.mean()) or 1.0
+    d = d / mean
+    volume = np.bincount(groups.group, weights=d * np.abs(groups.sign))
+    heavy = volume > 0
+    column = np.cumsum(heavy) - 1
+    inside = heavy[groups.group] & (groups.sign != 0)
+    rows = np.flatnonzero(inside)
+    # R G^-1/2, without the groups that have no volume or must be zero.
+    entries = groups.sign[rows] / np.sqrt(volume[groups.group[rows]])
+    shape = (d.size, int(heavy.sum()))
+    R = csr_array((entries, (rows, column[groups.group[rows]])), shape=shape)
+    S = _between(W, R) / mean
+    if not heavy.any():
+        nothing = np.zeros(d.size)
+        return Cut(nothing, 0.0, 0.0, converged=True, labels=_sides(W, nothing, groups))
+    found = _leading(S, R.T @ d, rng)
+    x = R @ found.vectors[:, 0]
+    return Cut(
+        x,
+        float(1 - found.values[0]),
+        float(found.residuals[0]),
+        converged=found.converged,
+        labels=_sides(W, x, groups),
+    )
+
+
+def _between(W: Graph, R: csr_array) -> Any:
+    if issparse(W):
+        return csr_array(R.T @ W @ R)
+    return R.T @ (R.T @ W).T
+
+
+def _leading(S: Any, b: Floats, rng: np.random.RandomState) -> eigen.EigenPairs:
+    """Return the leading eigenpair of `S` in the complement of `b`."""
+    n = S.shape[0]
+    length = float(np.linalg.norm(b))
+    if n == 1 or length <= 1e-12 * np.sqrt(n):
+        # One group alone cannot be balanced; and groups that are balanced by themselves need not.
+        return eigen.largest(S, 1, rng)
+    U = (b / length)[:, None]
+    # The eigenvalues are within [-1, 1], this puts b below.
+    on_complement = Deflated(Projected(S, U), U, 2.0)
+    return eigen.largest(on_complement, 1, rng, known=U, known_values=np.array([-2.0]))
+
+
+def _sides(W: Graph, x: Floats, groups: SignedGroups) -> Ints:
+    """Split at the threshold of the lowest normalised cut that keeps all constraints.
+
+    A threshold keeps the must-links in any case, and the cannot-link ``x_i = -x_j`` if its
+    magnitude is at most ``|x_i|``. Zero keeps all of them. Where `x` is zero the signs decide.
+    """
+    opposite = groups.has_both_signs & (groups.sign != 0)
+    weighty = np.abs(x) > 0
+    least = np.abs(x[opposite & weighty]).min(initial=np.abs(x).max())
+    found = best_threshold(W, np.clip(x, -least, least))
+    # All the volume may be on one side of every threshold: then zero is as good as any.
+    sides = found.labels == 1 if np.isfinite(found.objective) else x > 0
+    sides = np.where(weighty | ~opposite, sides, groups.sign > 0)
+    if sides.all() or not sides.any():
+        # Nothing tells the samples apart: the first group stands alone.
+        sides = groups.must != groups.must[0]
+    return sides.astype(np.intp)
+
+
+class SCLC(ConstrainedClusterer):
+    """Normalised cut with linear constraints (Eriksson et al., 2007; Xu, Li & Schuurmans, 2009).
+
+    Must-linked samples have equal values, cannot-linked ones opposite values, in the very vector
+    that is cut. Hard: with two clusters every certain pair and label holds. With more, must-links
+    always hold; cannot-links are imposed only on parts that become two clusters.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters. More than two are made by repeated halving.
+    affinity : Affinity, "precomputed" or None, default=None
+        How the graph is built; None means ``Affinity()``.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the eigensolver's start.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample.
+    result_ : Result
+        Labels, embedding, eigenvalues, residuals and objective.
+    embedding_ : ndarray of shape (n_samples, n_clusters - 1)
+        The vector of each split, zero outside of the part that it splits.
+    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
+        The graph, before any constraint touched it.
+    affinity_ : Affinity or None
+        The fitted graph builder; None for a precomputed graph.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+
+    Notes
+    -----
+    Linear equations are certain: pairs of belief below 1 are ignored, with a warning.
+
+    References
+    ----------
+    A. Eriksson, C. Olsson, F. Kahl: Normalized cuts revisited: a reformulation for segmentation
+    with linear grouping constraints. ICCV 2007.
+
+    L. Xu, W. Li, D. Schuurmans: Fast normalized cut with linear constraints. CVPR 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise import Constraints
+    >>> from linkwise.methods.sclc import SCLC
+    >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
+    >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
+    >>> SCLC(2, random_state=0).fit_predict(X, constraints=known).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+
+    solve = staticmethod(sclc)
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        affinity: Affinity | str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.affinity = affinity
+        self.random_state = random_state
