@@ -177,7 +177,9 @@ class CutSearch(NamedTuple):
 
     def polish(self, z: Ints, rng: np.random.RandomState) -> Ints:
         """Refine a partition on the graph, then on a whole cycle of coarser ones."""
-        z = improve(self.problem, z, self.k, self.effort, rng)
+        # The cycle ends on this graph; on a huge one, climbing before it as well does not pay.
+        first = self.effort._replace(climb_up_to=min(self.effort.climb_up_to, HUGE))
+        z = improve(self.problem, z, self.k, first, rng)
         return cycle(self.problem, z, self.k, self.effort, rng)
 
     def cross(self, z: Ints, other: Ints, rng: np.random.RandomState) -> Ints:
