@@ -86,6 +86,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         if isinstance(y, Constraints):
             message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
             raise TypeError(message)
+        self._refuse_settings()
         solve = self._solver()
         needed = signature(solve).parameters
         X = self._validated(X, needs_features="X" in needed)
@@ -168,6 +169,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             raise ValueError(message)
         self._refuse_impossible(constraints)
         return constraints
+
+    def _refuse_settings(self) -> None:
+        """Raise ValueError if valid parameters do not go together."""
 
     def _refuse_impossible(self, constraints: Constraints) -> None:
         """Raise ConflictError if certain constraints cannot all hold in non-empty clusters."""

@@ -310,14 +310,13 @@ class ConstrainedCut(ConstrainedClusterer):
             self._rows = X
             self.cluster_centers_ = _centers(X, self.labels_)
 
-    def _validated(self, X: Any, *, needs_features: bool) -> Any:
+    def _refuse_settings(self) -> None:
         if self.objective == "kmeans" and self._is_precomputed:
             message = (
                 'affinity="precomputed" says that X is a graph, but objective="kmeans" clusters '
                 'rows of features. Give the features without affinity, or take objective="ncut".'
             )
             raise ValueError(message)
-        return super()._validated(X, needs_features=needs_features)
 
     def predict(self, X: Any) -> Labels:
         """Assign new samples to the clusters found by `fit`.
