@@ -453,3 +453,17 @@ def test_many_pairs_of_a_large_matrix_stay_sparse():
     n = MANY_PAIRS_LIMIT + 1
     assert not eigen._is_direct(n, n // 5, "auto")
     assert eigen._is_direct(MANY_PAIRS_LIMIT, n // 5, "auto")
+
+
+def test_a_spectrum_on_which_lapack_gives_up(monkeypatch):
+    A = np.diag(np.arange(6.0))
+    original = eigen.eigh
+
+    def gives_up(H, **named):
+        if "subset_by_index" in named:
+            raise np.linalg.LinAlgError("Internal Error.")
+        return original(H, **named)
+
+    monkeypatch.setattr(eigen, "eigh", gives_up)
+    pairs = eigen.largest(A, 2, np.random.RandomState(0))
+    assert_allclose(pairs.values, [5, 4])

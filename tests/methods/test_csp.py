@@ -494,3 +494,21 @@ def test_more_clusters_than_constrained_samples():
     for solver in ("dense", "sparse"):
         labels = CSP(8, solver=solver, random_state=0).fit(X, constraints=known).labels_
         assert np.unique(labels).size == 8
+
+
+@pytest.mark.parametrize("k", [3, 4, 5])
+def test_vectors_in_the_middle_of_the_spectrum_still_tell_clusters_apart(k):
+    # On a star all but two vectors cost 1, and the paper's weight 1 - cost leaves nothing of them.
+    star = np.zeros((6, 6))
+    star[0, 1:] = star[1:, 0] = 1
+    known = Constraints(6, cannot_link=[(1, 2)])
+    found = CSP(k, affinity="precomputed", random_state=0).fit(star, constraints=known)
+    assert np.unique(found.labels_).size == k
+
+
+def test_nearly_as_many_clusters_as_samples():
+    X = np.random.RandomState(0).normal(size=(25, 3))
+    known = Constraints(25, must_link=[(0, 1)], cannot_link=[(2, 3)])
+    for solver in ("sparse", "dense"):
+        found = CSP(24, solver=solver, random_state=0).fit(X, constraints=known)
+        assert np.unique(found.labels_).size == 24

@@ -47,6 +47,7 @@ AUTO_DENSE = 1_000
 MAX_DENSE = 5_000
 # Solutions that the sparse way computes at most, those of the largest mu, before it takes the
 # cheapest. On the golden graphs, at a satisfaction of 0.5, the cheapest was the 16th at worst.
+VANISHING_WEIGHT = 1e-8  # a column of an embedding that is rounding
 MAX_CANDIDATES = 64
 CLEAR_GAP = 4.0
 # What it costs to tell connected components apart. Zero would make mu infinite.
@@ -103,7 +104,7 @@ def csp(
     # Both solvers leave k-means the same numbers.
     rounding_rng = np.random.RandomState(rng.randint(2**31))
     n = W.shape[0]
-    dense = is_dense(n, solver)
+    dense = is_dense(n, solver, n_clusters)
     P = pencil(W, Q, orthogonal=orthogonal)
     n_candidates = max(MAX_CANDIDATES, n_clusters)
     values = attainable(P, n_candidates + 1, rng)
@@ -121,7 +122,7 @@ def csp(
         )
         raise ValueError(message)
     chosen = found.cheapest(n_clusters - 1)
-    embedding = (chosen.vectors * (1 - chosen.costs)) / np.sqrt(P.d)[:, None]
+    embedding = (chosen.vectors * column_weights(chosen.costs)) / np.sqrt(P.d)[:, None]
     if rows == "unit" and n_clusters > 2:
         embedding = unit_rows(embedding)
     labels = _rounded(embedding, n_clusters, rounding_rng)
@@ -138,13 +139,25 @@ def csp(
     )
 
 
-def is_dense(n: int, solver: str) -> bool:
+def column_weights(costs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the paper's weights ``1 - f' L f``, none of them zero.
+
+    A cost of 1 is the middle of the spectrum; on stars and bipartite graphs most vectors have it.
+    Its weight would be rounding, and too few columns would be left to tell the clusters apart.
+    """
+    weights = 1 - costs
+    vanishing = np.abs(weights) < VANISHING_WEIGHT
+    largest = np.abs(weights).max(initial=0.0)
+    return np.where(vanishing, 1e-3 * largest if largest > VANISHING_WEIGHT else 1.0, weights)
+
+
+def is_dense(n: int, solver: str, n_clusters: int) -> bool:
     """Say whether all solutions are computed by LAPACK."""
     if solver == "auto":
         return n <= AUTO_DENSE
     # ARPACK cannot deliver nearly all vectors of a tiny problem.
     if solver == "sparse":
-        return n <= 20
+        return n <= 20 or (n_clusters > n - 3 and n <= MAX_DENSE)
     if n > MAX_DENSE:
         message = (
             f"solver='dense' decomposes matrices of {n} x {n} samples; the limit is {MAX_DENSE} "
