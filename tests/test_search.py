@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
+from linkwise._random import new_stream, shuffle, uniform
 from linkwise.constraints.coloring import CannotLinkGraph
 from linkwise.search import coarsen, evolve, means, moves, problem, refine, starts
-from linkwise.search.random import new_stream, shuffle, uniform
 from linkwise.search.soft import answer_likelihood, clearly_best, soft_path
 
 PLAN = refine.Plan(sweep_cap=64, climb_cap=8, rounds=3, fruit=30, hub_degree=10**6)

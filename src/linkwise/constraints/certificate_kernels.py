@@ -215,16 +215,9 @@ def _search_hubs(  # noqa: PLR0913, PLR0917 - one search, one place
     while level > 0:
         if entering:
             calls += 1
+            hub, n_left, start = hubs[level - 1], n_colors - level, starts[level]
             ends[level], edges = _enter(
-                indptr,
-                indices,
-                inside,
-                level,
-                hubs[level - 1],
-                n_colors - level,
-                degree,
-                stack,
-                starts[level],
+                indptr, indices, inside, level, hub, n_left, degree, stack, start
             )
             work += edges
             next_[level] = starts[level]

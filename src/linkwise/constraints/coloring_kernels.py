@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from linkwise._random import new_stream, uniform
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -39,24 +41,6 @@ TENURE = 0.6  # share of the uncoloured vertices by which an ejected colour stay
 
 
 # Random numbers ----------------------------------------------------------------------------
-
-
-@njit(cache=True, nogil=True)
-def _random(state: NDArray[np.uint64]) -> float:
-    """Return the next number in [0, 1) of a splitmix64 generator."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z ^= z >> np.uint64(31)
-    return float(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@njit(cache=True, nogil=True)
-def _generator(seed: int) -> NDArray[np.uint64]:
-    state = np.empty(1, np.uint64)
-    state[0] = np.uint64(seed)
-    return state
 
 
 # Graphs ------------------------------------------------------------------------------------
@@ -345,7 +329,7 @@ def _best_ejection(  # noqa: PLR0917 - numba takes no keyword-only arguments
     """Return the vertex to colour and its colour that eject the fewest; -1 if all are tabu."""
     k = n_same.shape[1]
     examined = min(n_left, EXAMINED)
-    start = int(_random(state) * n_left) if n_left > examined else 0
+    start = int(uniform(state) * n_left) if n_left > examined else 0
     vertex, color, fewest, ties = -1, -1, 1 << 30, 0
     for t in range(examined):
         v = pool[(start + t) % n_left]
@@ -359,7 +343,7 @@ def _best_ejection(  # noqa: PLR0917 - numba takes no keyword-only arguments
             if ejected < fewest:
                 fewest, ties = ejected, 0
             ties += 1
-            if ties == 1 or _random(state) * ties < 1.0:
+            if ties == 1 or uniform(state) * ties < 1.0:
                 vertex, color = v, c
     return vertex, color
 
@@ -375,7 +359,7 @@ def partial_col(  # noqa: PLR0917 - numba takes no keyword-only arguments
     leaves, and how often each vertex was left without a colour.
     """
     n = colors.size
-    state = _generator(seed)
+    state = new_stream(seed)
     n_same = np.zeros((n, n_colors), np.int32)  # neighbours of each colour
     tabu = np.zeros((n, n_colors), np.int64)
     pool = np.empty(n, np.int32)
@@ -411,7 +395,7 @@ def partial_col(  # noqa: PLR0917 - numba takes no keyword-only arguments
                 pool[n_left] = u
                 place[u] = n_left
                 n_left += 1
-                tabu[u, c] = step + 1 + int(10.0 * _random(state)) + int(TENURE * n_left)
+                tabu[u, c] = step + 1 + int(10.0 * uniform(state)) + int(TENURE * n_left)
                 for w in indices[indptr[u] : indptr[u + 1]]:
                     n_same[w, c] -= 1
         if n_left < best_left:
@@ -427,7 +411,7 @@ def _draw_color(counts: Colors, share: Floats, state: NDArray[np.uint64]) -> int
     total = 0.0
     for count in counts:
         total += share[min(count - fewest, share.size - 1)]
-    rest = _random(state) * total
+    rest = uniform(state) * total
     for c in range(counts.size - 1):
         rest -= share[min(counts[c] - fewest, share.size - 1)]
         if rest < 0.0:
@@ -445,7 +429,7 @@ def anneal(  # noqa: PLR0917 - numba takes no keyword-only arguments
     from 0.5 (of one conflict) to 0.
     """
     n = colors.size
-    state = _generator(seed)
+    state = new_stream(seed)
     n_same = np.zeros((n, n_colors), np.int32)
     for v in range(n):
         for u in indices[indptr[v] : indptr[v + 1]]:

@@ -96,17 +96,19 @@ def require_coloring(
     constraints: Constraints,
     n_clusters: int,
     rng: np.random.RandomState,
-    cost: NDArray[np.float64] | None = None,
+    groups: Groups | None = None,
 ) -> Coloring:
     """Return a cluster for each group of `feasible_groups` such that all certain pairs hold.
+
+    `groups` are those of these constraints, if they are known.
 
     Raises
     ------
     ConflictError
         If there is none, with a proof, or if none was found (kind "undecided").
     """
-    groups = feasible_groups(constraints, n_clusters)
-    found = find_coloring(groups.graph, n_clusters, rng, cost)
+    groups = feasible_groups(constraints, n_clusters) if groups is None else groups
+    found = find_coloring(groups.graph, n_clusters, rng)
     if found.n_left and n_clusters > 2:
         found = color_exhaustively(groups.graph, n_clusters, rng) or found
     if found.n_left:

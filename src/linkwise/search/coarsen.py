@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from linkwise._random import new_stream, shuffle, uniform
 from linkwise.search.problem import Problem, quotient
-from linkwise.search.random import new_stream, shuffle, uniform
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

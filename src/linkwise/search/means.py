@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
+from linkwise._random import new_stream, shuffle
 from linkwise.search.evolve import Found, Member, Report, Run, keep_best
 from linkwise.search.moves import (
     NEVER,
@@ -22,7 +23,6 @@ from linkwise.search.moves import (
     new_scratch,
     new_state,
 )
-from linkwise.search.random import new_stream, shuffle
 from linkwise.search.starts import squared_distances
 
 if TYPE_CHECKING:

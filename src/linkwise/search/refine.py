@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
+from linkwise._random import new_stream, shuffle
 from linkwise.search.moves import (
     Scratch,
     State,
@@ -21,7 +22,6 @@ from linkwise.search.moves import (
     new_scratch,
     new_state,
 )
-from linkwise.search.random import new_stream, shuffle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
