@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 MINIMUM := .venv-minimum
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint pytest test-minimum clean
+.PHONY: help demo test lint pytest test-minimum papers papers-full clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -36,9 +36,16 @@ test-minimum: ## the tests on the oldest supported versions of the dependencies
 	$(PYTHON) -m venv $(MINIMUM)
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check \
 	  'numpy==1.26.*' 'scipy==1.13.*' 'scikit-learn==1.6.*' 'numba==0.60.*' \
-	  'matplotlib==3.9.*' 'pandas==2.2.*' 'pytest==8.2.*' 'hypothesis==6.100.*' 'psutil>=6' 'threadpoolctl>=3.5'
+	  'matplotlib==3.9.*' 'pandas==2.2.*' 'pytest==8.2.*' 'hypothesis==6.100.*' 'psutil>=6' 'threadpoolctl>=3.5' \
+	  'jinja2==3.1.*' 'click==8.1.*' 'tqdm==4.66.*'
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	$(MINIMUM)/bin/python -m pytest -q
+
+papers: $(STAMP) ## the experiments of the five papers at a reduced size, under half an hour
+	$(PY) benchmarks/papers/run_all.py
+
+papers-full: $(STAMP) ## the same at the papers' own size, for hours
+	$(PY) benchmarks/papers/run_all.py --full
 
 clean: ## remove the environments and caches
 	rm -rf $(VENV) $(MINIMUM) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output build dist

@@ -19,10 +19,25 @@ LAYERS = [
     {"search"},
     {"graph", "partition", "metrics", "datasets"},
     {"methods"},
-    {"plots"},
+    {"plots", "evaluate", "active"},
+    {"report"},
     {"demo"},
+    {"cli"},
+    {"__main__"},
 ]
-OPTIONAL = ["matplotlib", "pandas", "faiss", "pyamg", "dask", "jinja2", "starlette"]
+OPTIONAL = [
+    "matplotlib",
+    "pandas",
+    "faiss",
+    "pyamg",
+    "dask",
+    "jinja2",
+    "starlette",
+    "click",
+    "tqdm",
+    "pyarrow",
+    "anndata",
+]
 
 
 def imported_layers(path):

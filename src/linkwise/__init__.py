@@ -11,6 +11,7 @@ from linkwise.graph import Affinity
 from linkwise.methods import (
     CCL,
     CCSR,
+    COSC,
     CSC,
     CSCGFHF,
     CSP,
@@ -36,6 +37,7 @@ from linkwise.result import Result
 __all__ = [
     "CCL",
     "CCSR",
+    "COSC",
     "CSC",
     "CSCGFHF",
     "CSP",

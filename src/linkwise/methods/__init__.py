@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from linkwise.methods.ccl import CCL
 from linkwise.methods.ccsr import CCSR
 from linkwise.methods.clpp import ConstrainedLPP
+from linkwise.methods.cosc import COSC
 from linkwise.methods.cpca import ConstrainedPCA
 from linkwise.methods.csc import CSC
 from linkwise.methods.cscgfhf import CSCGFHF
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CCL",
     "CCSR",
+    "COSC",
     "CSC",
     "CSCGFHF",
     "CSP",
@@ -68,6 +70,7 @@ METHODS: dict[str, type[ConstrainedClusterer]] = {
     "fastge": FastGE,
     "ccsr": CCSR,
     # Every constraint satisfied
+    "cosc": COSC,
     "cut": ConstrainedCut,
     # Label propagation
     "gfhf": GFHF,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -129,11 +129,11 @@ def cycle(
 
 
 Report = Callable[[str], None]
-Task = Callable[[], Member]
-Run = Callable[[Sequence[Task]], Iterable[Member]]
+Task = Callable[[], Any]
+Run = Callable[[Sequence[Task]], Iterable[Any]]
 
 
-def run_here(tasks: Sequence[Task]) -> Iterator[Member]:
+def run_here(tasks: Sequence[Task]) -> Iterator[Any]:
     """Run tasks one after the other."""
     return (task() for task in tasks)
 
@@ -146,7 +146,7 @@ def workers(n_jobs: int) -> Iterator[Run]:
         return
     with ThreadPoolExecutor(n_jobs) as pool:
 
-        def run(tasks: Sequence[Task]) -> Iterator[Member]:
+        def run(tasks: Sequence[Task]) -> Iterator[Any]:
             futures = [pool.submit(task) for task in tasks]
             try:
                 for future in futures:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from linkwise.constraints import Constraints
     from linkwise.search.evolve import Report, Run
-    from linkwise.search.landscapes import CutData, MeansData
+    from linkwise.search.soft import Data
 
     Ints = NDArray[np.int32]
     Labels = NDArray[np.intp]
@@ -37,7 +37,7 @@ __all__ = [
 class Search(NamedTuple):
     """What a search is about, and its means."""
 
-    data: CutData | MeansData
+    data: Data
     constraints: Constraints
     effort: str
     rng: np.random.RandomState

@@ -28,20 +28,27 @@ ANCHOR_MASS = 1e-9
 
 
 class CutData(NamedTuple):
-    """The normalised cut of a graph."""
+    """The normalised cut of a graph; with `mass`, over the mass of the clusters."""
 
     W: csr_array
     k: int
+    mass: Floats | None = None  # at least the degree of each sample
 
     @property
     def unit(self) -> float:
         """Half of what it costs to misplace an average sample: strengths count in it."""
-        return self.k / self.W.shape[0]
+        n = self.W.shape[0]
+        if self.mass is None:
+            return self.k / n
+        return self.k / n * float(self.W.sum() - self.W.diagonal().sum()) / float(self.mass.sum())
 
     def landscape(self, groups: Groups, soft: csr_array, known: Ints, effort: str) -> CutSearch:
         """Return the landscape of partitions of the groups."""
         n_items = groups.of_sample.size
-        problem = build_problem(_padded(self.W, n_items), groups, soft, 0.0)
+        mass = self.mass
+        if mass is not None:
+            mass = np.concatenate((mass, np.zeros(n_items - mass.size)))
+        problem = build_problem(_padded(self.W, n_items), groups, soft, 0.0, mass)
         constants = effort_for(effort, problem.n_vertices, self.k)
         return CutSearch(problem, self.k, colorer(problem, self.k, known), constants)
 

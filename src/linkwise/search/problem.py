@@ -72,10 +72,14 @@ class Problem(NamedTuple):
         return self.volume.size
 
 
-def build_problem(W: csr_array, groups: Groups, soft: csr_array, gamma: float) -> Problem:
+def build_problem(
+    W: csr_array, groups: Groups, soft: csr_array, gamma: float, mass: Floats | None = None
+) -> Problem:
     """Contract the graph `W` of samples, and soft pairs of samples, to groups.
 
-    `soft` is symmetric over samples. Diagonals of `W` are ignored, as everywhere.
+    `soft` is symmetric over samples. Diagonals of `W` are ignored, as everywhere. With `mass`, at
+    least the degree of each sample, cuts are divided by the mass of a cluster, not its volume: the
+    difference is weight of a sample to itself.
     """
     parent = groups.of_sample
     members = _members(parent, groups.n_groups)
@@ -83,7 +87,11 @@ def build_problem(W: csr_array, groups: Groups, soft: csr_array, gamma: float) -
     # The diagonal was added to `inside` as if it were an edge.
     diagonal = W.diagonal()
     inside -= _sums_by(parent, diagonal, groups.n_groups)
-    volume = _sums_by(parent, _row_sums(W) - diagonal, groups.n_groups)
+    degree = _row_sums(W) - diagonal
+    if mass is not None:
+        inside += _sums_by(parent, mass - degree, groups.n_groups)
+        degree = mass
+    volume = _sums_by(parent, degree, groups.n_groups)
     mean = volume.sum() / W.shape[0] if volume.sum() > 0 else 1.0
     volume[volume <= 0] = ISOLATED_VOLUME * mean
     loop = np.maximum(inside, 0.0)

@@ -15,12 +15,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
     from linkwise.search.evolve import Found, Report, Run
+    from linkwise.search.problem import Groups
 
     Ints = NDArray[np.int32]
 
-__all__ = ["STRENGTHS", "Landscape", "Path", "answer_likelihood", "clearly_best", "soft_path"]
+__all__ = [
+    "STRENGTHS",
+    "Data",
+    "Landscape",
+    "Path",
+    "answer_likelihood",
+    "clearly_best",
+    "soft_path",
+]
 
 STRENGTHS = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
@@ -43,6 +53,20 @@ class Landscape(Protocol):
         first: Sequence[Ints] = (),
         report: Report | None = None,
     ) -> Found: ...
+
+
+class Data(Protocol):
+    """What is clustered: it makes landscapes of the partitions that constraints leave open."""
+
+    @property
+    def k(self) -> int: ...  # noqa: D102
+
+    @property
+    def unit(self) -> float: ...  # noqa: D102
+
+    def landscape(  # noqa: D102
+        self, groups: Groups, soft: csr_array, known: Ints, effort: str
+    ) -> Landscape: ...
 
 
 class Path(NamedTuple):

@@ -1,0 +1,212 @@
+"""What is compared: registered methods, estimators, and any function that returns labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from inspect import Parameter, isclass, signature
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.base import clone
+
+from linkwise.methods import METHODS
+from linkwise.methods._base import ConstrainedClusterer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from linkwise.constraints import Constraints
+    from linkwise.evaluate.data import Problem
+
+__all__ = ["Contender", "contenders", "described"]
+
+GIVEN = ("X", "W", "constraints", "n_clusters", "random_state")
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A name, and what answers under it.
+
+    Parameters
+    ----------
+    name : str
+        How rows, tables and figures call it.
+    answers : estimator or callable
+        An estimator with `fit_predict` is cloned for each fit. Its `n_clusters` and
+        `random_state` are set, also inside a pipeline. If its `affinity` is None it gets the
+        graph of the data set, which is built once for all.
+        A function gets what it names of `X`, `W`, `constraints`, `n_clusters` and
+        `random_state`; if its required parameters have other names it is called as
+        ``function(X, constraints, n_clusters, random_state)``. It returns labels, or an object
+        that has `labels`.
+    """
+
+    name: str
+    answers: Any
+
+    @property
+    def wants_graph(self) -> bool:
+        """Whether it works on the graph of the data set."""
+        if hasattr(self.answers, "fit_predict"):
+            return _takes_graph(self.answers)
+        return "W" in _named(self.answers)
+
+    def prepared(
+        self, data: Problem, constraints: Constraints, random_state: int
+    ) -> Callable[[], Any]:
+        """Return the fit as a call without arguments, on copies of the data.
+
+        Copies, so that a careless function cannot change what the next one gets.
+        """
+        if not hasattr(self.answers, "fit_predict"):
+            return self._prepared_function(data, constraints, random_state)
+        graph = _takes_graph(self.answers)
+        settings: dict[str, Any] = dict.fromkeys(_cluster_counts(self.answers), data.n_clusters)
+        settings |= dict.fromkeys(_random_states(self.answers), random_state)
+        if graph:
+            settings["affinity"] = "precomputed"
+        elif data.X is None:
+            message = f"{self.name} needs the features X, but this data set has only a graph."
+            raise ValueError(message)
+        model = clone(self.answers).set_params(**settings)
+        extra = {"constraints": constraints} if _takes_constraints(model) else {}
+        return partial(model.fit_predict, copied(data.W if graph else data.X), **extra)
+
+    def _prepared_function(
+        self, data: Problem, constraints: Constraints, random_state: int
+    ) -> Callable[[], Any]:
+        values = (data.X, data.W, constraints, data.n_clusters, random_state)
+        given = dict(zip(GIVEN, values, strict=True))
+        named = _named(self.answers)
+        if data.X is None and (not named or "X" in named):
+            message = f"{self.name} needs the features X, but this data set has only a graph."
+            raise ValueError(message)
+        if named:
+            return partial(self.answers, **{name: copied(given[name]) for name in named})
+        return partial(self.answers, copied(data.X), constraints, given["n_clusters"], random_state)
+
+
+def copied(value: Any) -> Any:
+    """Return a copy of an array, in the memory of this process; other things as they are."""
+    if isinstance(value, np.ndarray):
+        return np.array(value)
+    if issparse(value):
+        csr = csr_array(value)
+        parts = (np.array(csr.data), np.array(csr.indices), np.array(csr.indptr))
+        return csr_array(parts, shape=csr.shape)
+    return value
+
+
+def as_labels(answer: Any, n_samples: int) -> NDArray[Any]:
+    """Return the labels of an answer, or say what it lacks."""
+    labels = np.asarray(getattr(answer, "labels", answer))
+    if labels.shape != (n_samples,):
+        message = f"The answer has shape {labels.shape}; labels of {n_samples} samples were asked."
+        raise ValueError(message)
+    return labels
+
+
+def contenders(given: Any) -> list[Contender]:
+    """Return the contenders from any of the forms that `learning_curve` takes."""
+    if isinstance(given, str) or callable(given) or not isinstance(given, Iterable):
+        given = [given]
+    pairs = given.items() if isinstance(given, Mapping) else map(_pair, given)
+    found = [Contender(str(name), _answering(answers)) for name, answers in pairs]
+    names = [contender.name for contender in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None or not found:
+        what = "There is no method" if twice is None else f"Two methods are called {twice!r}"
+        message = f"{what}. Give registry keys, or pairs of a name and an estimator or function."
+        raise ValueError(message)
+    return found
+
+
+def _pair(item: Any) -> tuple[str, Any]:
+    if isinstance(item, Contender):
+        return item.name, item.answers
+    if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
+        return item
+    if isinstance(item, str):
+        return item, item
+    name = getattr(item, "__name__", None) or getattr(item, "func", item).__class__.__name__
+    return name, item
+
+
+def _answering(answers: Any) -> Any:
+    """Return an estimator or a function."""
+    if isinstance(answers, str):
+        if answers not in METHODS:
+            close = get_close_matches(answers, METHODS, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else f" There are {', '.join(METHODS)}."
+            message = f"No method is registered as {answers!r}.{hint}"
+            raise ValueError(message)
+        return METHODS[answers]()
+    made = answers() if isclass(answers) else answers
+    if not callable(made) and not (hasattr(made, "fit_predict") and hasattr(made, "get_params")):
+        message = (
+            f"A method is a registry key, an estimator with fit_predict, or a function; "
+            f"got {type(made).__name__}."
+        )
+        raise TypeError(message)
+    return made
+
+
+def _named(function: Any) -> list[str]:
+    """Return what a function names of the things given; nothing if it is to be called in order."""
+    try:
+        parameters = signature(function).parameters.values()
+    except ValueError:  # some compiled functions do not tell
+        return []
+    by_name = {Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY}
+    named = [p.name for p in parameters if p.name in GIVEN and p.kind in by_name]
+    others = [p for p in parameters if p.default is p.empty and p.name not in named]
+    if any(p.kind not in {p.VAR_POSITIONAL, p.VAR_KEYWORD} for p in others):
+        return []
+    return named
+
+
+def _takes_graph(model: Any) -> bool:
+    if not isinstance(model, ConstrainedClusterer):
+        return False
+    needed = signature(model._solver()).parameters
+    return "W" in needed and "X" not in needed and getattr(model, "affinity", "") is None
+
+
+def _takes_constraints(model: Any) -> bool:
+    if isinstance(model, ConstrainedClusterer):
+        return "constraints" in signature(model._solver()).parameters
+    parameters = signature(model.fit).parameters.values()
+    # A pipeline takes anything, and routes it or says why it cannot.
+    return any(p.name == "constraints" or p.kind == p.VAR_KEYWORD for p in parameters)
+
+
+def _cluster_counts(model: Any) -> list[str]:
+    """Return the name of the parameter that sets the number of clusters, if there is one."""
+    steps = getattr(model, "steps", None)  # of a pipeline, whose last step clusters
+    name = f"{steps[-1][0]}__n_clusters" if steps else "n_clusters"
+    return [name] if name in model.get_params() else []
+
+
+def _random_states(model: Any) -> list[str]:
+    """Return the names of all random states, those of steps and parts included."""
+    return [name for name in model.get_params() if name.rpartition("__")[2] == "random_state"]
+
+
+def described(thing: Any) -> str:
+    """Say what an estimator or a function is, in the same words in every process."""
+    if isinstance(thing, partial):
+        words = [described(thing.func), *map(repr, thing.args)]
+        words += [f"{name}={value!r}" for name, value in sorted(thing.keywords.items())]
+        text = f"partial({', '.join(words)})"
+    elif hasattr(thing, "get_params"):
+        shown = [f"{name}={value!r}" for name, value in sorted(thing.get_params().items())]
+        text = f"{type(thing).__module__}.{type(thing).__qualname__}({', '.join(shown)})"
+    else:
+        named = thing if hasattr(thing, "__qualname__") else type(thing)
+        text = f"{named.__module__}.{named.__qualname__}"
+    return re.sub(r" at 0x[0-9a-fA-F]+|\s+", lambda match: " " if match[0].isspace() else "", text)

@@ -1,0 +1,196 @@
+"""The file of a run: one line of JSON a fit, in the order they were done.
+
+The first line holds the settings. A run may be stopped at any moment, by any means: lines are only
+ever appended, and a last line that was not written to its end is dropped by the next run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+    from typing import IO
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["Key", "Row", "Store", "key_of", "read_rows"]
+
+Row: TypeAlias = dict[str, Any]
+Key: TypeAlias = tuple[str, str, int, int]
+
+KIND = "linkwise learning curve, format 1"
+BEGINNING = f'{{"file": "{KIND}"'
+PLAIN = ("random_state", "kind", "nested", "metrics", "affinity", "linkwise")
+NAMED = ("data", "methods")
+
+
+def key_of(row: Row) -> Key:
+    """Return what identifies a fit."""
+    return row["data"], row["method"], row["amount"], row["draw"]
+
+
+class Store:
+    """Rows that are there already, and a place for new ones.
+
+    Parameters
+    ----------
+    path : str, path-like or None
+        The file; None to keep rows in memory only.
+    settings : dict
+        What the numbers depend on: plain values, and under ``data`` and ``methods`` a description
+        by name. A file with other settings is refused. Names that it lacks are added to it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, settings: dict[str, Any]) -> None:
+        self.path = None if path is None else Path(path)
+        self.settings = settings
+        self.rows: dict[Key, Row] = {}
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> Store:
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("a+b")
+            try:
+                _lock(self._file, self.path)
+                self._resume(self._file, self.path)
+            except BaseException:
+                self._file.close()
+                raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+    def add(self, row: Row) -> None:
+        """Keep a row; a later row of the same fit replaces the earlier one."""
+        self.rows[key_of(row)] = row
+        self._write(row)
+
+    def _resume(self, file: IO[bytes], path: Path) -> None:
+        header, records, good = _read(file, path)
+        file.truncate(good)
+        if header is None:
+            self._write({"file": KIND, "settings": self.settings})
+            return
+        stored = header["settings"]
+        for record in records:
+            if "more" in record:
+                for part in NAMED:
+                    stored[part] |= record["more"][part]
+            else:
+                self.rows[key_of(record)] = record
+        more = _additions(stored, self.settings, path)
+        if any(more.values()):
+            self._write({"more": more})
+
+    def _write(self, record: dict[str, Any]) -> None:
+        if self._file is not None:
+            self._file.write(_line(record))
+            self._file.flush()
+
+
+def read_rows(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Row]]:
+    """Return the settings and the rows of a file, without changing it."""
+    path = Path(path)
+    with path.open("rb") as file:
+        header, records, _ = _read(file, path)
+    if header is None:
+        message = f"{path} holds no settings yet: its run was stopped before it began."
+        raise ValueError(message)
+    rows = {key_of(record): record for record in records if "more" not in record}
+    return header["settings"], list(rows.values())
+
+
+def _read(file: IO[bytes], path: Path) -> tuple[dict[str, Any] | None, list[Row], int]:
+    """Return the header, the other records, and where the last complete line ends."""
+    file.seek(0)
+    content = file.read()
+    beginning = BEGINNING.encode()
+    if not content.startswith(beginning) and not beginning.startswith(content):
+        message = (
+            f"{path} is not the file of a learning curve: it does not start with {BEGINNING}. "
+            "It was left as it is. Choose another path."
+        )
+        raise ValueError(message)
+    good = content.rfind(b"\n") + 1
+    records = list(_records(content[:good], path))
+    # A last line without its end was cut off while it was written.
+    return (records[0], records[1:], good) if records else (None, [], 0)
+
+
+def _records(content: bytes, path: Path) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(content.splitlines(), start=1):
+        try:
+            record = json.loads(line)
+            if number > 1 and "more" not in record:
+                key_of(record)
+        except (ValueError, KeyError, TypeError) as error:
+            message = (
+                f"{path}, line {number} is damaged: {line[:60]!r}. Only the last line can be cut "
+                "off by a stopped run, so something else wrote here. Delete the line to compute "
+                "it again."
+            )
+            raise ValueError(message) from error
+        yield {
+            name: math.nan if value is None and number > 1 else value
+            for name, value in record.items()
+        }
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    # JSON has no nan; null stands for it.
+    plain = {
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in record.items()
+    }
+    return (json.dumps(plain, allow_nan=False) + "\n").encode()
+
+
+def _additions(stored: dict[str, Any], asked: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return the data sets and methods that the file does not know, if nothing else differs."""
+    for name in PLAIN:
+        _refuse_other(path, name, stored.get(name), asked[name])
+    more: dict[str, Any] = {}
+    for part in NAMED:
+        for name in stored[part].keys() & asked[part].keys():
+            _refuse_other(path, f"{part}[{name!r}]", stored[part][name], asked[part][name])
+        more[part] = {n: v for n, v in asked[part].items() if n not in stored[part]}
+    return more
+
+
+def _refuse_other(path: Path, name: str, stored: Any, asked: Any) -> None:
+    if stored != asked:
+        message = (
+            f"{path} was made with other settings: {name} is {stored!r} there, and {asked!r} now. "
+            "Mixed in one table, the numbers would mean nothing. Repeat the call with the "
+            "settings of the file, or choose another path."
+        )
+        raise ValueError(message)
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    """Make sure that one run at a time writes; the lock ends with the process."""
+    if sys.platform == "win32":
+        return  # no such locks there
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        message = f"Another run is writing to {path}. Wait for it, or choose another path."
+        raise RuntimeError(message) from error

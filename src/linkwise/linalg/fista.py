@@ -1,0 +1,313 @@
+r"""Total variation on a graph: the convex problem inside 1-spectral clustering.
+
+.. math:: \min_{\lVert f \rVert_2 \le 1} \; \sum_{e = (i, j)} w_e |f_i - f_j|
+   + c\,(\max f - \min f) - \langle y, f \rangle
+
+Its dual has one number in ``[-w_e, w_e]`` for each edge, and is solved by FISTA (Beck & Teboulle
+2009) with three changes that the structure allows:
+
+- Both simplex variables of the max-min term are eliminated, not one: for given edge duals the best
+  `f` is ``y - D'a`` with its top and its bottom cut off, each by a total of `c`.
+- Every edge has a step of its own, one over the sum of its ends' numbers of neighbours: the step
+  for the worst vertex, as in Rangapuram & Hein (2012, Lemma 3.2), is the smallest of them.
+- Momentum is dropped when it points uphill (O'Donoghue & Candes 2015).
+
+An iteration is one pass over the edges, each stored once; vertex arrays stay in the cache.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba import njit, prange
+from scipy.sparse import csr_array, triu
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[Any]  # float64 or float32, all of one kind
+
+__all__ = ["Edges", "Flow", "InnerSolution", "edges_of", "minimize", "new_flow", "total_variation"]
+
+PARALLEL_FROM = 500_000  # edges below which a second thread costs more than it brings
+FIRST_CHECK, LAST_CHECK = 10, 160  # iterations between two looks at the duality gap
+
+
+class Edges(NamedTuple):
+    """A graph with each edge stored once, in rows of the smaller vertex."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.uint32]
+    weight: Floats
+    n_neighbors: Floats
+    rows: NDArray[np.int64]  # borders between the blocks of rows that run in parallel
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices."""
+        return self.n_neighbors.size
+
+
+class Flow(NamedTuple):
+    """The edge duals, now and one iteration ago, and what FISTA carries from step to step."""
+
+    now: Floats
+    before: Floats
+    sums: Floats  # of `now` at the vertices
+    ahead: Floats  # of the extrapolated duals at the vertices
+    state: NDArray[np.float64]  # t of FISTA, factor of the extrapolation, upper and lower level
+
+
+class InnerSolution(NamedTuple):
+    """A minimiser of unit length, its value, and how far from optimal it may be."""
+
+    f: Floats
+    value: float  # of the primal problem at f; negative means descent
+    bound: float  # the dual value: no f is lower
+    n_iter: int
+
+    @property
+    def gap(self) -> float:
+        """Duality gap."""
+        return self.value - self.bound
+
+
+def edges_of(W: csr_array, dtype: Any = np.float64) -> Edges:
+    """Return the upper triangle of a symmetric graph."""
+    upper = csr_array(triu(W, 1))
+    upper.sort_indices()
+    n = W.shape[0]
+    indptr = upper.indptr.astype(np.int64)
+    ends = np.bincount(upper.indices, minlength=n) + np.diff(indptr)
+    return Edges(
+        indptr,
+        upper.indices.astype(np.uint32),
+        upper.data.astype(dtype),
+        np.maximum(ends, 1).astype(dtype),
+        _borders(indptr),
+    )
+
+
+def _borders(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cut the rows into blocks with equally many edges; the number depends on the graph alone."""
+    n_edges = int(indptr[-1])
+    n_blocks = 2 if n_edges >= PARALLEL_FROM else 1
+    inner = np.searchsorted(indptr, n_edges * np.arange(1, n_blocks) // n_blocks)
+    return np.concatenate(([0], inner, [indptr.size - 1])).astype(np.int64)
+
+
+def new_flow(edges: Edges) -> Flow:
+    """Return edge duals of zero."""
+    dtype = edges.weight.dtype
+    zeros = np.zeros_like(edges.weight)
+    return Flow(
+        zeros,
+        zeros.copy(),
+        np.zeros(edges.n_vertices, dtype),
+        np.zeros(edges.n_vertices, dtype),
+        np.array([1.0, 0.0, 0.0, 0.0]),
+    )
+
+
+def minimize(
+    edges: Edges,
+    y: Floats,
+    c: float,
+    flow: Flow,
+    *,
+    tol: float,
+    max_iter: int,
+    patience: int | None = None,
+    share: float = 0.5,
+) -> tuple[InnerSolution, Flow]:
+    """Minimise over the unit ball, from the edge duals of `flow`, which is used up.
+
+    Stops once the value is below `share` of the bound (enough of the possible descent), or below
+    zero after `patience` iterations, or the bound is above ``-tol`` (there is no descent), or
+    after `max_iter` iterations.
+    """
+    flow = _restarted(flow)
+    best = InnerSolution(np.zeros_like(y), 0.0, -np.inf, 0)
+    done, check = 0, min(FIRST_CHECK, max_iter)
+    while True:
+        flow = _iterate(edges, y, c, flow, check)
+        done += check
+        f, value, bound = _certify(edges, y, c, flow)
+        if value < best.value:
+            best = best._replace(f=f, value=value)
+        best = best._replace(bound=max(bound, best.bound), n_iter=done)
+        enough = share * best.bound if patience is None or done < patience else -tol
+        if best.value <= enough or best.bound >= -tol or done >= max_iter:
+            return best, flow
+        check = min(2 * check, LAST_CHECK, max_iter - done)
+
+
+def _restarted(flow: Flow) -> Flow:
+    flow.ahead[:] = flow.sums
+    flow.state[:2] = 1.0, 0.0
+    return flow
+
+
+def _iterate(edges: Edges, y: Floats, c: float, flow: Flow, n_steps: int) -> Flow:
+    vertex = np.empty((y.size, 2), y.dtype)
+    vertex[:, 0] = y - flow.ahead
+    vertex[:, 1] = edges.n_neighbors
+    scratch = np.zeros((edges.rows.size - 1, y.size), y.dtype)
+    run = _run_threads if edges.rows.size > 2 else _run
+    return run(edges, y, y.dtype.type(c), flow, vertex, scratch, n_steps)
+
+
+def _certify(edges: Edges, y: Floats, c: float, flow: Flow) -> tuple[Floats, float, float]:
+    """Return the primal vector of unit length, its value, and the dual value."""
+    f = y - flow.sums
+    _cut_off(f, f.dtype.type(c), flow.state)
+    length = float(np.linalg.norm(f))
+    if length == 0:
+        return f, 0.0, 0.0
+    variation = total_variation(edges.indptr, edges.indices, edges.weight, f)
+    value = variation + c * float(np.ptp(f)) - float(np.vdot(y.astype(float), f))
+    return f / f.dtype.type(length), value / length, -length
+
+
+@njit(cache=True, nogil=True)
+def total_variation(indptr, indices, weight, f):  # type: ignore[no-untyped-def]
+    """Return the weighted sum of differences along the edges."""
+    total = 0.0
+    for i in range(indptr.size - 1):
+        row = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            row += weight[e] * abs(f[i] - f[indices[e]])
+        total += row
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _run(edges, y, c, flow, vertex, scratch, n_steps):  # type: ignore[no-untyped-def]
+    now, before = flow.now, flow.before
+    _cut_off(vertex[:, 0], c, flow.state)
+    for _ in range(n_steps):
+        slope = _sweep(edges, 0, now, before, vertex, scratch[0], y.dtype.type(flow.state[1]))
+        now, before = before, now
+        theta = y.dtype.type(_next_momentum(flow.state, slope))
+        _advance(y, theta, flow.sums, flow.ahead, scratch, vertex, 0, y.size)
+        _cut_off(vertex[:, 0], c, flow.state)
+    return Flow(now, before, flow.sums, flow.ahead, flow.state)
+
+
+def _run_threads(
+    edges: Edges, y: Floats, c: Any, flow: Flow, vertex: Floats, scratch: Floats, n_steps: int
+) -> Flow:
+    number = y.dtype.type
+    now, before = flow.now, flow.before
+    _cut_off(vertex[:, 0], c, flow.state)
+    for _ in range(n_steps):
+        slope = _sweep_blocks(edges, now, before, vertex, scratch, number(flow.state[1]))
+        now, before = before, now
+        theta = number(_next_momentum(flow.state, slope))
+        _advance_blocks(y, theta, flow.sums, flow.ahead, scratch, vertex)
+        _cut_off(vertex[:, 0], c, flow.state)
+    return flow._replace(now=now, before=before)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _sweep(edges, block, now, before, vertex, sums, theta):  # type: ignore[no-untyped-def]
+    """Move the duals of a block of rows; `before` is overwritten with the new ones.
+
+    Returns the slope of the dual along the step, for the restart.
+    """
+    indptr, indices, weight = edges.indptr, edges.indices, edges.weight
+    sums[:] = 0
+    slope = 0.0
+    for i in range(edges.rows[block], edges.rows[block + 1]):
+        f_i, neighbors_i = vertex[i, 0], vertex[i, 1]
+        total = sums[i]
+        rising = f_i - f_i
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            a = now[e]
+            g = f_i - vertex[j, 0]
+            new = a + theta * (a - before[e]) + g / (neighbors_i + vertex[j, 1])
+            w = weight[e]
+            new = min(max(new, -w), w)
+            before[e] = new
+            rising += g * (new - a)
+            total += new
+            sums[j] -= new
+        sums[i] = total
+        slope += rising
+    return slope
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _sweep_blocks(edges, now, before, vertex, scratch, theta):  # type: ignore[no-untyped-def]
+    slopes = np.zeros(scratch.shape[0])
+    for block in prange(scratch.shape[0]):
+        slopes[block] = _sweep(edges, block, now, before, vertex, scratch[block], theta)
+    return slopes.sum()
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _advance(y, theta, sums, ahead, scratch, vertex, first, last):  # type: ignore[no-untyped-def]
+    """Add up the blocks, extrapolate, and put the new primal vector into `vertex`."""
+    for i in range(first, last):
+        total = scratch[0, i]
+        for block in range(1, scratch.shape[0]):
+            total += scratch[block, i]
+        ahead[i] = total + theta * (total - sums[i])
+        sums[i] = total
+        vertex[i, 0] = y[i] - ahead[i]
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _advance_blocks(y, theta, sums, ahead, scratch, vertex):  # type: ignore[no-untyped-def]
+    n_blocks = scratch.shape[0]
+    for block in prange(n_blocks):
+        first, last = y.size * block // n_blocks, y.size * (block + 1) // n_blocks
+        _advance(y, theta, sums, ahead, scratch, vertex, first, last)
+
+
+@njit(cache=True, nogil=True)
+def _next_momentum(state, slope):  # type: ignore[no-untyped-def]
+    """Return the factor of the next extrapolation; start anew if the last one went uphill."""
+    t = 1.0 if slope < 0 else state[0]
+    state[0] = (1 + np.sqrt(1 + 4 * t * t)) / 2
+    state[1] = (t - 1) / state[0]
+    return state[1]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _cut_off(d, c, state):  # type: ignore[no-untyped-def]
+    """Cut off the top and the bottom of `d`, a total of `c` each: the prox of the max-min term."""
+    if c == 0:
+        return
+    top, bottom = _levels(d, c, state)
+    if top <= bottom:
+        d[:] = 0
+        return
+    for i in range(d.size):
+        d[i] = min(max(d[i], bottom), top)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _levels(d, c, state):  # type: ignore[no-untyped-def]
+    """Find where to cut off, by Newton's method from where it was last: no sorting."""
+    top, bottom = d.dtype.type(state[2]), d.dtype.type(state[3])
+    for _ in range(60):
+        above = below = 0.0
+        n_above = n_below = 0
+        for x in d:
+            if x > top:
+                above += x - top
+                n_above += 1
+            if x < bottom:
+                below += bottom - x
+                n_below += 1
+        old_top, old_bottom = top, bottom
+        top = top + (above - c) / n_above if n_above else d.max() - c / d.size
+        bottom = bottom - (below - c) / n_below if n_below else d.min() + c / d.size
+        moved = abs(top - old_top) + abs(bottom - old_bottom)
+        if moved <= 1e-7 * (abs(top) + abs(bottom)):
+            break
+    state[2], state[3] = top, bottom
+    return d.dtype.type(top), d.dtype.type(bottom)

@@ -1,0 +1,147 @@
+"""More than two clusters: repeated 1-spectral splits, then the search that keeps every constraint.
+
+Rangapuram & Hein (2012), section 5: a split need not part every cannot-link, since both ends may be
+parted later. How many may remain is estimated for classes of equal size.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from linkwise.methods._bisection import follow, matrices_of, spectral_start
+from linkwise.partition import recursive_bisection
+from linkwise.search.evolve import Found
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from linkwise.methods._bisection import Matrices, Record, Settings
+    from linkwise.search.evolve import CutSearch, Report, Run
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int32]
+
+__all__ = ["Recursion", "recursive_partition"]
+
+SMALL = 5_000  # vertices up to which the recursion is repeated
+REPEATED = 3
+OWN = 1e-3  # what the repair prefers a vertex's own cluster by
+
+
+class Recursion(NamedTuple):
+    """Partitions in more than two as a landscape: splits to begin with, then moves."""
+
+    cuts: CutSearch
+    settings: Settings
+    record: Record
+
+    def at(self, gamma: float) -> Recursion:
+        """Return the same landscape with another price of uncertain pairs."""
+        return self._replace(cuts=self.cuts.at(gamma))
+
+    def value(self, z: Ints) -> float:
+        """Return the objective of a partition."""
+        return self.cuts.value(z)
+
+    def polish(self, z: Ints, rng: np.random.RandomState) -> Ints:
+        """Refine a partition by moves."""
+        return self.cuts.polish(z, rng)
+
+    def cross(self, z: Ints, other: Ints, rng: np.random.RandomState) -> Ints:
+        """Recombine two partitions."""
+        return self.cuts.cross(z, other, rng)
+
+    def search(
+        self,
+        rng: np.random.RandomState,
+        run: Run,
+        first: Sequence[Ints] = (),
+        report: Report | None = None,
+    ) -> Found:
+        """Return the best partition met, from splits that were repaired and from other starts."""
+        repeats = REPEATED if self.cuts.problem.n_vertices <= SMALL else 1
+        begun = list(first)
+        try:
+            tasks = [partial(self._repaired, rng.randint(2**31)) for _ in range(repeats)]
+            for repaired in run(tasks):
+                if np.unique(repaired).size == self.cuts.k:
+                    begun.append(repaired)
+                    if report is not None:
+                        report(f"recursion: {self.value(begun[-1]):.6g} after repair")
+        except KeyboardInterrupt:
+            z = min((*begun, self.cuts.color.known), key=self.value)
+            return Found(z, self.value(z), 0, interrupted=True)
+        return self.cuts.search(rng, run, begun, report)
+
+    def _repaired(self, seed: int) -> Ints:
+        rng = np.random.RandomState(seed)
+        z = recursive_partition(self.cuts, self.settings, self.record, rng)
+        return repair(self.cuts, z, rng)
+
+
+def repair(cuts: CutSearch, z: Ints, rng: np.random.RandomState) -> Ints:
+    """Return a partition that parts every certain pair, near to `z`.
+
+    A vertex costs what it loses: the share of its weight to other clusters.
+    """
+    problem = cuts.problem
+    n = problem.n_vertices
+    W = csr_array((problem.weight, problem.indices, problem.indptr), shape=(n, n))
+    member = np.zeros((n, cuts.k))
+    member[np.arange(n), z] = 1.0
+    cost = (problem.volume[:, None] - W @ member) / problem.volume[:, None] - OWN * member
+    return cuts.color(cost, rng)
+
+
+def recursive_partition(
+    cuts: CutSearch, settings: Settings, record: Record, rng: np.random.RandomState
+) -> Ints:
+    """Split one cluster in two, again and again: the method of the paper, violations and all."""
+    problem = cuts.problem
+    matrices = matrices_of(problem)
+    splitting = _Splitting(
+        matrices, problem.n_samples, cuts.k, problem.gamma, settings, record, rng
+    )
+    # A vertex without weight stands for something, if only next to nothing.
+    found = recursive_bisection(matrices.W, cuts.k, splitting.split, weights=problem.volume)
+    return found.labels.astype(np.int32)
+
+
+class _Splitting(NamedTuple):
+    matrices: Matrices
+    n_samples: NDArray[np.int64]  # of each vertex
+    k: int
+    price: float  # of uncertain pairs, over the volume of a cluster
+    settings: Settings
+    record: Record
+    rng: np.random.RandomState
+
+    def split(self, part: csr_array, members: NDArray[np.intp]) -> Ints | None:
+        """Return the two sides of a part, or None if it is better left alone."""
+        inside = self.matrices.restrict(members)
+        family = inside.family(self.settings.balance)
+        allowed = self._allowed(members, int((family.belief == 0).sum()))
+        spectral = spectral_start(part, inside.volume, self.rng)
+        starts = [family.vector(spectral), self.rng.normal(size=members.size)]
+        soft = self.price * float(inside.volume.sum()) / 4
+        tracks = [
+            follow(family, f, self.settings, self.record, soft=soft, allowed=allowed)
+            for f in starts
+        ]
+        best = min(tracks, key=lambda track: track.split.value)
+        self.record.certify_worst(best.last)
+        if not np.isfinite(best.split.value):
+            return None
+        return family.partition(best.split.above)
+
+    def _allowed(self, members: NDArray[np.intp], n_pairs: int) -> int:
+        """Return how many cannot-links may stay inside the sides: one class against the others."""
+        share = self.n_samples[members].sum() / self.n_samples.sum()
+        n_classes = max(2, int(self.k * share))
+        return n_pairs * (n_classes - 2) // n_classes

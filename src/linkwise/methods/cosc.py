@@ -1,0 +1,412 @@
+"""COSC: constrained 1-spectral clustering (Rangapuram & Hein 2012)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.sparse import csr_array
+from sklearn.utils import check_random_state
+
+from linkwise._params import Interval, StrOptions
+from linkwise.linalg.laplacian import degrees
+from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._bisection import Bisection, Record, Settings
+from linkwise.methods._cutting import refuse_too_many_labels, soft_labels, violated_items
+from linkwise.methods._recursion import Recursion, recursive_partition
+from linkwise.partition import canonical
+from linkwise.result import Result
+from linkwise.search.evolve import workers
+from linkwise.search.hard import (
+    Search,
+    certain_groups,
+    hard_labels,
+    signed_pairs,
+    warn_if_interrupted,
+)
+from linkwise.search.landscapes import CutData
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from linkwise.constraints import Constraints
+    from linkwise.graph import Affinity
+    from linkwise.search.problem import Groups
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int32]
+    Labels = NDArray[np.intp]
+
+__all__ = ["COSC", "COSCResult", "TradeOff", "cosc"]
+
+PRICE = 1.0  # of uncertain pairs, in half of what it costs to misplace an average sample
+
+
+class TradeOff(NamedTuple):
+    """The answer at one price of violated constraints."""
+
+    gamma: float
+    objective: float  # the cut, without the price
+    n_violated: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class COSCResult(Result):
+    """The answer of COSC, with the certificate of its solver.
+
+    Parameters
+    ----------
+    n_violated : int
+        Constraints that the labels violate, counted on the constraints as they were given.
+    violated : Constraints
+        Those of them that were given as pairs.
+    gamma : float
+        The price of a violated constraint at which the answer was found, in units of the graph's
+        weights; 0 if no price was needed.
+    path : tuple of TradeOff
+        Cut and violated constraints from price to price. For two clusters with hard constraints
+        these are the prices that the best start went through, and violations are counted on the
+        contracted graph.
+    gap : float
+        Duality gap of the last inner problem, relative to the norm of its data. `converged` says
+        whether that problem proved that no vector near the answer is lower.
+    n_inner : int
+        Iterations of the inner solver in all; `n_iter` counts its problems.
+    """
+
+    n_violated: int = 0
+    violated: Constraints | None = None
+    gamma: float = 0.0
+    path: tuple[TradeOff, ...] = ()
+    gap: float = 0.0
+    n_inner: int = 0
+
+
+def cosc(
+    W: csr_array | Floats,
+    constraints: Constraints,
+    n_clusters: int,
+    *,
+    violations: int | str | None = None,
+    vertex_weights: str | Floats = "degree",
+    refine: bool = True,
+    n_starts: int = 10,
+    balance: str = "lovasz",
+    tol: float = 1e-6,
+    max_iter: int = 800,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> COSCResult:
+    r"""Minimise the cut plus the price of violated constraints, by a tight relaxation.
+
+    .. math:: \min_C \; \frac{\mathrm{cut}(C, \bar C) + \gamma \, \#\mathrm{violated}(C)}
+       {b(C) \, b(\bar C) / b(V)}
+
+    For two clusters; more are made by repeated splits. `objective` is the sum over clusters of cut
+    over vertex weight (for degrees the normalised cut); see :class:`COSC`.
+    """
+    rng = check_random_state(random_state)
+    graph, unit = _in_units(csr_array(W))
+    b = _vertex_weights(graph, vertex_weights)
+    settings = Settings(n_starts, refine, balance, tol, max_iter)
+    data = OneSpectralData.of(graph, n_clusters, b, settings)
+    with workers(effective_n_jobs(n_jobs)) as run:
+        report = _print_progress if verbose else None
+        task = Search(data, constraints, "default", rng, run, report)
+        if violations is not None:
+            found = _soft(task, data, violations)
+        elif n_clusters > 2 and not refine:
+            found = _bare(task, data)
+        else:
+            found = _hard(task, data)
+    warn_if_interrupted(interrupted=found.interrupted)
+    labels = canonical(found.labels)
+    record = data.record
+    scale = 1.0 if b is None else unit
+    return COSCResult(
+        labels=labels,
+        objective=scale * data.objective(labels),
+        n_iter=record.n_outer,
+        converged=record.converged and not found.interrupted,
+        n_violated=constraints.n_violated(labels),
+        violated=constraints.violated(labels),
+        gamma=unit * found.gamma,
+        path=tuple(
+            TradeOff(unit * gamma, scale * value, n_violated)
+            for gamma, value, n_violated in found.path
+        ),
+        gap=record.gap,
+        n_inner=record.n_iter,
+    )
+
+
+class _Found(NamedTuple):
+    """Labels, the price they were found at, and what other prices gave."""
+
+    labels: Labels
+    gamma: float
+    path: tuple[TradeOff, ...] = ()
+    interrupted: bool = False
+
+
+class OneSpectralData(NamedTuple):
+    """A graph to be cut by 1-spectral descent, for the searches under constraints."""
+
+    cuts: CutData
+    b: Floats  # vertex weights
+    mass_factor: float  # by which the search scales them
+    settings: Settings
+    record: Record
+
+    @classmethod
+    def of(cls, W: csr_array, k: int, b: Floats | None, settings: Settings) -> OneSpectralData:
+        """Scale the vertex weights so that the moves of the search can use them."""
+        d = degrees(W)
+        if b is None or not d.any():
+            return cls(CutData(W, k), d, 1.0, settings, Record())
+        factor = float((d / b).max())
+        return cls(CutData(W, k, factor * b), b, factor, settings, Record())
+
+    def objective(self, labels: Labels) -> float:
+        """Sum over the clusters of cut over vertex weight; without either it is nothing."""
+        W, k = self.cuts.W, int(labels.max()) + 1
+        heads = np.repeat(labels, np.diff(W.indptr))
+        crossing = heads != labels[W.indices]
+        cut = np.bincount(heads[crossing], weights=W.data[crossing], minlength=k)
+        weight = np.bincount(labels, weights=self.b, minlength=k)
+        return float(np.divide(cut, weight, out=np.zeros(k), where=weight > 0).sum())
+
+    @property
+    def k(self) -> int:
+        """Number of clusters."""
+        return self.cuts.k
+
+    @property
+    def price(self) -> float:
+        """Half of the mean degree: what it costs in cut to misplace a sample, by half."""
+        return float(degrees(self.cuts.W).mean()) / 2
+
+    @property
+    def unit(self) -> float:
+        """The price of strength 1, in the landscape's own measure."""
+        return self.price if self.k == 2 else self.cuts.unit
+
+    def landscape(
+        self, groups: Groups, soft: csr_array, known: Ints, effort: str
+    ) -> Bisection | Recursion:
+        """Return the landscape of partitions of the groups."""
+        moves = self.cuts.landscape(groups, soft, known, effort)
+        if self.k == 2:
+            units = self.price, self.cuts.unit
+            return Bisection.of(moves, units, self.settings, self.record)
+        return Recursion(moves, self.settings, self.record)
+
+
+def _hard(task: Search, data: OneSpectralData) -> _Found:
+    """Satisfy every certain constraint; trade uncertain pairs at their price."""
+    answer = hard_labels(task, PRICE)
+    record = data.record
+    factor = data.mass_factor
+    path = tuple(TradeOff(p.gamma, factor * p.value, p.n_violated) for p in record.path)
+    return _Found(answer.labels, record.gamma, path, answer.interrupted)
+
+
+def _soft(task: Search, data: OneSpectralData, violations: int | str) -> _Found:
+    """Trade all constraints against the cut, at one price or within a budget."""
+    budget = None if isinstance(violations, str) else int(violations)
+    answer, path, strength = soft_labels(task, PRICE if budget is None else "auto", budget)
+    price, n = data.price, task.constraints.n_samples
+    points = tuple(
+        TradeOff(
+            t * price,
+            data.objective(z[:n].astype(np.intp)),
+            int(violated_items(task.constraints, z).sum()),
+        )
+        for t, z in zip(path.strengths, path.partitions, strict=True)
+    )
+    return _Found(answer.labels, strength * price, points, answer.interrupted)
+
+
+def _bare(task: Search, data: OneSpectralData) -> _Found:
+    """Split again and again, and leave it at that."""
+    groups, colors = certain_groups(task.constraints, task.k, task.rng)
+    soft = signed_pairs(task.constraints, uncertain_only=True)
+    moves = data.cuts.landscape(groups, soft, colors, task.effort).at(PRICE * data.unit)
+    record = data.record
+    interrupted = False
+    try:
+        z = recursive_partition(moves, data.settings, record, task.rng)
+    except KeyboardInterrupt:
+        z, interrupted = colors, True
+    return _Found(z[groups.of_sample].astype(np.intp), record.gamma, interrupted=interrupted)
+
+
+def _in_units(W: csr_array) -> tuple[csr_array, float]:
+    """Return the graph in units of its largest weight, and that: no scale under- or overflows."""
+    largest = float(W.max()) if W.nnz else 0.0
+    if largest <= 0:
+        return W, 1.0
+    # Not W / largest: scipy multiplies by the inverse, which may be infinite.
+    return csr_array((W.data / largest, W.indices, W.indptr), W.shape), largest
+
+
+def _vertex_weights(W: csr_array, given: str | Floats) -> Floats | None:
+    """Return vertex weights, or None for the degrees."""
+    if isinstance(given, str):
+        return None if given == "degree" else np.ones(W.shape[0])
+    b = np.asarray(given, dtype=np.float64)
+    if b.shape != (W.shape[0],):
+        message = (
+            f"vertex_weights has shape {b.shape}, but there are {W.shape[0]} samples. "
+            "Give one weight for each."
+        )
+        raise ValueError(message)
+    wrong = np.flatnonzero(~(np.isfinite(b) & (b > 0)))
+    if wrong.size:
+        message = (
+            f"vertex_weights[{wrong[0]}] is {b[wrong[0]]:g}. Vertex weights must be positive and "
+            "finite; for samples that should not count, take a small one."
+        )
+        raise ValueError(message)
+    return b
+
+
+def _print_progress(line: str) -> None:
+    print(f"[COSC] {line}")
+
+
+class COSC(ConstrainedClusterer):
+    """Constrained 1-spectral clustering (Rangapuram & Hein, 2012).
+
+    The normalised cut under constraints, by a relaxation that is tight: its minimum is the minimum
+    over partitions. Must-links are contracted; the price of violated cannot-links rises until none
+    is left. Hard by default: every certain constraint holds, for any number of clusters, or
+    :class:`~linkwise.exceptions.ConflictError` names the pairs that make it impossible.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters. More than two are made by repeated splits.
+    violations : int or "auto", default=None
+        None keeps every certain constraint and trades pairs of lower belief. A number makes all
+        constraints soft and takes the lowest price at which at most so many are violated;
+        ``"auto"`` takes the price of half a mean degree. Contradictory constraints are accepted
+        then.
+    vertex_weights : {"degree", "unit"} or array of shape (n_samples,), default="degree"
+        What balances the clusters: degrees (normalised cut), one (ratio cut), or positive weights.
+    refine : bool, default=True
+        Whether the partitions are refined by moves that keep every constraint, as in
+        :class:`~linkwise.ConstrainedCut`. False is the method of the paper as it is: with more
+        than two clusters it may violate cannot-links, which `result_` then lists.
+    n_starts : int, default=10
+        Starts for two clusters: the spectral vector, SCLC, and random ones. Fewer are made if
+        the first ones agree.
+    balance : {"lovasz", "deviation"}, default="lovasz"
+        How the balance of the two sides is extended to vectors: the Lovasz extension, as in the
+        authors' program, or the weighted deviation from the mean, as in the paper.
+    tol : float, default=1e-6
+        When an inner problem counts as solved without descent, relative to its data.
+    max_iter : int, default=800
+        Iterations of the inner solver without descent before it gives up.
+    affinity : Affinity, "precomputed" or None, default=None
+        How the graph is built; None means ``Affinity()``.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts. The answer does not depend on `n_jobs`.
+    n_jobs : int, default=None
+        Threads for independent starts; -1 for all.
+    verbose : int, default=0
+        Whether to print progress.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample.
+    result_ : COSCResult
+        Labels, objective, violated constraints, the path of prices, and the certificate.
+    n_iter_ : int
+        Inner problems that were solved.
+    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
+        The graph, before any constraint touched it.
+    affinity_ : Affinity or None
+        The fitted graph builder; None for a precomputed graph.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+
+    References
+    ----------
+    S. S. Rangapuram, M. Hein: Constrained 1-spectral clustering. AISTATS 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise import Constraints
+    >>> from linkwise.methods.cosc import COSC
+    >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
+    >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
+    >>> COSC(2, random_state=0).fit_predict(X, constraints=known).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ConstrainedClusterer._parameter_constraints,
+        "violations": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],
+        "vertex_weights": [StrOptions({"degree", "unit"}), "array-like"],
+        "refine": ["boolean"],
+        "n_starts": [Interval(Integral, 1, None, closed="left")],
+        "balance": [StrOptions({"lovasz", "deviation"})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+    solve = staticmethod(cosc)
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        violations: int | str | None = None,
+        vertex_weights: str | Floats = "degree",
+        refine: bool = True,
+        n_starts: int = 10,
+        balance: str = "lovasz",
+        tol: float = 1e-6,
+        max_iter: int = 800,
+        affinity: Affinity | str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.violations = violations
+        self.vertex_weights = vertex_weights
+        self.refine = refine
+        self.n_starts = n_starts
+        self.balance = balance
+        self.tol = tol
+        self.max_iter = max_iter
+        self.affinity = affinity
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _remember(self, X: Any) -> None:
+        self.n_iter_ = self.result_.n_iter
+
+    def _refuse_settings(self) -> None:
+        if self.violations is not None and not self.refine and self.n_clusters > 2:
+            message = (
+                f"violations={self.violations!r} with {self.n_clusters} clusters needs the search "
+                "for partitions. Set refine=True, or leave violations out."
+            )
+            raise ValueError(message)
+
+    def _refuse_impossible(self, constraints: Constraints) -> None:
+        if self.violations is None:
+            # `fit` looks for a partition itself, and explains if there is none.
+            return
+        refuse_too_many_labels(constraints, self.n_clusters)

@@ -1,0 +1,244 @@
+"""What a report is about: the caller's arguments, checked and brought to one form."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.utils import check_array
+
+from linkwise.constraints import Constraints
+from linkwise.exceptions import DisconnectedGraphWarning
+from linkwise.graph import check_affinity
+from linkwise.result import Result
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Codes: TypeAlias = NDArray[np.intp]
+    Floats: TypeAlias = NDArray[np.float64]
+    # A csr_array or an ndarray; scipy has no types to say so.
+    Matrix: TypeAlias = Any
+
+__all__ = ["Features", "Inputs", "Partition", "plain"]
+
+LONGEST_TEXT = 200  # characters of an identifier, name or parameter that are shown
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Samples in named groups: clusters, or true classes."""
+
+    codes: Codes  # group of each sample, 0 .. number of groups - 1
+    names: list[str]
+    sizes: Codes
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups; none is empty."""
+        return len(self.names)
+
+    @classmethod
+    def of(cls, labels: Any, name: str, n_samples: int | None = None) -> Partition:
+        """Check labels of any kind and number them."""
+        array = np.asarray(labels)
+        if array.ndim != 1 or array.size == 0:
+            message = f"{name} must hold one label a sample, but has shape {array.shape}."
+            raise ValueError(message)
+        if n_samples is not None:
+            refuse_length(array.size, n_samples, name)
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            message = f"{name}[{int(np.isnan(array).argmax())}] is nan. Every sample needs a label."
+            raise ValueError(message)
+        try:
+            values, codes, sizes = np.unique(array, return_inverse=True, return_counts=True)
+        except TypeError as error:
+            message = f"{name} mixes labels that cannot be compared. Use one type."
+            raise ValueError(message) from error
+        return cls(codes.astype(np.intp), [_name(value) for value in values.tolist()], sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Columns to describe the clusters with, in the units of their owner."""
+
+    values: Matrix
+    names: list[str]
+    n_left_out: int  # columns that are not numbers
+
+    @classmethod
+    def of(cls, table: Any, names: Any, n_samples: int) -> Features:
+        """Take a matrix or a data frame, with the names of its columns or given ones."""
+        columns = getattr(table, "columns", None)
+        # Without a copy where possible: the table may be large.
+        values = csr_array(table) if issparse(table) else np.asarray(table)
+        if values.ndim != 2:
+            message = f"feature_values must have rows and columns, but has shape {values.shape}."
+            raise ValueError(message)
+        refuse_length(values.shape[0], n_samples, "feature_values")
+        if names is None:
+            names = range(values.shape[1]) if columns is None else columns
+            prefix = "feature " if columns is None else ""
+        else:
+            prefix = ""
+        shown = [f"{prefix}{_name(name)}" for name in names]
+        if len(shown) != values.shape[1]:
+            message = (
+                f"feature_names has {len(shown)} entries, but there are {values.shape[1]} columns."
+            )
+            raise ValueError(message)
+        if values.dtype.kind in "fiub":
+            return cls(values, shown, 0)
+        return cls._numbers_among(values, shown)
+
+    @classmethod
+    def _numbers_among(cls, values: Any, names: list[str]) -> Features:
+        """Keep the columns of a mixed table that are numbers."""
+        kept, kept_names = [], []
+        for column, name in zip(values.T, names, strict=True):
+            try:
+                kept.append(column.astype(np.float64))
+            except (TypeError, ValueError):
+                continue
+            kept_names.append(name)
+        numbers = np.column_stack(kept) if kept else np.empty((len(values), 0))
+        return cls(numbers, kept_names, len(names) - len(kept))
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Everything that a report reads; of one number of samples throughout."""
+
+    clusters: Partition
+    X: Matrix | None
+    W: Matrix | None
+    constraints: Constraints
+    result: Result | None
+    method: str | None
+    parameters: dict[str, str]
+    ids: list[str] | None
+    features: Features | None
+    truth: Partition | None
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples."""
+        return self.clusters.codes.size
+
+    def name_of(self, sample: int) -> str:
+        """Return the identifier of a sample; its row number if it has none."""
+        return str(sample) if self.ids is None else self.ids[sample]
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Inputs:
+        """Check the arguments of `render_report`."""
+        clusters = Partition.of(given["labels"], "labels")
+        n = clusters.codes.size
+        result, model = given["result"], None
+        if result is not None and not isinstance(result, Result):
+            result, model = _fitted(result), result
+        parameters = _parameters(given["parameters"], model)
+        method = parameters.pop("method", None if model is None else type(model).__name__)
+        W = given["W"] if given["W"] is not None else getattr(model, "affinity_matrix_", None)
+        X, table = given["X"], given["feature_values"]
+        table = X if table is None else table
+        truth = given["truth"]
+        return cls(
+            clusters=clusters,
+            X=None if X is None else _data(X, n),
+            W=None if W is None else _graph(W, n),
+            constraints=_constraints(given["constraints"], n),
+            result=result,
+            method=method,
+            parameters=parameters,
+            ids=None if given["ids"] is None else _ids(given["ids"], n),
+            features=None if table is None else Features.of(table, given["feature_names"], n),
+            truth=None if truth is None else Partition.of(truth, "truth", n),
+        )
+
+
+def plain(value: Any, longest: int = LONGEST_TEXT) -> str:
+    """Return a value as text that any page can hold: no control characters, not endless.
+
+    Examples
+    --------
+    >>> plain("one" + chr(9) + "line" + 500 * "!", longest=9)
+    'one line!…'
+    """
+    text = str(value)
+    if len(text) <= longest and text.isprintable():
+        return text  # nearly always, and there may be millions
+    if len(text) > longest:
+        text = text[:longest] + "…"
+    # Lone surrogates cannot be written to a file.
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    clean = (
+        " " if c in "\t\n\r" else c if ord(c) > 159 or c.isprintable() else "\ufffd" for c in text
+    )
+    return "".join(clean)
+
+
+def _name(value: Any) -> str:
+    return plain(value) or "(empty)"
+
+
+def refuse_length(n_given: int, n_samples: int, name: str) -> None:
+    """Raise ValueError if an argument is about another number of samples than the labels."""
+    if n_given != n_samples:
+        message = f"{name} is about {n_given} samples, but labels has {n_samples} entries."
+        raise ValueError(message)
+
+
+def _fitted(model: Any) -> Result:
+    result = getattr(model, "result_", None)
+    if not isinstance(result, Result):
+        message = (
+            "result must be a linkwise.Result or a fitted estimator of linkwise, got "
+            f"{type(model).__name__}."
+        )
+        raise TypeError(message)
+    return result
+
+
+def _parameters(given: Any, model: Any) -> dict[str, str]:
+    if given is None:
+        given = {} if model is None else model.get_params(deep=False)
+    if not isinstance(given, Mapping):
+        message = f"parameters must be a dict of names and values, got {type(given).__name__}."
+        raise TypeError(message)
+    return {plain(name): plain(value) for name, value in given.items()}
+
+
+def _data(X: Any, n_samples: int) -> Matrix:
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+    refuse_length(X.shape[0], n_samples, "X")
+    return csr_array(X) if issparse(X) else X
+
+
+def _graph(W: Any, n_samples: int) -> Matrix:
+    W = check_array(W, accept_sparse="csr", dtype=np.float64, input_name="W")
+    refuse_length(W.shape[0], n_samples, "W")
+    with warnings.catch_warnings():
+        # The report says how many pieces there are.
+        warnings.simplefilter("ignore", DisconnectedGraphWarning)
+        return check_affinity(W)
+
+
+def _constraints(given: Any, n_samples: int) -> Constraints:
+    if given is None:
+        return Constraints(n_samples)
+    if not isinstance(given, Constraints):
+        message = f"constraints must be a linkwise.Constraints, got {type(given).__name__}."
+        raise TypeError(message)
+    refuse_length(given.n_samples, n_samples, "constraints")
+    return given
+
+
+def _ids(given: Any, n_samples: int) -> list[str]:
+    names = [_name(name) for name in given]
+    refuse_length(len(names), n_samples, "ids")
+    return names

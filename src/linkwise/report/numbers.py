@@ -1,0 +1,256 @@
+"""The numbers of a report: clusters, their silhouette and cut, features, agreement with a truth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.metrics import silhouette_samples
+
+from linkwise import metrics
+from linkwise.linalg.laplacian import degrees
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from linkwise.report.inputs import Features, Inputs, Partition
+
+    Codes: TypeAlias = NDArray[np.intp]
+    Floats: TypeAlias = NDArray[np.float64]
+
+__all__ = [
+    "ClusterFeatures",
+    "Cuts",
+    "Difference",
+    "Silhouette",
+    "Truth",
+    "agreement",
+    "cluster_cuts",
+    "cluster_features",
+    "silhouette",
+    "stratified",
+    "unit_scale",
+]
+
+SILHOUETTE_SAMPLES = 10_000  # all distances between them take a second or two
+FEATURE_BLOCK = 4_000_000  # numbers of the feature table worked on at a time: 32 MB
+MANY_CLUSTERS = 6  # with more, fewer features of each are shown
+TOP_FEATURES, TOP_FEATURES_OF_MANY = 10, 5
+LARGEST_TABLE = 30  # rows or columns of the table of classes and clusters
+
+
+class Silhouette(NamedTuple):
+    """Mean silhouette of each cluster and of all samples; nan where there is none."""
+
+    per_cluster: Floats
+    mean: float
+    n_used: int
+
+
+class Cuts(NamedTuple):
+    """What each cluster loses to the others: the weight, and its share of the volume."""
+
+    lost: Floats
+    share: Floats
+
+
+class Difference(NamedTuple):
+    """A feature in which a cluster differs from the other samples."""
+
+    name: str
+    difference: float  # of the means, in standard deviations over all samples
+    inside: float
+    outside: float
+
+
+class ClusterFeatures(NamedTuple):
+    """The features in which each cluster differs most."""
+
+    top: list[list[Difference]]
+    n_constant: int
+
+
+class Truth(NamedTuple):
+    """Agreement with true classes, over all samples and over the free ones."""
+
+    scores: list[tuple[str, float, float]]
+    n_free: int
+    counts: Codes | None  # classes x clusters; None when that would be a large table
+
+
+def stratified(
+    codes: Codes,
+    size: int,
+    rng: np.random.RandomState,
+    *,
+    wanted: NDArray[np.bool_] | None = None,
+    least: int = 1,
+) -> Codes:
+    """Draw about `size` samples, of each group its share; ascending.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        Group of each sample, numbered from 0.
+    size : int
+        The number wanted. More are drawn because shares are rounded up, and for `least`.
+    rng : RandomState
+        Source of the draw.
+    wanted : ndarray of bool of shape (n,), optional
+        Samples that come first in the draw of their group.
+    least : int, default=1
+        Draw at least so many of each group, or all of it.
+
+    Examples
+    --------
+    >>> codes = np.array([0] * 90 + [1] * 10)
+    >>> np.bincount(codes[stratified(codes, 20, np.random.RandomState(0))]).tolist()
+    [18, 2]
+    """
+    n = codes.size
+    if size >= n:
+        return np.arange(n)
+    priority = rng.uniform(size=n)
+    if wanted is not None:
+        priority[wanted] -= 1.0
+    order = np.lexsort((priority, codes))
+    sizes = np.bincount(codes)
+    quota = np.maximum(-(-sizes * size // n), least)
+    first = np.cumsum(sizes) - sizes
+    rank = np.arange(n) - first[codes[order]]
+    return np.sort(order[rank < quota[codes[order]]])
+
+
+def unit_scale(X: Any) -> Any:
+    """Divide by the largest entry: squares then neither vanish nor overflow."""
+    largest = float(max(X.max(), -X.min())) if min(X.shape) else 0.0
+    return X if largest == 0 else X / largest
+
+
+def silhouette(points: Any, clusters: Partition, rng: np.random.RandomState) -> Silhouette | None:
+    """Compute the silhouette, from a stratified sample of about 10,000 points if there are more.
+
+    None if there is one cluster only, or every sample is its own.
+    """
+    # A single member of a cluster would have no silhouette.
+    least = max(1, min(20, SILHOUETTE_SAMPLES // clusters.n_groups))
+    chosen = stratified(clusters.codes, SILHOUETTE_SAMPLES, rng, least=least)
+    codes = clusters.codes[chosen]
+    if not 2 <= clusters.n_groups < chosen.size:
+        return None
+    widths = silhouette_samples(unit_scale(points[chosen]), codes)
+    n_drawn = np.bincount(codes, minlength=clusters.n_groups)
+    per_cluster = np.bincount(codes, weights=widths, minlength=clusters.n_groups) / n_drawn
+    # Small clusters are over-represented in the sample: their weight is their true size.
+    mean = float(per_cluster @ clusters.sizes / clusters.codes.size)
+    return Silhouette(per_cluster, mean, chosen.size)
+
+
+def cluster_cuts(W: Any, clusters: Partition) -> Cuts:
+    """Return what each cluster loses; the sum of the shares is the normalised cut."""
+    codes, k = clusters.codes, clusters.n_groups
+    members = csr_array((np.ones(codes.size), (codes, np.arange(codes.size))), (k, codes.size))
+    if issparse(W):
+        rows = np.repeat(codes, np.diff(W.indptr))
+        crossing = rows != codes[W.indices]
+        lost = np.bincount(rows[crossing], W.data[crossing], minlength=k).astype(np.float64)
+    else:
+        between = np.asarray((members @ W) @ members.T)
+        np.fill_diagonal(between, 0)
+        lost = between.sum(axis=1)
+    volume = np.bincount(codes, weights=degrees(W), minlength=k)
+    return Cuts(lost, np.divide(lost, volume, out=np.zeros(k), where=volume > 0))
+
+
+# Features ----------------------------------------------------------------------------------
+
+
+def cluster_features(features: Features, clusters: Partition) -> ClusterFeatures:
+    """Find the features whose mean in a cluster is farthest from that of the other samples."""
+    blocks = [_block_means(block, clusters) for block in _blocks(features.values)]
+    inside, outside, gap, varies = (
+        np.concatenate(part, axis=-1) for part in zip(*blocks, strict=True)
+    )
+    n_top = TOP_FEATURES if clusters.n_groups <= MANY_CLUSTERS else TOP_FEATURES_OF_MANY
+    top = []
+    for c in range(clusters.n_groups):
+        largest = np.argsort(-abs(gap[c]), kind="stable")[:n_top].tolist()
+        top.append(
+            [
+                Difference(features.names[f], gap[c, f], inside[c, f], outside[c, f])
+                for f in largest
+                if gap[c, f] != 0
+            ]
+        )
+    return ClusterFeatures(top, int((~varies).sum()))
+
+
+def _blocks(values: Any) -> Iterator[Floats]:
+    """Yield some columns at a time, dense: a copy of a large table would be as large."""
+    n, d = values.shape
+    width = max(1, FEATURE_BLOCK // n)
+    columns = values.tocsc() if issparse(values) else values
+    for start in range(0, max(d, 1), width):
+        part = columns[:, start : start + width]
+        yield np.asarray(part.toarray() if issparse(part) else part, dtype=np.float64)
+
+
+def _block_means(block: Floats, clusters: Partition) -> tuple[Any, ...]:
+    """Mean of each column in each cluster and outside it, their gap, and which columns vary."""
+    known = np.isfinite(block)
+    scale = np.abs(block, where=known, out=np.zeros_like(block)).max(axis=0, initial=0.0)
+    scale[scale == 0] = 1.0
+    scaled = np.where(known, block, 0.0) / scale
+    codes, k = clusters.codes, clusters.n_groups
+    members = csr_array((np.ones(codes.size), (codes, np.arange(codes.size))), (k, codes.size))
+    sums, counts = members @ scaled, members @ known.astype(np.float64)
+    total, n_known = sums.sum(axis=0), counts.sum(axis=0)
+    mean = _ratio(total, n_known)
+    centred = np.where(known, scaled - mean, 0.0)
+    deviation = np.sqrt(np.nan_to_num(_ratio((centred**2).sum(axis=0), n_known)))
+    deviation[deviation < 1e-12] = 0.0  # of a constant column only rounding is left
+    # Around the mean, so that subtracting a cluster from the total loses nothing.
+    moved = members @ centred
+    inside = mean + _ratio(moved, counts)
+    outside = mean + _ratio(moved.sum(axis=0) - moved, n_known - counts)
+    varies = deviation > 0
+    gap = np.divide(inside - outside, deviation, out=np.zeros(inside.shape), where=varies)
+    # Without a single value in the cluster, or outside, there is nothing to compare.
+    return inside * scale, outside * scale, np.nan_to_num(gap), varies
+
+
+def _ratio(a: Floats, b: Floats) -> Floats:
+    ratio: Floats = np.divide(a, b, out=np.full(a.shape, np.nan), where=b > 0)
+    return ratio
+
+
+# Truth -------------------------------------------------------------------------------------
+
+
+def agreement(inputs: Inputs) -> Truth | None:
+    """Compare with the true classes, if they are known."""
+    truth, clusters = inputs.truth, inputs.clusters
+    if truth is None:
+        return None
+    compared = (
+        ("adjusted Rand index", metrics.adjusted_rand),
+        ("normalised mutual information", metrics.nmi),
+        ("accuracy", metrics.accuracy),
+    )
+    outside = inputs.constraints
+    scores = [
+        (
+            name,
+            score(truth.codes, clusters.codes),
+            score(truth.codes, clusters.codes, outside=outside),
+        )
+        for name, score in compared
+    ]
+    counts = None
+    if max(truth.n_groups, clusters.n_groups) <= LARGEST_TABLE:
+        counts = np.zeros((truth.n_groups, clusters.n_groups), dtype=np.intp)
+        np.add.at(counts, (truth.codes, clusters.codes), 1)
+    return Truth(scores, int((~outside.constrained).sum()), counts)

@@ -1,0 +1,204 @@
+"""Constraints in a report: how many hold, which do not and why, and which are drawn."""
+
+from __future__ import annotations
+
+from itertools import combinations, islice
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from linkwise.constraints.implied import choose_two, count_implied
+from linkwise.metrics import violated_count, violated_share
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from linkwise.constraints import Conflict, Constraints
+    from linkwise.report.inputs import Inputs
+
+    Codes: TypeAlias = NDArray[np.intp]
+
+__all__ = [
+    "Broken",
+    "Contradiction",
+    "Drawn",
+    "PairReport",
+    "drawn_pairs",
+    "n_constraints",
+    "pair_report",
+]
+
+MAX_LISTED = 200  # violated constraints in the table
+MAX_DRAWN = 1_000  # lines of violated pairs on the map; more would hide the data
+MAX_DRAWN_KEPT = 300  # lines of satisfied pairs, which are of less interest
+MAX_RINGED = 2_000  # labelled samples marked on the map
+MAX_CONTRADICTIONS = 10
+
+
+class Broken(NamedTuple):
+    """A violated constraint. One line stands for all pairs that a label implies alike."""
+
+    is_must: bool
+    samples: tuple[int, int]
+    belief: float
+    labels: tuple[int, int] | None  # of the two samples, if these imply it; None if it was given
+    n_pairs: int
+
+
+class Contradiction(NamedTuple):
+    """A chain of must-links and equal labels between two samples that are to be apart."""
+
+    pair: tuple[int, int]
+    chain: list[tuple[str, int]]  # what leads to each sample, and the sample
+    labels: tuple[int, int] | None
+
+
+class PairReport(NamedTuple):
+    """Everything about the constraints that is said in words."""
+
+    n_given: int  # explicit pairs
+    n_labelled: int
+    n_total: int  # explicit and label-implied pairs, each once
+    n_must_broken: int
+    n_cannot_broken: int
+    share_broken: float  # weighted by belief
+    broken: list[Broken]
+    n_unlisted: int
+    contradictions: list[Contradiction]
+    n_contradictions: int
+
+    @property
+    def n_broken(self) -> int:
+        """The number of violated pairs."""
+        return self.n_must_broken + self.n_cannot_broken
+
+
+class Drawn(NamedTuple):
+    """Pairs on the map, the violated ones last and so on top; and samples with a known label."""
+
+    pairs: Codes
+    is_must: NDArray[np.bool_]
+    is_broken: NDArray[np.bool_]
+    ringed: Codes
+    n_undrawn: int
+
+
+def n_constraints(constraints: Constraints) -> int:
+    """Count the pairs, explicit and label-implied; one that is both counts once."""
+    known = constraints.labels
+    implied = sum(count_implied(known))
+    if known is None:
+        return constraints.n_pairs
+    must, cannot = known[constraints.must_link], known[constraints.cannot_link]
+    repeated = (must[:, 0] == must[:, 1]) & (must[:, 0] >= 0)
+    repeated_apart = (cannot[:, 0] != cannot[:, 1]) & (cannot >= 0).all(axis=1)
+    return implied + int((~repeated).sum()) + int((~repeated_apart).sum())
+
+
+def pair_report(inputs: Inputs) -> PairReport | None:
+    """Compare a clustering with its constraints; None if there are none."""
+    constraints, codes = inputs.constraints, inputs.clusters.codes
+    if constraints.is_empty:
+        return None
+    counts = violated_count(constraints, codes)
+    given = _broken_given(constraints, codes)
+    by_label, n_lines = _broken_labels(constraints, codes)
+    # Certain ones first: they are the ones that somebody will ask about.
+    broken = sorted([*given, *by_label], key=lambda row: -row.belief)[:MAX_LISTED]
+    known = constraints.labels
+    return PairReport(
+        n_given=constraints.n_pairs,
+        n_labelled=0 if known is None else int((known >= 0).sum()),
+        n_total=n_constraints(constraints),
+        n_must_broken=counts.must_link,
+        n_cannot_broken=counts.cannot_link,
+        share_broken=violated_share(constraints, codes),
+        broken=broken,
+        n_unlisted=len(given) + n_lines - len(broken),
+        contradictions=[_contradiction(c) for c in constraints.conflicts(limit=MAX_CONTRADICTIONS)],
+        n_contradictions=constraints.n_conflicts,
+    )
+
+
+def _broken_given(constraints: Constraints, codes: Codes) -> list[Broken]:
+    violated = constraints.violated(codes)
+    rows = []
+    for is_must, pairs, beliefs in (
+        (True, violated.must_link, violated.must_link_belief),
+        (False, violated.cannot_link, violated.cannot_link_belief),
+    ):
+        for (i, j), belief in zip(pairs.tolist(), beliefs.tolist(), strict=True):
+            rows.append(Broken(is_must, (i, j), belief, None, 1))
+    return rows
+
+
+def _broken_labels(constraints: Constraints, codes: Codes) -> tuple[list[Broken], int]:
+    """List what the labels imply and the clusters break; also the number of such lines.
+
+    Samples with one label that are in one cluster are a cell. A line is two cells of a label in
+    different clusters, or two labels in one cluster; the first sample of a cell stands for it.
+    """
+    known = constraints.labels
+    if known is None:
+        return [], 0
+    labelled = np.flatnonzero(known >= 0)
+    cells, first, counts = np.unique(
+        np.column_stack((known[labelled], codes[labelled])),
+        axis=0,
+        return_index=True,
+        return_counts=True,
+    )
+    lines, n_lines = [], 0
+    for by, is_must in ((0, True), (1, False)):
+        order = np.lexsort((-counts, cells[:, by]))  # large cells first
+        groups = np.split(order, np.flatnonzero(np.diff(cells[order, by])) + 1)
+        n_lines += choose_two([group.size for group in groups])
+        for group in groups:
+            lines += [
+                (is_must, *two) for two in islice(combinations(group.tolist(), 2), MAX_LISTED)
+            ]
+    samples = labelled[first].tolist()
+    rows = []
+    for is_must, a, b in lines:
+        labels = int(cells[a, 0]), int(cells[b, 0])
+        n_pairs = int(counts[a]) * int(counts[b])
+        rows.append(Broken(is_must, (samples[a], samples[b]), 1.0, labels, n_pairs))
+    rows.sort(key=lambda row: -row.n_pairs)
+    return rows[:MAX_LISTED], n_lines
+
+
+def _contradiction(found: Conflict) -> Contradiction:
+    leads = ("", *("must-link" if step == "must-link" else "same label" for step in found.steps))
+    return Contradiction(found.pair, list(zip(leads, found.chain, strict=True)), found.labels)
+
+
+def drawn_pairs(inputs: Inputs, report: PairReport | None) -> Drawn:
+    """Choose the pairs to draw: violated ones before others, spread over the input."""
+    constraints, codes = inputs.constraints, inputs.clusters.codes
+    pairs = np.concatenate((constraints.must_link, constraints.cannot_link))
+    is_must = np.arange(len(pairs)) < len(constraints.must_link)
+    # One line stands for the pairs that a label implies.
+    implied = [row for row in (report.broken if report else []) if row.labels]
+    if implied:
+        pairs = np.concatenate((pairs, [row.samples for row in implied]))
+        is_must = np.concatenate((is_must, [row.is_must for row in implied]))
+    is_broken = (codes[pairs[:, 0]] == codes[pairs[:, 1]]) != is_must
+    broken, kept = np.flatnonzero(is_broken), np.flatnonzero(~is_broken)
+    broken = _thinned(broken, MAX_DRAWN)
+    kept = _thinned(kept, MAX_DRAWN_KEPT)
+    chosen = np.concatenate((kept, broken))
+    known = constraints.labels
+    ringed = np.flatnonzero(known >= 0) if known is not None else np.empty(0, dtype=np.intp)
+    return Drawn(
+        pairs[chosen],
+        is_must[chosen],
+        is_broken[chosen],
+        _thinned(ringed, MAX_RINGED),
+        len(pairs) - chosen.size,
+    )
+
+
+def _thinned(positions: Codes, size: int) -> Codes:
+    if positions.size <= size:
+        return positions
+    return positions[np.linspace(0, positions.size - 1, size).astype(np.intp)]
