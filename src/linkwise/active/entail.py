@@ -1,0 +1,257 @@
+"""What answers entail once the number of clusters is known, and the neighbourhoods they form.
+
+`Constraints.closure` knows the logic of pairs. With exactly `k` non-empty clusters more follows:
+
+- two samples that are apart from the same one are together, if `k` is 2;
+- a sample apart from all but one of `k` groups that are mutually apart is in that one;
+- as soon as there are only `k` groups of samples, all of them are apart.
+
+What is left is graph colouring, which is decided for single pairs by the checks of `Constraints`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from linkwise.constraints import Constraints
+from linkwise.constraints.feasible import raise_if_too_few_groups
+from linkwise.exceptions import ConflictError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from linkwise.constraints import Closure
+
+    Ints: TypeAlias = NDArray[np.intp]
+    Neighbors: TypeAlias = dict[int, set[int]]
+
+__all__ = [
+    "as_labels",
+    "certain_part",
+    "consistent_part",
+    "entailed",
+    "is_decided",
+    "neighbourhoods",
+    "refuse",
+    "with_uncertain",
+]
+
+MAX_STARTS = 20  # groups from which mutually apart groups are looked for
+MAX_COMPARED = 100  # candidates that are compared by how many others they leave
+MAX_LISTED_CLUSTERS = 1_000  # up to here, all groups being apart is written down as pairs
+
+
+def certain_part(constraints: Constraints) -> Constraints:
+    """Return the facts: labels, and pairs of belief 1."""
+    return Constraints(
+        constraints.n_samples,
+        constraints.must_link[constraints.must_link_belief == 1],
+        constraints.cannot_link[constraints.cannot_link_belief == 1],
+        labels=constraints.labels,
+    )
+
+
+def with_uncertain(facts: Constraints, constraints: Constraints) -> Constraints:
+    """Add the pairs of belief below 1 to facts."""
+    added: dict[str, Any] = {}
+    for name in ("must_link", "cannot_link"):
+        belief = getattr(constraints, f"{name}_belief")
+        pairs, known = getattr(constraints, name)[belief < 1], getattr(facts, name)
+        added[name] = np.concatenate((known, pairs))
+        added[f"{name}_belief"] = np.concatenate((np.ones(len(known)), belief[belief < 1]))
+    return Constraints(facts.n_samples, labels=facts.labels, **added)
+
+
+def consistent_part(constraints: Constraints) -> Constraints:
+    """Return pairs of any belief as facts, without those that contradict the must-links.
+
+    With answers that may be wrong this is not true, only the best guess at the groups.
+    """
+    labels = constraints.labels
+    guess = Constraints(constraints.n_samples, constraints.must_link, labels=labels)
+    if guess.n_conflicts:  # must-links join different labels
+        kept = constraints.must_link_belief == 1
+        guess = Constraints(constraints.n_samples, constraints.must_link[kept], labels=labels)
+    group = guess.components()[constraints.cannot_link]
+    cannot = constraints.cannot_link[group[:, 0] != group[:, 1]]
+    return Constraints(constraints.n_samples, guess.must_link, cannot, labels=labels)
+
+
+def entailed(facts: Constraints, n_clusters: int) -> Constraints:
+    """Add the pairs that follow from the number of clusters; certain and consistent facts only."""
+    while True:
+        closure = facts.closure()
+        must, cannot = _conclusions(closure, n_clusters)
+        if not len(must) and not len(cannot):
+            return facts
+        facts = Constraints(
+            facts.n_samples,
+            np.concatenate((facts.must_link, must)),
+            np.concatenate((facts.cannot_link, cannot)),
+            labels=facts.labels,
+        )
+
+
+def _conclusions(closure: Closure, k: int) -> tuple[Ints, Ints]:
+    """Return must-links and cannot-links that `k` clusters entail and the closure lacks."""
+    first = _first_samples(closure.component)
+    none = np.empty((0, 2), dtype=np.intp)
+    joined = _two_sides(closure, first.size) if k == 2 else _last_places(closure, k)
+    if joined:
+        return first[np.array(joined, dtype=np.intp)], none
+    if first.size != k or k > MAX_LISTED_CLUSTERS or len(closure.apart) == k * (k - 1) // 2:
+        return none, none
+    return none, first[np.column_stack(np.triu_indices(k, 1))]
+
+
+def _first_samples(component: Ints) -> Ints:
+    first: Ints = np.unique(component, return_index=True)[1]
+    return first
+
+
+def _two_sides(closure: Closure, n_groups: int) -> list[tuple[int, int]]:
+    """Join the groups on the same side of the cannot-links.
+
+    In the double cover of the graph of cannot-links, whose edges lead from one layer to the
+    other, the copies in one layer of two groups are connected if they are on the same side.
+    """
+    a, b = closure.apart.T
+    ends = (np.concatenate((a, a + n_groups)), np.concatenate((b + n_groups, b)))
+    cover = coo_array((np.ones(ends[0].size), ends), shape=(2 * n_groups, 2 * n_groups))
+    side = connected_components(cover, directed=False)[1]
+    side = np.where(side[:n_groups] == side[n_groups:], -1 - np.arange(n_groups), side[:n_groups])
+    order = np.argsort(side, kind="stable")
+    same = np.flatnonzero(np.diff(side[order]) == 0)
+    return [(int(order[p]), int(order[p + 1])) for p in same]
+
+
+def _last_places(closure: Closure, k: int) -> list[tuple[int, int]]:
+    """Join a group with the one of `k` mutually apart groups that it is not apart from."""
+    neighbors = _neighbors(closure.apart)
+    clique = _clique(neighbors, np.bincount(closure.component), k)
+    if len(clique) < k:
+        return []
+    excluded = [set(neighbors[group]) for group in clique]
+    waiting = [group for group in sorted(neighbors) if group not in clique]
+    joined: list[tuple[int, int]] = []
+    while True:
+        left = []
+        for group in waiting:
+            possible = [place for place in range(k) if group not in excluded[place]]
+            if len(possible) != 1:
+                left.append(group)
+                continue
+            joined.append((group, clique[possible[0]]))
+            excluded[possible[0]] |= neighbors[group]
+        if len(left) == len(waiting):
+            return joined
+        waiting = left
+
+
+def _neighbors(apart: Ints) -> Neighbors:
+    """Return, for each group with a cannot-link, the groups that it is apart from."""
+    neighbors: Neighbors = {}
+    for a, b in apart.tolist():
+        neighbors.setdefault(a, set()).add(b)
+        neighbors.setdefault(b, set()).add(a)
+    return neighbors
+
+
+def _clique(neighbors: Neighbors, size: Ints, k: int, given: list[int] | None = None) -> list[int]:
+    """Return up to `k` mutually apart groups, large ones first: the most found from some starts.
+
+    Those `given` are mutually apart, and are always among them.
+    """
+    given = given or []
+    possible = set(neighbors).intersection(*(neighbors[group] for group in given))
+    best = given
+    starts = sorted(possible, key=lambda g: (-int(size[g]), -len(neighbors[g]), g))
+    for start in starts[:MAX_STARTS]:
+        clique, candidates = [*given, start], possible & neighbors[start]
+        while candidates and len(clique) < k:
+            few = sorted(candidates, key=lambda g: (-int(size[g]), g))[:MAX_COMPARED]
+            chosen = max(few, key=lambda g: len(neighbors[g] & candidates))
+            clique.append(chosen)
+            candidates &= neighbors[chosen]
+        if len(clique) > len(best):
+            best = clique
+        if len(best) >= k:
+            break
+    return best
+
+
+def neighbourhoods(facts: Constraints, n_clusters: int) -> list[Ints]:
+    """Return groups of samples that are known to be mutually apart, at most `n_clusters`.
+
+    Samples with different labels are in different ones. Without any cannot-link the largest
+    group of must-linked samples is the only one; without any must-link either, there is none.
+    """
+    if facts.is_empty:
+        return []
+    closure = facts.closure()
+    size = np.bincount(closure.component)
+    given: list[int] = []
+    if facts.labels is not None:
+        given = np.unique(closure.component[facts.labels >= 0]).tolist()
+    groups = _clique(_neighbors(closure.apart), size, n_clusters, given)
+    groups = groups or [int(size.argmax())]
+    return [np.flatnonzero(closure.component == group) for group in groups]
+
+
+def as_labels(facts: Constraints, groups: list[Ints]) -> Constraints:
+    """Return the same facts with the neighbourhoods as labels.
+
+    Labels stand for all pairs of their samples, so a method that looks at pairs sees everything
+    that is known, not only the pairs that happened to be asked.
+    """
+    if len(groups) < 2:
+        return facts
+    labels = np.full(facts.n_samples, -1, dtype=np.intp)
+    for label, members in enumerate(groups):
+        labels[members] = label
+    must, cannot = ((labels[p] >= 0).all(axis=1) for p in (facts.must_link, facts.cannot_link))
+    return Constraints(
+        facts.n_samples, facts.must_link[~must], facts.cannot_link[~cannot], labels=labels
+    )
+
+
+def is_decided(
+    facts: Constraints, closure: Closure, pair: tuple[int, int], n_clusters: int
+) -> bool:
+    """Return whether one of the two answers about a pair is impossible.
+
+    `facts` are those of `entailed`, `closure` is theirs and does not decide the pair itself.
+    """
+    if int(closure.component.max()) + 1 <= n_clusters:
+        return True
+    # Two clusters are decided by the closure. A free group can join any other or keep away.
+    if n_clusters == 2 or not np.isin(closure.component[list(pair)], closure.apart).all():
+        return False
+    return _is_refused(facts, pair, "same", n_clusters) or _is_refused(
+        facts, pair, "different", n_clusters
+    )
+
+
+def _is_refused(facts: Constraints, pair: tuple[int, int], answer: str, n_clusters: int) -> bool:
+    try:
+        refuse(facts, pair, answer, n_clusters)
+    except ConflictError:
+        return True
+    return False
+
+
+def refuse(facts: Constraints, pair: tuple[int, int], answer: str, n_clusters: int) -> None:
+    """Raise ConflictError if an answer cannot hold together with the facts."""
+    together = answer == "same"
+    extended = Constraints(
+        facts.n_samples,
+        np.concatenate((facts.must_link, [pair] if together else np.empty((0, 2), np.intp))),
+        np.concatenate((facts.cannot_link, np.empty((0, 2), np.intp) if together else [pair])),
+        labels=facts.labels,
+    )
+    extended.check(n_clusters)
+    raise_if_too_few_groups(int(extended.components().max()) + 1, n_clusters)

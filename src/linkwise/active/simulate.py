@@ -1,0 +1,156 @@
+"""Simulated sessions: a program answers instead of a person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import check_random_state
+
+from linkwise.constraints.validation import as_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from linkwise.active.session import Answer, Session
+
+    Oracle: TypeAlias = Callable[[int, int], str | bool | None]
+
+__all__ = ["Curve", "NoisyOracle", "TruthOracle", "simulate"]
+
+
+class TruthOracle:
+    """Answers by true labels; about samples of label -1 it knows nothing.
+
+    Examples
+    --------
+    >>> oracle = TruthOracle([0, 0, 1, -1])
+    >>> oracle(0, 1), oracle(0, 2), oracle(0, 3)
+    ('same', 'different', 'unknown')
+    """
+
+    def __init__(self, y: ArrayLike) -> None:
+        self.y = np.asarray(y)
+
+    def __call__(self, i: int, j: int) -> str:
+        """Answer about two samples."""
+        if (self.y[[i, j]] == -1).any():
+            return "unknown"
+        return "same" if self.y[i] == self.y[j] else "different"
+
+
+class NoisyOracle(TruthOracle):
+    """Answers by true labels, but sometimes wrongly, and sometimes not at all.
+
+    The answer about a pair is always the same, whenever it is asked.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        True labels.
+    flip : float, default=0.1
+        The share of wrong answers among those given.
+    unknown : float, default=0
+        The share of pairs answered with "unknown".
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+    """
+
+    def __init__(
+        self,
+        y: ArrayLike,
+        flip: float = 0.1,
+        unknown: float = 0.0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        super().__init__(y)
+        self.flip = flip
+        self.unknown = unknown
+        self._seed = int(check_random_state(random_state).randint(2**31 - 1))
+
+    def __call__(self, i: int, j: int) -> str:
+        """Answer about two samples."""
+        truth = super().__call__(i, j)
+        rng = np.random.RandomState([self._seed, min(i, j), max(i, j)])
+        is_unknown, is_wrong = rng.random_sample(2) < (self.unknown, self.flip)
+        if is_unknown or truth == "unknown":
+            return "unknown"
+        return truth if not is_wrong else {"same": "different", "different": "same"}[truth]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What a simulated session went through.
+
+    Parameters
+    ----------
+    n_questions : ndarray of shape (t,)
+        After how many questions each clustering was computed; the first one is before any.
+    labels : ndarray of shape (t, n_samples)
+        The clusterings.
+    answers : list of Answer
+        All questions and answers.
+    """
+
+    n_questions: NDArray[np.intp]
+    labels: NDArray[np.intp]
+    answers: list[Answer]
+
+    def ari(self, y: ArrayLike) -> NDArray[np.float64]:
+        """Return the adjusted Rand index of each clustering against true labels."""
+        return np.array([adjusted_rand_score(y, labels) for labels in self.labels])
+
+    def first(self, y: ArrayLike, ari: float) -> int | None:
+        """Return the number of questions at which the index reaches `ari` for the first time."""
+        reached = np.flatnonzero(self.ari(y) >= ari)
+        return int(self.n_questions[reached[0]]) if reached.size else None
+
+
+def simulate(session: Session, oracle: Oracle, budget: int, *, every: int = 1) -> Curve:
+    """Let an oracle answer the questions of a session.
+
+    Parameters
+    ----------
+    session : Session
+        It goes on from where it is.
+    oracle : callable
+        ``oracle(i, j)`` returns "same", "different" or "unknown" (or True, False, None): true
+        labels, a person, or any program.
+    budget : int
+        The number of questions; fewer are asked if nothing is left to ask.
+    every : int, default=1
+        Cluster after every so many questions, and at the end.
+
+    Returns
+    -------
+    Curve
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from linkwise.active import Session, TruthOracle, simulate
+    >>> X, y = load_iris(return_X_y=True)
+    >>> curve = simulate(Session(X, 3, random_state=0), TruthOracle(y), budget=20, every=10)
+    >>> curve.n_questions.tolist()
+    [0, 10, 20]
+    >>> before, _, after = curve.ari(y)
+    >>> bool(before < after)
+    True
+    """
+    budget = as_count(budget, "budget", minimum=0)
+    every = as_count(every, "every")
+    asked, labels, n_questions = [0], [session.labels], 0
+    while n_questions < budget and (pair := session.next()) is not None:
+        session.answer(*pair, oracle(*pair))
+        n_questions += 1
+        if n_questions % every == 0:
+            asked.append(n_questions)
+            labels.append(session.labels)
+    if asked[-1] < n_questions:
+        asked.append(n_questions)
+        labels.append(session.labels)
+    return Curve(np.array(asked, dtype=np.intp), np.array(labels), list(session.answers))

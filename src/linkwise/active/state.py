@@ -1,0 +1,234 @@
+"""State: everything that a strategy may look at when it chooses questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from linkwise.active.entail import (
+    as_labels,
+    certain_part,
+    consistent_part,
+    entailed,
+    is_decided,
+    neighbourhoods,
+    with_uncertain,
+)
+from linkwise.exceptions import ConflictError
+from linkwise.linalg.laplacian import degrees, normalized_adjacency
+from linkwise.methods._editing import edit
+from linkwise.methods._spectral import (
+    leading_vectors,
+    normalized_cut,
+    staying_if_isolated,
+    walk_vectors,
+)
+from linkwise.partition import unit_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, NDArray
+    from scipy.sparse import csr_array
+
+    from linkwise.constraints import Closure, Constraints
+
+    Ints: TypeAlias = NDArray[np.intp]
+    Floats: TypeAlias = NDArray[np.float64]
+    Graph: TypeAlias = csr_array | Floats
+
+__all__ = ["Spectrum", "State", "spectrum"]
+
+
+class Spectrum(NamedTuple):
+    """Lowest eigenpairs of ``L f = lambda D f``, with ``f' D f = 1``."""
+
+    values: Floats  # lambda, ascending
+    vectors: Floats  # f, in columns; an isolated vertex counts as one of degree 1
+
+
+def spectrum(W: Graph, n_vectors: int) -> Spectrum:
+    """Return the lowest eigenpairs of the random-walk Laplacian; the same at each call."""
+    d = degrees(W)
+    S = staying_if_isolated(normalized_adjacency(W), d)
+    n_vectors = min(n_vectors, d.size)
+    pairs = leading_vectors(S, np.sqrt(d), n_vectors, np.random.RandomState(0))
+    return Spectrum(1 - pairs.values, walk_vectors(pairs.vectors, d))
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What is known when the next questions are chosen. Frozen; costly parts are made on demand.
+
+    Parameters
+    ----------
+    W : csr_array or ndarray of shape (n_samples, n_samples)
+        The graph.
+    n_clusters : int
+        The number of clusters, none of which is empty.
+    constraints : Constraints
+        The answers so far, and what was known before.
+    X : ndarray of shape (n_samples, n_features), default=None
+        The data, if there are any. Without them distances are those of the embedding.
+    unknown : array-like of shape (m, 2), default=()
+        Pairs that were answered with "unknown".
+    last : tuple of int, default=None
+        The pair that was asked last.
+    noisy : bool, default=False
+        Whether answers may be wrong. Nothing is then entailed; only the pairs that were asked
+        themselves are not asked again.
+    fit : callable, default=None
+        Returns the labels of a clustering under the constraints it is given; by default the
+        normalised cut of the graph with the constraints written into it.
+    shared : dict
+        Results that do not depend on answers, for the states of one session.
+
+    Examples
+    --------
+    >>> from linkwise import Affinity, Constraints
+    >>> from linkwise.datasets import make_xor
+    >>> X, _ = make_xor(random_state=0)
+    >>> known = Constraints(40, must_link=[(0, 20)], cannot_link=[(0, 10)])
+    >>> state = State(Affinity().fit_transform(X), 2, known, X=X)
+    >>> state.relation(20, [0, 10, 30]).tolist()
+    [1, -1, 0]
+    >>> [group.tolist() for group in state.neighbourhoods]
+    [[0, 20], [10]]
+    """
+
+    W: Graph
+    n_clusters: int
+    constraints: Constraints
+    X: Floats | None = None
+    unknown: ArrayLike = ()
+    last: tuple[int, int] | None = None
+    noisy: bool = False
+    fit: Callable[[Constraints], Ints] | None = None
+    shared: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples."""
+        return self.constraints.n_samples
+
+    # What is known -------------------------------------------------------------------------
+
+    @cached_property
+    def facts(self) -> Constraints:
+        """The certain pairs and labels, and the pairs that follow from the number of clusters.
+
+        With noisy answers: the best guess, every answer taken as certain unless others
+        contradict it.
+        """
+        if not self.noisy:
+            return entailed(certain_part(self.constraints), self.n_clusters)
+        guess = consistent_part(self.constraints)
+        try:
+            return entailed(guess, self.n_clusters)
+        except ConflictError:  # the guess does not fit into so many clusters
+            return guess
+
+    @cached_property
+    def closure(self) -> Closure:
+        """Everything that `facts` entail."""
+        return self.facts.closure()
+
+    def relation(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.int8]:
+        """Say what is known about pairs: 1 together, -1 apart, 0 not known."""
+        return self.closure.relation(i, j)
+
+    @cached_property
+    def neighbourhoods(self) -> list[Ints]:
+        """Groups of samples that are known to be mutually apart; see `entail.neighbourhoods`."""
+        return neighbourhoods(self.facts, self.n_clusters)
+
+    @cached_property
+    def placed(self) -> NDArray[np.bool_]:
+        """Which samples are in a neighbourhood."""
+        placed = np.zeros(self.n_samples, dtype=bool)
+        for members in self.neighbourhoods:
+            placed[members] = True
+        return placed
+
+    # What may be asked ---------------------------------------------------------------------
+
+    @cached_property
+    def _asked(self) -> NDArray[np.int64]:
+        """Keys of the pairs with an answer, "unknown" too; sorted."""
+        unknown = np.asarray(self.unknown, dtype=np.intp).reshape(-1, 2)
+        listed = [self.constraints.must_link, self.constraints.cannot_link, unknown]
+        return np.unique(self._key(np.concatenate(listed)))
+
+    def _key(self, pairs: Ints) -> NDArray[np.int64]:
+        low, high = pairs.min(axis=1), pairs.max(axis=1)
+        return low.astype(np.int64) * self.n_samples + high
+
+    def maybe_open(self, pairs: Ints) -> NDArray[np.bool_]:
+        """Which pairs were not asked and are not entailed, as far as is seen at a glance."""
+        pairs = np.asarray(pairs, dtype=np.intp).reshape(-1, 2)
+        fresh = ~np.isin(self._key(pairs), self._asked) & (pairs[:, 0] != pairs[:, 1])
+        if self.noisy:
+            return fresh
+        known: NDArray[np.bool_] = self.relation(pairs[:, 0], pairs[:, 1]) != 0
+        return fresh & ~known
+
+    def is_open(self, i: int, j: int) -> bool:
+        """Whether a pair was not asked and both answers are still possible."""
+        if not self.maybe_open(np.array([[i, j]]))[0]:
+            return False
+        return self.noisy or not is_decided(self.facts, self.closure, (i, j), self.n_clusters)
+
+    # What the clustering looks like --------------------------------------------------------
+
+    @cached_property
+    def evidence(self) -> Constraints:
+        """What a clustering should respect: the facts, or noisy answers with their beliefs.
+
+        In the facts, neighbourhoods are labels, which stand for all pairs of their samples.
+        Uncertain pairs that were given beforehand are kept.
+        """
+        if self.noisy:
+            return self.constraints
+        facts = as_labels(self.facts, self.neighbourhoods)
+        must, cannot = self.constraints.must_link_belief, self.constraints.cannot_link_belief
+        if (must == 1).all() and (cannot == 1).all():
+            return facts
+        return with_uncertain(facts, self.constraints)
+
+    @cached_property
+    def labels(self) -> Ints:
+        """The current clustering."""
+        if self.fit is not None:
+            return self.fit(self.evidence)
+        A = edit(self.W, self.evidence)
+        return normalized_cut(A, self.n_clusters, check_random_state(0), "unit").labels
+
+    @property
+    def base(self) -> Spectrum:
+        """Eigenpairs of the graph without constraints: three per cluster, at least ten more."""
+        if "base" not in self.shared:
+            n_vectors = max(3 * self.n_clusters, self.n_clusters + 10)
+            self.shared["base"] = spectrum(self.W, n_vectors)
+        found: Spectrum = self.shared["base"]
+        return found
+
+    @cached_property
+    def edited(self) -> Graph:
+        """The graph with the answers written into it, as by :class:`linkwise.CSC`."""
+        return edit(self.W, self.evidence)
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """Eigenpairs of `edited`: two per cluster, and four more."""
+        return spectrum(self.edited, 2 * self.n_clusters + 4)
+
+    @property
+    def points(self) -> Floats:
+        """Where the samples are: the data, or the embedding of the graph."""
+        if self.X is not None:
+            return self.X
+        return unit_rows(self.base.vectors[:, : self.n_clusters])

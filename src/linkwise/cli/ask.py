@@ -1,0 +1,247 @@
+"""``linkwise ask``: questions in the terminal, one key an answer."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+import numpy as np
+
+from linkwise.active import Session
+from linkwise.cli import options
+from linkwise.cli.cluster import load
+from linkwise.cli.console import Infeasible
+from linkwise.cli.pairs import error_in_words
+from linkwise.cli.tables import text_of
+from linkwise.cli.writing import check_output
+from linkwise.exceptions import ConflictError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from linkwise.cli.cluster import Task
+    from linkwise.cli.console import Console
+    from linkwise.cli.requests import AskRequest
+
+__all__ = ["Comparison", "compare_rows", "run"]
+
+ANSWERS = {"s": "same", "d": "different", "u": "unknown", "?": "unknown"}
+KEYS = "s same, d different, u don't know, z undo, q quit"
+MAX_SHOWN = 20  # columns of a row; the most different ones
+WIDEST = 28
+
+
+class Comparison(NamedTuple):
+    """One column of two rows, and how much they differ."""
+
+    name: str
+    first: str
+    second: str
+    difference: float  # in standard deviations; of texts 0 or 1
+
+    @property
+    def mark(self) -> str:
+        """Nothing for equal values, more signs for more different ones."""
+        if self.first == self.second:
+            return ""
+        return "*" * (1 + int(self.difference >= 1) + int(self.difference >= 2))
+
+
+def run(request: AskRequest, console: Console) -> int:
+    """Ask until the user has had enough, or nothing is left to ask."""
+    check_output(request.output, "--output", data=request.data, formats=(".csv",))
+    check_output(request.session, "--session", data=request.data)
+    options.limit_threads(request.threads)
+    method = None if request.method is None else options.find_method(request.method)
+    needs = method is not None and options.needs_features(method)
+    task = load(request, console, needs_features=needs)
+    session = _session(request, task)
+    if session.answers:
+        console.note(f"{request.session}: goes on after {len(session.answers)} answers")
+    console.note(f"Do these belong together? {KEYS}")
+    with _keys() as key:
+        _converse(session, task, console, key)
+    if request.output is not None:
+        session.constraints.to_csv(request.output, ids=task.data.names)
+        console.note(f"wrote {request.output}")
+    said = [answer.answer for answer in session.answers]
+    console.summary(
+        {
+            "command": "ask",
+            "n_answers": len(said),
+            **{word: said.count(word) for word in ("same", "different", "unknown")},
+            "stability": session.stability,
+            "labels": session.labels,
+        }
+    )
+    return 0
+
+
+def _session(request: AskRequest, task: Task) -> Session:
+    settings: dict[str, Any] = {"n_clusters": request.n_clusters, "constraints": task.known}
+    if task.data.X is None:
+        settings["affinity"] = "precomputed"
+    if request.method is not None:
+        settings["method"] = options.key_of(options.find_method(request.method))
+    if request.strategy is not None:
+        settings["strategy"] = request.strategy
+    path = request.session
+    try:
+        if path is not None and path.exists() and path.stat().st_size:
+            return Session.load(path, task.input, **settings)
+        return Session(task.input, **settings, random_state=request.seed, path=path)
+    except ConflictError as error:
+        words = error_in_words(error, task.data.names, request.n_clusters)
+        raise Infeasible(words) from error
+
+
+@contextmanager
+def _keys() -> Iterator[Callable[[], str]]:
+    """Yield a function that waits for a key: of the terminal, or else the next letter of stdin.
+
+    The terminal is set up once, not for each key, so that what is typed ahead is not lost.
+    """
+    if not sys.stdin.isatty():
+        yield _letter
+        return
+    try:
+        termios, tty = import_module("termios"), import_module("tty")
+    except ImportError:  # not POSIX
+        yield click.getchar
+        return
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    try:
+        tty.setcbreak(terminal, termios.TCSADRAIN)
+        yield lambda: _key(terminal)
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def _letter() -> str:
+    while (letter := sys.stdin.read(1)).isspace():
+        pass
+    return letter
+
+
+def _key(terminal: int) -> str:
+    """Read one key; those that send several letters, as arrows do, are one key without meaning."""
+    first = os.read(terminal, 1)
+    if first == b"\x1b":
+        while select.select([terminal], [], [], 0)[0]:
+            os.read(terminal, 32)
+    return first.decode(errors="replace")
+
+
+def _converse(session: Session, task: Task, console: Console, key: Callable[[], str]) -> None:
+    while (pair := session.next()) is not None:
+        _show_question(session, task, pair)
+        while not (said := _obeyed(session, task, pair, _pressed(key))):
+            click.echo(f"  {KEYS}")
+        if said == "quit":
+            return
+        click.echo(f"  {said}\n")
+    console.note("Nothing is left to ask: everything follows from the answers.")
+
+
+def _pressed(key: Callable[[], str]) -> str:
+    try:
+        return key().lower()
+    except EOFError:
+        return ""
+
+
+def _obeyed(session: Session, task: Task, pair: tuple[int, int], key: str) -> str:
+    """Do what a key asks for and say what was done; an empty text if it means nothing."""
+    if key in {"q", "", "\x04"}:
+        return "quit"
+    if key == "z":
+        return f"took back: {session.undo().answer}" if session.answers else "nothing to undo"
+    if key not in ANSWERS:
+        return ""
+    try:
+        session.answer(*pair, ANSWERS[key])
+    except ConflictError as error:
+        chain = " - ".join(str(task.data.shown_ids()[sample]) for sample in error.witness)
+        return f"not kept: it contradicts earlier answers ({chain}). z takes back the last one."
+    return ANSWERS[key]
+
+
+# Two rows side by side ---------------------------------------------------------------------
+
+
+def _show_question(session: Session, task: Task, pair: tuple[int, int]) -> None:
+    ids = task.data.shown_ids()
+    same_now = session.labels[pair[0]] == session.labels[pair[1]]
+    stability = session.stability
+    shown = "" if np.isnan(stability) else f", stability {stability:.2f}"
+    now = "together" if same_now else "apart"
+    click.echo(f"Question {len(session.answers) + 1} (now {now}{shown})")
+    cells = compare_rows(task.data, pair)
+    header = Comparison("", str(ids[pair[0]]), str(ids[pair[1]]), 0.0)
+    lines = [header, *cells]
+    texts = [[line.name, line.first, line.second] for line in lines]
+    widths = [min(WIDEST, max(map(len, column))) for column in zip(*texts, strict=True)]
+    for line, parts in zip(lines, texts, strict=True):
+        shown = "  ".join(_cut(part, width) for part, width in zip(parts, widths, strict=True))
+        told = f"  {shown}  {line.mark if line is not header else ''}".rstrip()
+        click.echo(click.style(told, bold=True) if line.mark and line is not header else told)
+    click.echo("[s/d/u/z/q] ", nl=False)
+
+
+def _cut(text: str, width: int) -> str:
+    return text.ljust(width) if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def compare_rows(data: Any, pair: tuple[int, int]) -> list[Comparison]:
+    """Return the columns of two rows with their differences: at most 20, the largest ones."""
+    if data.X is None:
+        return _compare_nodes(data.W, pair)
+    if data.frame is None:
+        columns = [data.X[:, [k]] for k in range(min(data.X.shape[1], 10_000))]
+        values = [np.asarray(c.todense() if hasattr(c, "todense") else c).ravel() for c in columns]
+        found = [
+            _compared(name, column, pair)
+            for name, column in zip(data.feature_names, values, strict=False)
+        ]
+    else:
+        found = [_compared(str(name), data.frame[name], pair) for name in data.frame.columns]
+    kept = sorted(sorted(range(len(found)), key=lambda k: -found[k].difference)[:MAX_SHOWN])
+    return [found[k] for k in kept]
+
+
+def _compared(name: str, column: Any, pair: tuple[int, int]) -> Comparison:
+    values = np.asarray(column)
+    first, second = text_of(values[list(pair)])
+    if values.dtype.kind not in "biuf":
+        return Comparison(name, first, second, float(first != second))
+    spread = float(np.nanstd(values.astype(np.float64)))
+    gap = abs(float(values[pair[0]]) - float(values[pair[1]]))
+    difference = gap / spread if spread > 0 and np.isfinite(gap) else 0.0
+    return Comparison(name, _short(first), _short(second), difference)
+
+
+def _short(text: str) -> str:
+    try:
+        return f"{float(text):.6g}"
+    except ValueError:
+        return text
+
+
+def _compare_nodes(W: Any, pair: tuple[int, int]) -> list[Comparison]:
+    """Tell what a graph knows of two nodes: edges, their weight, common neighbours."""
+    rows = [W[[sample]] for sample in pair]
+    neighbours = [set(row.nonzero()[1].tolist()) for row in rows]
+    link, common = float(W[pair[0], pair[1]]), len(neighbours[0] & neighbours[1])
+    edges, weights = [len(found) for found in neighbours], [float(row.sum()) for row in rows]
+    return [
+        Comparison("edges", str(edges[0]), str(edges[1]), 0.0),
+        Comparison("weight of edges", f"{weights[0]:.6g}", f"{weights[1]:.6g}", 0.0),
+        Comparison("edge between them", f"{link:.6g}", f"{link:.6g}", 0.0),
+        Comparison("common neighbours", str(common), str(common), 0.0),
+    ]

@@ -1,0 +1,167 @@
+"""``linkwise check``: what a file of pairs says, before any clustering."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from linkwise.cli.console import INFEASIBLE, BadInput, counted
+from linkwise.cli.pairs import conflict_in_words, proof_in_words, read_pairs
+from linkwise.cli.reading import read_names
+from linkwise.cli.requests import DataRequest
+from linkwise.constraints.feasible import require_coloring
+from linkwise.exceptions import ConflictError, TooLargeError
+
+if TYPE_CHECKING:
+    from linkwise.cli.console import Console
+    from linkwise.cli.pairs import Pairs
+    from linkwise.cli.reading import Data
+    from linkwise.cli.requests import CheckRequest
+    from linkwise.constraints import Constraints
+
+__all__ = ["clusters_needed", "run"]
+
+LARGEST_GROUPS = 5
+
+
+def run(request: CheckRequest, console: Console) -> int:
+    """Print what follows from the pairs; return 1 if they cannot all hold."""
+    data = _names(request)
+    pairs = read_pairs(request.pairs, data)
+    conflicts, total = pairs.conflicts(request.limit)
+    label_names = [] if data is None else data.label_names
+    words = [conflict_in_words(conflict, pairs.names, label_names) for conflict in conflicts]
+    summary: dict[str, Any] = {
+        "command": "check",
+        "pairs": str(request.pairs),
+        "data": None if request.data is None else str(request.data),
+        "n_samples": pairs.facts.n_samples,
+        "must_links": len(pairs.must.pairs),
+        "cannot_links": len(pairs.cannot.pairs),
+        "uncertain": int((pairs.must.belief < 1).sum() + (pairs.cannot.belief < 1).sum()),
+        "n_conflicts": total,
+        "conflicts": words,
+    }
+    told = _told_pairs(summary, pairs)
+    code = 0
+    if total:
+        told.append(f"{counted(total, 'conflict')}:")
+        told += [f"  {word}" for word in words]
+        if total > len(words):
+            told.append(f"  ... and {total - len(words)} more (--limit)")
+        code = INFEASIBLE
+    else:
+        told.append("no conflicts")
+        constraints = pairs.constraints()
+        told += _told_closure(constraints, pairs, summary)
+        code = _told_needed(constraints, pairs, request.n_clusters, summary=summary, told=told)
+    summary["exit_code"] = code
+    console.summary(summary)
+    if not console.json:
+        for line in told:
+            click.echo(line)
+    return code
+
+
+def _names(request: CheckRequest) -> Data | None:
+    if request.data is None:
+        if request.labels or request.id_column:
+            message = "--id and --labels name columns of DATA, but no DATA was given."
+            raise BadInput(message)
+        return None
+    return read_names(
+        DataRequest(
+            data=request.data,
+            id_column=request.id_column,
+            graph=request.graph,
+            encoding=request.encoding,
+            delimiter=request.delimiter,
+            labels=request.labels,
+        )
+    )
+
+
+def _told_pairs(summary: dict[str, Any], pairs: Pairs) -> list[str]:
+    told = _two_kinds(summary["must_links"], summary["cannot_links"])
+    if summary["uncertain"]:
+        told += f" ({summary['uncertain']} of belief below 1, which entail nothing)"
+    touched = np.unique(np.concatenate((pairs.must.pairs.ravel(), pairs.cannot.pairs.ravel())))
+    summary["n_constrained"] = int(touched.size)
+    return [f"{told} between {touched.size} of {summary['n_samples']} samples"]
+
+
+def _two_kinds(must: int, cannot: int) -> str:
+    return f"{counted(must, 'must-link')} and {counted(cannot, 'cannot-link')}"
+
+
+def _told_closure(constraints: Constraints, pairs: Pairs, summary: dict[str, Any]) -> list[str]:
+    closure = constraints.closure()
+    sizes = np.bincount(closure.component)
+    largest = np.argsort(-sizes, kind="stable")[:LARGEST_GROUPS]
+    groups = [np.flatnonzero(closure.component == group).tolist() for group in largest]
+    n_groups = int((sizes > 1).sum())
+    names = pairs.names
+    shown = [
+        [str(sample) if names is None else names[sample] for sample in group]
+        for group in groups
+        if len(group) > 1
+    ]
+    summary |= {
+        "entailed_must_links": int(closure.n_must_link),
+        "entailed_cannot_links": int(closure.n_cannot_link),
+        "n_groups": n_groups,
+        "largest_groups": [len(group) for group in shown],
+    }
+    told = [
+        f"together with what follows: {_two_kinds(closure.n_must_link, closure.n_cannot_link)}",
+        counted(n_groups, "group") + " of must-linked samples" + (":" if shown else ""),
+    ]
+    for group in shown:
+        members = ", ".join(group[:10]) + ", ..." * (len(group) > 10)
+        told.append(f"  {len(group)}: {members}")
+    return told
+
+
+def _told_needed(
+    constraints: Constraints,
+    pairs: Pairs,
+    n_clusters: int | None,
+    *,
+    summary: dict[str, Any],
+    told: list[str],
+) -> int:
+    lower, upper, why = clusters_needed(constraints)
+    summary |= {"clusters_needed": lower, "clusters_sufficient": upper}
+    enough = "so many suffice" if upper == lower else f"{upper} suffice for certain"
+    if upper is None:
+        enough = "how many suffice was not decided"
+    told.append(f"at least {counted(lower, 'cluster')} needed; {enough}")
+    if why is not None:
+        told.append(f"  because of {proof_in_words(why, pairs.names)}")
+    if n_clusters is None or n_clusters >= lower:
+        return 0
+    told.append(f"-k {n_clusters} is too few")
+    return INFEASIBLE
+
+
+def clusters_needed(
+    constraints: Constraints,
+) -> tuple[int, int | None, ConflictError | None]:
+    """Return a number of clusters that is needed, one that suffices, and the proof of the first."""
+    lower, why = 1, None
+    while True:
+        try:
+            constraints.check(lower)
+            break
+        except ConflictError as error:
+            why = error
+            lower = max(lower + 1, error.bracket[0] if error.bracket else 0)
+    try:
+        require_coloring(constraints, lower, np.random.RandomState(0))
+    except ConflictError as error:
+        return lower, error.bracket[1] if error.bracket else None, why
+    except TooLargeError:
+        return lower, None, why
+    return lower, lower, why

@@ -1,0 +1,260 @@
+"""``linkwise cluster``: data and constraints in, ids and clusters out."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+import sys
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from linkwise import metrics
+from linkwise._optional import require
+from linkwise.cli import options
+from linkwise.cli.console import BadInput, Infeasible, counted
+from linkwise.cli.pairs import error_in_words, read_constraints
+from linkwise.cli.reading import read_data
+from linkwise.cli.writing import CLUSTER_FORMATS, atomic, check_output, write_clusters
+from linkwise.exceptions import ConflictError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from linkwise.cli.console import Console
+    from linkwise.cli.reading import Data
+    from linkwise.cli.requests import ClusterRequest, DataRequest
+    from linkwise.constraints import Constraints
+
+__all__ = ["Task", "fit", "load", "number_of_clusters", "run"]
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+class Task(NamedTuple):
+    """What was read: the data and what is known about them."""
+
+    data: Data
+    known: Constraints
+
+    @property
+    def input(self) -> Any:
+        """What an estimator is fitted to: features, or else the graph."""
+        return self.data.X if self.data.X is not None else self.data.W
+
+
+def run(request: ClusterRequest, console: Console) -> int:
+    """Cluster DATA; every wrong option is found before the work begins."""
+    Method = options.find_method(request.method)
+    settings = options.parse_settings(request.settings, Method)
+    _check_outputs(request)
+    options.limit_threads(request.threads)
+    with console.progress(2, "step") as bar:
+        bar.set_description("reading")
+        needs = options.needs_features(Method, settings)
+        task = load(request, console, needs_features=needs)
+        n_clusters = number_of_clusters(request.n_clusters, task.data, console)
+        model = options.build(
+            Method,
+            n_clusters,
+            settings,
+            seed=request.seed,
+            threads=request.threads,
+            precomputed=task.data.X is None,
+        )
+        bar.update()
+        bar.set_description("clustering")
+        started = time.perf_counter()
+        fit(model, task)
+        seconds = time.perf_counter() - started
+        bar.update()
+    summary = _summary(request, task, model, seconds)
+    summary["outputs"] = _write(request, task, model, console)
+    _tell(summary, console)
+    if request.output is None and console.json:
+        summary["labels"] = model.labels_
+    summary["warnings"] = console.warnings
+    console.summary(summary)
+    return 0
+
+
+def load(request: DataRequest, console: Console, *, needs_features: bool) -> Task:
+    """Read DATA and the constraints on it, and say what they are."""
+    data = read_data(request, needs_features=needs_features)
+    for note in data.notes:
+        console.note(f"{request.data}: {note}")
+    known = read_constraints(request.constraints, data)
+    console.note(f"known: {_counted(known)}")
+    return Task(data, known)
+
+
+def _counted(known: Constraints) -> str:
+    parts = [
+        counted(len(known.must_link), "must-link"),
+        counted(len(known.cannot_link), "cannot-link"),
+    ]
+    if known.labels is not None:
+        labels = known.labels[known.labels >= 0]
+        classes = counted(np.unique(labels).size, "class")
+        parts.append(f"{counted(labels.size, 'label')} of {classes}")
+    return ", ".join(parts)
+
+
+def number_of_clusters(typed: int | None, data: Data, console: Console) -> int:
+    """Return -k, or the number of different labels."""
+    if typed is not None:
+        return typed
+    if len(data.label_names) < 2:
+        message = "-k is missing: say how many clusters you want, for example -k 3."
+        raise BadInput(message)
+    console.note(f"-k {len(data.label_names)}: as many clusters as different labels")
+    return len(data.label_names)
+
+
+def fit(model: Any, task: Task) -> Any:
+    """Fit a model; constraints that cannot hold are told in the names of the file."""
+    try:
+        return model.fit(task.input, constraints=task.known)
+    except ConflictError as error:
+        words = error_in_words(error, task.data.names, model.n_clusters)
+        raise Infeasible(words) from error
+
+
+def _check_outputs(request: ClusterRequest) -> None:
+    check_output(request.output, "--output", data=request.data, formats=CLUSTER_FORMATS)
+    check_output(request.report, "--report", data=request.data, formats=(".html",))
+    check_output(request.plot, "--plot", data=request.data, formats=PICTURES)
+    is_annotated = request.data.suffix == ".h5ad"
+    if request.output is not None and request.output.suffix == ".h5ad" and not is_annotated:
+        message = f"--output {request.output}: only .h5ad DATA can be copied to .h5ad. Take .csv."
+        raise BadInput(message)
+    if request.report is not None:  # an extra that is missing is found now, not after an hour
+        require("linkwise.report", extra="report", purpose="Writing a report")
+    if request.plot is not None:
+        require("matplotlib", extra="plot", purpose="Drawing clusters")
+
+
+# Output ------------------------------------------------------------------------------------
+
+
+def _write(request: ClusterRequest, task: Task, model: Any, console: Console) -> dict[str, str]:
+    written: dict[str, str] = {}
+    if request.output is not None:
+        write_clusters(request.output, task.data, model.labels_, request.column)
+        written["clusters"] = str(request.output)
+    elif not console.json:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow((task.data.id_name, request.column))
+        writer.writerows(zip(task.data.shown_ids(), model.labels_.tolist(), strict=True))
+    if request.plot is not None:
+        _draw(request.plot, task, model)
+        written["plot"] = str(request.plot)
+    if request.report is not None:
+        _report(request.report, request, task, model)
+        written["report"] = str(request.report)
+    return written
+
+
+def _draw(path: Path, task: Task, model: Any) -> None:
+    draw = require("linkwise.plots", extra="plot", purpose="Drawing clusters").draw_side_by_side
+    title = f"{type(model).__name__}, {model.n_clusters} clusters"
+    figure = draw(_flat(task, model), {title: model.labels_}, constraints=task.known)
+    with atomic(path) as unfinished:
+        figure.savefig(unfinished)
+
+
+def _flat(task: Task, model: Any) -> NDArray[np.float64]:
+    """Return two coordinates of each row: features, or principal components of what there is."""
+    decomposition = require("sklearn.decomposition", extra="plot", purpose="Drawing clusters")
+    X = task.data.X if task.data.X is not None else getattr(model, "embedding_", None)
+    if X is None:
+        ncut = options.find_method("ncut")
+        X = ncut(3, affinity="precomputed", random_state=0).fit(task.data.W).embedding_
+    if X.shape[1] == 1:
+        dense = np.asarray(X.todense()) if hasattr(X, "todense") else X
+        return np.column_stack((dense, np.zeros(len(dense))))
+    if X.shape[1] == 2 and not hasattr(X, "todense"):
+        return np.asarray(X)
+    reduce = decomposition.TruncatedSVD if hasattr(X, "todense") else decomposition.PCA
+    flat: NDArray[np.float64] = reduce(2, random_state=0).fit_transform(X)
+    return flat
+
+
+def _report(path: Path, request: ClusterRequest, task: Task, model: Any) -> None:
+    report = require("linkwise.report", extra="report", purpose="Writing a report")
+    data = task.data
+    report.write_report(
+        path,
+        X=data.X,
+        W=getattr(model, "affinity_matrix_", data.W),
+        labels=model.labels_,
+        constraints=task.known,
+        result=model,
+        ids=data.names,
+        feature_names=data.feature_names or None,
+        # In the units of the file: people do not think in standard deviations.
+        feature_values=data.frame,
+        title=f"{request.data.name}: {model.n_clusters} clusters",
+        command=shlex.join(["linkwise", *sys.argv[1:]]),
+        parameters=_parameters(model),
+        truth=data.truth,
+        random_state=request.seed,
+    )
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    """Return the parameters of a model as plain values."""
+    plain = (str, int, float, bool, type(None))
+    found = model.get_params(deep=False)
+    return {name: v if isinstance(v, plain) else repr(v) for name, v in sorted(found.items())}
+
+
+def _summary(request: ClusterRequest, task: Task, model: Any, seconds: float) -> dict[str, Any]:
+    data, known = task.data, task.known
+    labels = model.labels_
+    broken = metrics.violated_count(known, labels)
+    W = getattr(model, "affinity_matrix_", data.W)
+    summary: dict[str, Any] = {
+        "command": "cluster",
+        "data": str(request.data),
+        "n_samples": data.n_samples,
+        "n_features": None if data.X is None else data.X.shape[1],
+        "method": options.key_of(type(model)),
+        "parameters": _parameters(model),
+        "n_clusters": model.n_clusters,
+        "sizes": np.bincount(labels, minlength=model.n_clusters),
+        "must_links": len(known.must_link),
+        "cannot_links": len(known.cannot_link),
+        "labelled": 0 if known.labels is None else int((known.labels >= 0).sum()),
+        "violated_must_links": broken.must_link,
+        "violated_cannot_links": broken.cannot_link,
+        "ncut": None if W is None else metrics.ncut(W, labels),
+        "objective": model.result_.objective,
+        "converged": bool(model.result_.converged),
+        "ari": adjusted_rand(data.truth, labels),
+        "seconds": round(seconds, 3),
+    }
+    return summary
+
+
+def adjusted_rand(truth: NDArray[np.intp] | None, labels: NDArray[np.intp]) -> float | None:
+    """Return the agreement with the truth where that is known."""
+    if truth is None or not (truth >= 0).any():
+        return None
+    return float(metrics.adjusted_rand(truth[truth >= 0], labels[truth >= 0]))
+
+
+def _tell(summary: dict[str, Any], console: Console) -> None:
+    sizes = ", ".join(map(str, summary["sizes"][:20])) + ", ..." * (len(summary["sizes"]) > 20)
+    told = f"{summary['method']}: {summary['n_clusters']} clusters of {sizes} rows"
+    violated = summary["violated_must_links"] + summary["violated_cannot_links"]
+    if summary["must_links"] + summary["cannot_links"] + summary["labelled"]:
+        told += f"; {counted(violated, 'pair')} violated"
+    if summary["ari"] is not None:
+        told += f"; ARI {summary['ari']:.3f}"
+    console.note(f"{told}; {summary['seconds']:.1f} s")
+    for path in summary["outputs"].values():
+        console.note(f"wrote {path}")

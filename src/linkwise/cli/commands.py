@@ -1,0 +1,337 @@
+"""What can be typed: the commands and their options. Imports nothing that takes time."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from linkwise.cli.console import Console, ReaderLeftError, exit_code
+from linkwise.cli.requests import AskRequest, CheckRequest, ClusterRequest, CompareRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
+__all__ = ["cli", "run"]
+
+DEFAULT_METHOD = "signed"
+VERSION_FILE = Path(__file__).parents[1] / "_version.py"
+FILE = click.Path(path_type=Path)
+
+EXIT_CODES = """
+\b
+Exit codes:
+  0    done
+  1    the constraints cannot all hold
+  2    a wrong option, file or value
+  3    an optional library is missing; the message names the extra
+  70   a mistake in linkwise (--debug shows where)
+  130  interrupted (Ctrl-C); 143 if terminated
+"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
+    console = Console()
+    try:
+        with _terminating_cleanly(), console.listening():
+            code = cli.main(list(arguments), "linkwise", standalone_mode=False, obj=console)
+            sys.stdout.flush()
+    except SystemExit as left:  # of the shell's completion, and of SIGTERM
+        return left.code if isinstance(left.code, int) else 0
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001, RUF100  (every error ends here)
+        return exit_code(error, console)
+    return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def _terminating_cleanly() -> Iterator[None]:
+    """Let SIGTERM unwind the stack, so that unfinished files are removed."""
+
+    def leave(number: int, _: Any) -> None:
+        sys.exit(128 + number)
+
+    try:
+        previous = signal.signal(signal.SIGTERM, leave)
+    except ValueError:  # not the main thread: somebody else's business
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _work(module: str) -> Any:
+    """Import the module that does a command's work; that takes a second or two."""
+    return import_module(f"linkwise.cli.{module}")
+
+
+# Options -----------------------------------------------------------------------------------
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    setattr(context.find_root().obj, str(parameter.name), value)
+
+
+def _speech(function: Function) -> Function:
+    """Add the options about how a command speaks."""
+    for name, text in (
+        ("--debug", "Show the traceback of an error."),
+        ("--json", "Print a machine-readable summary on stdout."),
+        ("--quiet", "Say nothing but results, warnings and errors."),
+    ):
+        option = click.option(
+            name, is_flag=True, help=text, expose_value=False, is_eager=True, callback=_remember
+        )
+        function = option(function)
+    return function
+
+
+def _stacked(*options: Callable[[Function], Function]) -> Callable[[Function], Function]:
+    def add(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+def _complete_method(_: Any, __: Any, incomplete: str) -> list[str]:
+    methods = import_module("linkwise.methods").METHODS
+    return [key for key in methods if key.startswith(incomplete)]
+
+
+_identity_options = _stacked(
+    click.option("--id", "id_column", metavar="COLUMN", help="Column with the names of the rows."),
+    click.option(
+        "--graph", is_flag=True, help="DATA is a graph: an edge list, or a square matrix."
+    ),
+    click.option("--encoding", default="utf-8", show_default=True, help="Of text files."),
+    click.option("--delimiter", metavar="CHAR", help="Of text files, if not comma or tab."),
+    click.option(
+        "--labels", metavar="COLUMN", help="Column with partial labels; empty means unknown."
+    ),
+)
+_data_options = _stacked(
+    click.argument("data", type=FILE),
+    click.option(
+        "--constraints", "-c", type=FILE, metavar="PAIRS", help="CSV with i, j, link[, belief]."
+    ),
+    _identity_options,
+    click.option("--truth", metavar="COLUMN", help="Column to score against; never a feature."),
+    click.option("--features", multiple=True, metavar="COLUMN", help="Use only these columns."),
+    click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out."),
+    click.option(
+        "--categorical", multiple=True, metavar="COLUMN", help="Take a column for categories."
+    ),
+    click.option(
+        "--scale/--no-scale",
+        default=None,
+        help="Standardise the numbers. On for tables, off for arrays and graphs.",
+    ),
+    click.option(
+        "--impute", type=click.Choice(["median"]), help="Fill missing values instead of refusing."
+    ),
+    click.option(
+        "--use", metavar="KEY", help="Of an .h5ad file: a key of obsp or obsm, or X itself."
+    ),
+)
+_run_options = _stacked(
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True),
+    click.option("--threads", type=click.IntRange(1), help="Use at most so many threads."),
+)
+_k = "-k", "--clusters", "n_clusters"
+_method = click.option(
+    "--method",
+    "-m",
+    default=DEFAULT_METHOD,
+    show_default=True,
+    shell_complete=_complete_method,
+    help="A key of the table that `linkwise methods` prints.",
+)
+_settings = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a parameter of the method (affinity__NAME for the graph's). May be repeated.",
+)
+
+
+# Commands ----------------------------------------------------------------------------------
+
+
+def _print_version(context: click.Context, _: Any, value: Any) -> None:
+    if value:
+        found: dict[str, str] = {}
+        exec(VERSION_FILE.read_text(encoding="utf-8"), found)
+        click.echo(f"linkwise {found['__version__']}")
+        context.exit()
+
+
+class _Program(click.Group):
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except BrokenPipeError as error:  # click would leave with 1, which means something else
+            raise ReaderLeftError from error
+
+
+@click.group(
+    cls=_Program,
+    invoke_without_command=True,
+    epilog=EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version)
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Cluster data the way its owner means it: with pairs that belong together or do not."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@cli.command()
+@_data_options
+@click.option(*_k, type=click.IntRange(2), help="Number of clusters.")
+@_method
+@_settings
+@click.option("--output", "-o", type=FILE, help="Write ids and clusters here, not to stdout.")
+@click.option("--column", default="cluster", show_default=True, help="Name of the new column.")
+@click.option("--report", type=FILE, help="Write an HTML report.")
+@click.option("--plot", type=FILE, help="Draw the clusters (.png, .svg, .pdf).")
+@_run_options
+@_speech
+@click.pass_obj
+def cluster(console: Console, /, **typed: Any) -> Any:
+    """Cluster the rows of DATA under constraints.
+
+    DATA is a table (.csv, .tsv, .parquet), an array (.npy, .npz), a graph (.mtx, sparse .npz, or an
+    edge list with --graph) or AnnData (.h5ad). The output has the ids of the rows and their
+    clusters: .csv, .tsv, .parquet, .npy, or .h5ad for a copy of such DATA.
+    """
+    return _work("cluster").run(ClusterRequest(**typed), console)
+
+
+@cli.command()
+@click.argument("pairs", type=FILE)
+@click.argument("data", type=FILE, required=False)
+@_identity_options
+@click.option(*_k, type=click.IntRange(1), help="Also check whether so many clusters suffice.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=20, show_default=True, help="Conflicts to list."
+)
+@_speech
+@click.pass_obj
+def check(console: Console, /, **typed: Any) -> Any:
+    """Check a file of pairs, before any clustering.
+
+    Prints what follows from them, what contradicts, and how many clusters they need.
+
+    With DATA the names are looked up there; without, every name in PAIRS is a sample. The exit
+    code is 1 if the pairs cannot all hold.
+    """
+    return _work("check").run(CheckRequest(**typed), console)
+
+
+@cli.command()
+@_data_options
+@click.option(*_k, type=click.IntRange(2), help="Number of clusters.")
+@click.option(
+    "--method",
+    "-m",
+    "methods",
+    multiple=True,
+    shell_complete=_complete_method,
+    help="A method to compare; repeat it. All that fit the data by default.",
+)
+@_settings
+@click.option(
+    "--folds",
+    type=click.IntRange(0),
+    help="Judge by held-out constraints in so many folds; 5 if there is no --truth, 0 for none.",
+)
+@click.option("--output", "-o", type=FILE, help="Write the table as CSV.")
+@_run_options
+@_speech
+@click.pass_obj
+def compare(console: Console, /, **typed: Any) -> Any:
+    """Run several methods on DATA, side by side."""
+    return _work("compare").run(CompareRequest(**typed), console)
+
+
+@cli.command()
+@_data_options
+@click.option(*_k, type=click.IntRange(2), required=True, help="Number of clusters.")
+@click.option(
+    "--method",
+    "-m",
+    shell_complete=_complete_method,
+    help="How rows are clustered; the default is linkwise.active's.",
+)
+@click.option("--strategy", help="How questions are chosen; the default is linkwise.active's.")
+@click.option("--session", type=FILE, help="Keep the answers here, and resume from it.")
+@click.option("--output", "-o", type=FILE, help="Write the answers as a CSV of pairs at the end.")
+@_run_options
+@_speech
+@click.pass_obj
+def ask(console: Console, /, **typed: Any) -> Any:
+    """Ask you which rows of DATA belong together.
+
+    The most useful questions come first, and the clustering follows the answers.
+
+    One key is one answer: s same, d different, u (or ?) don't know, z undo, q quit.
+    """
+    return _work("ask").run(AskRequest(**typed), console)
+
+
+@cli.command()
+@_speech
+@click.pass_obj
+def methods(console: Console) -> Any:
+    """List the methods and what they take."""
+    return _work("methods").run(console)
+
+
+@cli.command()
+@click.argument("name", required=False)
+@click.option("--output", "-o", type=FILE, help="Write the data set NAME as CSV.")
+@_speech
+@click.pass_obj
+def datasets(console: Console, name: str | None, output: Path | None) -> Any:
+    """List the built-in data sets, or write one."""
+    return _work("datasets").run(console, name, output)
+
+
+@cli.command()
+@click.argument("folder", type=FILE, default="demo-output")
+@_speech
+@click.pass_obj
+def demo(console: Console, folder: Path) -> Any:
+    """Cluster built-in data, and draw the answer.
+
+    Without and with constraints; the picture goes to FOLDER.
+    """
+    _work("demo").run(console, folder)
+
+
+@cli.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> Any:
+    r"""Print a script for completion in your shell.
+
+    \b
+    bash:  eval "$(linkwise completion bash)"
+    zsh:   eval "$(linkwise completion zsh)"
+    fish:  linkwise completion fish | source
+    """
+    complete = import_module("click.shell_completion").get_completion_class(shell)
+    click.echo(complete(cli, {}, "linkwise", "_LINKWISE_COMPLETE").source())

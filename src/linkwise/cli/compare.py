@@ -1,0 +1,261 @@
+"""``linkwise compare``: several methods on the same data, side by side."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+import numpy as np
+
+from linkwise import metrics
+from linkwise.cli import options
+from linkwise.cli.cluster import Task, adjusted_rand, fit, load, number_of_clusters
+from linkwise.cli.console import BAD_INPUT, INFEASIBLE, BadInput, Infeasible
+from linkwise.cli.writing import check_output, write_rows
+from linkwise.constraints import Constraints
+from linkwise.exceptions import ConstraintsIgnoredWarning
+from linkwise.graph import Affinity
+from linkwise.methods import METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from linkwise.cli.console import Console
+    from linkwise.cli.requests import CompareRequest
+
+    Labels = NDArray[np.intp]
+    Folds = list[tuple[Constraints, Constraints]]
+
+__all__ = ["held_out_share", "run", "split_labels"]
+
+DEFAULT_FOLDS = 5
+HEADER = ("method", "violated", "ncut", "held-out", "ARI", "agreement", "seconds")
+
+
+class Row(NamedTuple):
+    """One method: its answer and how it did; an error instead where it refused."""
+
+    key: str
+    labels: Labels | None = None
+    violated: int | None = None
+    ncut: float | None = None
+    held_out: float | None = None
+    ari: float | None = None
+    seconds: float | None = None
+    error: str | None = None
+    infeasible: bool = False
+
+
+def run(request: CompareRequest, console: Console) -> int:
+    """Fit every method; one that refuses the data gets a line that says why."""
+    chosen = {key: options.find_method(key) for key in request.methods} or dict(METHODS)
+    chosen = {options.key_of(Method): Method for Method in chosen.values()}
+    settings = _settings_for(chosen, request.settings)
+    check_output(request.output, "--output", data=request.data, formats=(".csv", ".tsv"))
+    options.limit_threads(request.threads)
+    task = load(request, console, needs_features=False)
+    n_clusters = number_of_clusters(request.n_clusters, task.data, console)
+    if task.data.X is None:
+        chosen = {k: M for k, M in chosen.items() if options.takes_graph(M) or request.methods}
+    folds = _folds(task, request)
+    W = _graph(task)
+    rows = []
+    # A baseline that ignores constraints belongs into a comparison.
+    warnings.simplefilter("ignore", ConstraintsIgnoredWarning)
+    with console.progress(len(chosen) * (1 + len(folds)), "fit") as bar:
+        for key, Method in chosen.items():
+            bar.set_description(key)
+            build = partial(
+                options.build,
+                Method,
+                n_clusters,
+                settings[key],
+                seed=request.seed,
+                threads=request.threads,
+                precomputed=task.data.X is None,
+            )
+            rows.append(_row(key, build, task, W, folds=folds, step=bar.update))
+    _show(rows, request, console)
+    if any(row.labels is not None for row in rows):
+        return 0
+    return INFEASIBLE if all(row.infeasible for row in rows) else BAD_INPUT
+
+
+def _settings_for(chosen: dict[str, Any], texts: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Give each method the settings that it has; every setting must concern some method."""
+    found: dict[str, dict[str, Any]] = {}
+    used: set[str] = set()
+    for key, Method in chosen.items():
+        valid = options.parameters_of(Method)
+        own = [
+            text
+            for text in texts
+            if text.partition("=")[0].strip() in valid
+            or (text.startswith(options.GRAPH_PREFIX) and options.takes_graph(Method))
+        ]
+        found[key] = options.parse_settings(own, Method)
+        used |= set(own)
+    for text in texts:
+        if text not in used:
+            options.parse_settings([text], next(iter(chosen.values())))
+    return found
+
+
+def _graph(task: Task) -> Any:
+    """Return the graph on which all answers are cut: the given one, or the default."""
+    return task.data.W if task.data.W is not None else Affinity().fit_transform(task.data.X)
+
+
+def _row(
+    key: str,
+    build: Callable[[], Any],
+    task: Task,
+    W: Any,
+    *,
+    folds: Folds,
+    step: Callable[[int], Any],
+) -> Row:
+    try:
+        started = time.perf_counter()
+        labels = fit(build(), task).labels_
+        seconds = time.perf_counter() - started
+        step(1)
+        judged = list(_judged(build, task, folds, step))
+    except (ValueError, IndexError, Infeasible, BadInput) as error:
+        text = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        found = " ".join(text.split())
+        return Row(key, error=found, infeasible=isinstance(error, Infeasible))
+    return Row(
+        key,
+        labels,
+        violated=metrics.violated_count(task.known, labels).total,
+        ncut=float(metrics.ncut(W, labels)),
+        held_out=held_out_share(judged),
+        ari=adjusted_rand(task.data.truth, labels),
+        seconds=seconds,
+    )
+
+
+# Held-out constraints ----------------------------------------------------------------------
+
+
+def _folds(task: Task, request: CompareRequest) -> Folds:
+    n_folds = request.folds
+    if n_folds is None:
+        n_folds = 0 if task.data.truth is not None else DEFAULT_FOLDS
+    known = task.known
+    if known.n_pairs:
+        n_folds = min(n_folds, known.n_pairs)
+        return list(known.split(n_folds, random_state=request.seed)) if n_folds > 1 else []
+    if known.labels is not None and n_folds > 1:
+        return split_labels(known.labels, n_folds, request.seed)
+    return []
+
+
+def split_labels(labels: Labels, n_folds: int, seed: int) -> Folds:
+    """Deal the labelled samples into folds; the test is about pairs inside the fold."""
+    samples = np.random.RandomState(seed).permutation(np.flatnonzero(labels >= 0))
+    folds = []
+    for held_out in np.array_split(samples, min(n_folds, max(1, samples.size // 2))):
+        train, test = labels.copy(), np.full_like(labels, -1)
+        test[held_out] = labels[held_out]
+        train[held_out] = -1
+        made = [Constraints(labels.size, labels=part) for part in (train, test)]
+        folds.append((made[0], made[1]))
+    return folds if len(folds) > 1 else []
+
+
+def _judged(
+    build: Callable[[], Any], task: Task, folds: Folds, step: Callable[[int], Any]
+) -> Iterator[tuple[Constraints, Labels]]:
+    for train, test in folds:
+        if not test.is_empty:
+            yield test, fit(build(), Task(task.data, train)).labels_
+        step(1)
+
+
+def held_out_share(judged: list[tuple[Constraints, Labels]]) -> float | None:
+    """Return the share of held-out pairs that hold: the mean of must-links and cannot-links.
+
+    Of the two kinds together the more frequent one, mostly cannot-links, would decide; and those
+    hold by chance in all but one of `n_clusters` cases.
+    """
+    kept, total = np.zeros(2), np.zeros(2)
+    for test, labels in judged:
+        pairs, signs = test.signed_pairs()
+        is_together = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+        for k, of_kind in enumerate((signs > 0, signs < 0)):
+            weight = np.abs(signs) * of_kind
+            total[k] += weight.sum()
+            kept[k] += weight[is_together == (k == 0)].sum()
+    if not total.any():
+        return None
+    return float(np.mean(kept[total > 0] / total[total > 0]))
+
+
+# The table ---------------------------------------------------------------------------------
+
+
+def _show(rows: list[Row], request: CompareRequest, console: Console) -> None:
+    done = sorted((row for row in rows if row.labels is not None), key=_merit)
+    answers: list[Any] = [row.labels for row in done]
+    agreement = np.array([[metrics.adjusted_rand(a, b) for b in answers] for a in answers])
+    n = len(done)
+    mean = [(agreement[i].sum() - 1) / (n - 1) if n > 1 else None for i in range(n)]
+    cells = [
+        (
+            row.key,
+            str(row.violated),
+            _number(row.ncut),
+            _number(row.held_out),
+            _number(row.ari),
+            _number(mean[i]),
+            f"{row.seconds:.2f}",
+        )
+        for i, row in enumerate(done)
+    ]
+    failed = [row for row in rows if row.labels is None]
+    console.summary(
+        {
+            "command": "compare",
+            "methods": [
+                {
+                    **{k: v for k, v in row._asdict().items() if k not in {"labels", "infeasible"}},
+                    "agreement": {o.key: agreement[i][j] for j, o in enumerate(done)},
+                }
+                for i, row in enumerate(done)
+            ],
+            "refused": {row.key: row.error for row in failed},
+            "warnings": console.warnings,
+        }
+    )
+    if request.output is not None:
+        separator = "\t" if request.output.suffix == ".tsv" else ","
+        write_rows(request.output, HEADER, cells, separator)
+        console.note(f"wrote {request.output}")
+    if console.json:
+        return
+    filled = [k for k in range(len(HEADER)) if any(row[k] for row in cells)]
+    console.table([HEADER[k] for k in filled], [[row[k] for k in filled] for row in cells])
+    if n > 1:
+        click.echo("\nagreement between methods (ARI):")
+        keys = [row.key for row in done]
+        matrix = [[key, *(f"{a:.2f}" for a in agreement[i])] for i, key in enumerate(keys)]
+        console.table(["", *keys], matrix)
+    for row in failed:
+        click.echo(f"\n{row.key}: {row.error}")
+
+
+def _merit(row: Row) -> float:
+    """Sort the best first: by the truth, or by held-out pairs; the order stays without both."""
+    judge = row.ari if row.ari is not None else row.held_out
+    return 0.0 if judge is None else -judge
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value + 0.0:.3f}"

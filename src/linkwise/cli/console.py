@@ -1,0 +1,179 @@
+"""What a command says: notes and warnings on stderr, progress on a terminal, errors in one line."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import traceback
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from linkwise._optional import require
+from linkwise.cli import MISSING_LIBRARY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["BadInput", "Console", "Infeasible", "ReaderLeftError", "counted", "exit_code"]
+
+INFEASIBLE = 1
+BAD_INPUT = 2
+INTERNAL_ERROR = 70
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+class BadInput(click.ClickException):
+    """Something in the files or options is wrong; the message says what to do."""
+
+    exit_code = BAD_INPUT
+
+
+class Infeasible(click.ClickException):
+    """The constraints cannot all hold; the message names the lines that prove it."""
+
+    exit_code = INFEASIBLE
+
+
+class ReaderLeftError(Exception):
+    """Whoever read our output has had enough; nobody is left to tell."""
+
+
+@dataclass
+class Console:
+    """Where a command speaks: results on stdout, everything else on stderr."""
+
+    quiet: bool = False
+    json: bool = False
+    debug: bool = False
+    warnings: list[str] = field(default_factory=list)
+    _bar: Any = None
+
+    def note(self, text: str) -> None:
+        """Say what is being done, unless the user asked for quiet."""
+        if not self.quiet:
+            self._say(text)
+
+    def warn(self, text: str) -> None:
+        """Say what the user should know, once."""
+        if text not in self.warnings:
+            self.warnings.append(text)
+            self._say(f"Warning: {text}")
+
+    def _say(self, text: str) -> None:
+        if self._bar is None:
+            click.echo(text, err=True)
+        else:  # above the bar, not across it
+            self._bar.write(text, file=sys.stderr)
+
+    def summary(self, facts: dict[str, Any]) -> None:
+        """Print a machine-readable summary, if it was asked for."""
+        if self.json:
+            click.echo(json.dumps(_plain(facts), ensure_ascii=False))
+
+    @contextmanager
+    def progress(self, total: int, unit: str) -> Iterator[Any]:
+        """Yield a progress bar, which shows only on a terminal."""
+        tqdm = require("tqdm", extra="cli", purpose="The command line").tqdm
+        hidden = self.quiet or not sys.stderr.isatty()
+        with tqdm(total=total, unit=unit, disable=hidden, leave=False, file=sys.stderr) as bar:
+            self._bar = None if hidden else bar
+            try:
+                yield bar
+            finally:
+                self._bar = None
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Turn the library's warnings into lines of ours; developers' warnings stay silent."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+
+            def show(message: Warning | str, *_: Any, **__: Any) -> None:
+                self.warn(" ".join(str(message).split()))
+
+            warnings.showwarning = show
+            yield
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print columns of text; numbers stand on the right."""
+        cells = [list(header), *map(list, rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        right = [all(_is_number(row[k]) for row in rows) for k in range(len(header))]
+        for row in cells:
+            parts = [
+                cell.rjust(width) if at_right else cell.ljust(width)
+                for cell, width, at_right in zip(row, widths, right, strict=True)
+            ]
+            click.echo("  ".join(parts).rstrip())
+
+
+def counted(number: int, word: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "must-link"), counted(2, "class")
+    ('1 must-link', '2 classes')
+    """
+    plural = "" if number == 1 else "es" if word.endswith("s") else "s"
+    return f"{number} {word}{plural}"
+
+
+def _is_number(cell: str) -> bool:
+    return cell.replace("-", "").replace(".", "").isdigit() or cell in {"", "-"}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON can hold; what is not a number becomes null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (str, int, float, type(None))) else str(value)
+
+
+def exit_code(error: BaseException, console: Console) -> int:
+    """Say in one line what went wrong, and return the exit code of it."""
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        click.echo("Interrupted. No file was left half-written.", err=True)
+        return INTERRUPTED
+    if isinstance(error, (BrokenPipeError, ReaderLeftError)):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    if console.debug:
+        traceback.print_exception(error)
+    message, code = _described(error)
+    click.echo(f"Error: {' '.join(message.split())}", err=True)
+    return code
+
+
+def _described(error: BaseException) -> tuple[str, int]:
+    if isinstance(error, click.UsageError):
+        where = error.ctx.command_path if error.ctx else "linkwise"
+        return f"{error.format_message()} See: {where} --help", error.exit_code
+    if isinstance(error, click.ClickException):
+        return error.format_message(), error.exit_code
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror or error}.", BAD_INPUT
+    if isinstance(error, MemoryError):
+        return "Not enough memory. Use fewer rows, or a method for sparse graphs.", BAD_INPUT
+    # By name: the module of ConflictError takes seconds to import.
+    code = INFEASIBLE if type(error).__name__ == "ConflictError" else INTERNAL_ERROR
+    if isinstance(error, ImportError):
+        code = MISSING_LIBRARY
+    elif isinstance(error, (ValueError, IndexError)) and code != INFEASIBLE:
+        code = BAD_INPUT
+    if code == INTERNAL_ERROR:
+        return f"{type(error).__name__}: {error} (a mistake in linkwise; see --debug)", code
+    return str(error), code

@@ -1,0 +1,167 @@
+"""Methods and their parameters, as typed: read from the registry and the signatures."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any
+
+from linkwise._optional import require
+from linkwise._params import StrOptions
+from linkwise.cli.console import BadInput
+from linkwise.graph import Affinity
+from linkwise.methods import METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from linkwise.methods._base import ConstrainedClusterer
+
+    Method = type[ConstrainedClusterer]
+
+__all__ = [
+    "build",
+    "find_method",
+    "key_of",
+    "limit_threads",
+    "needs_features",
+    "parameters_of",
+    "parse_settings",
+    "takes_graph",
+]
+
+# These have options of their own.
+RESERVED = {"n_clusters": "-k", "random_state": "--seed"}
+GRAPH_PREFIX = "affinity__"
+NAMED_VALUES = {"true": True, "false": False, "none": None}
+
+
+def find_method(key: str) -> Method:
+    """Return a method by its key, or its class name in any case."""
+    classes = {Method.__name__.lower(): Method for Method in METHODS.values()}
+    found = METHODS.get(key) or METHODS.get(key.lower()) or classes.get(key.lower())
+    if found is None:
+        close = get_close_matches(key.lower(), METHODS, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        message = f"--method {key}: no such method.{hint} There are: {', '.join(METHODS)}."
+        raise BadInput(message)
+    return found
+
+
+def key_of(Method: Method) -> str:
+    """Return the key of a method in the registry."""
+    return next(key for key, found in METHODS.items() if found is Method)
+
+
+def takes_graph(Method: Method) -> bool:
+    """Whether a method accepts a precomputed graph."""
+    return "affinity" in signature(Method).parameters
+
+
+def needs_features(Method: Method, settings: Mapping[str, Any] | None = None) -> bool:
+    """Whether a method with these settings has to see the features themselves."""
+    solver = Method(**settings)._solver() if settings else Method.solve
+    return not takes_graph(Method) or "X" in signature(solver).parameters
+
+
+def parameters_of(Method: type[Any]) -> dict[str, Parameter]:
+    """Return the parameters that ``--set`` may change."""
+    hidden = {*RESERVED, "affinity"}
+    return {k: p for k, p in signature(Method).parameters.items() if k not in hidden}
+
+
+def parse_settings(texts: Iterable[str], Method: Method) -> dict[str, Any]:
+    """Turn ``name=value`` texts into checked parameters of a method."""
+    settings: dict[str, Any] = {}
+    graph: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            message = f"--set {text}: write it as NAME=VALUE, for example --set hard=true."
+            raise BadInput(message)
+        if name in RESERVED:
+            message = f"--set {text}: use {RESERVED[name]} instead."
+            raise BadInput(message)
+        if name.startswith(GRAPH_PREFIX) and takes_graph(Method):
+            short = name.removeprefix(GRAPH_PREFIX)
+            graph[short] = _parse(short, value, Affinity, GRAPH_PREFIX)
+        else:
+            settings[name] = _parse(name, value, Method)
+    if graph:
+        settings["affinity"] = Affinity(**graph)
+        _validate(settings["affinity"], "--set affinity__...")
+    _validate(Method(**settings), "--set")
+    return settings
+
+
+def _parse(name: str, text: str, owner: type[Any], prefix: str = "") -> Any:
+    valid = parameters_of(owner)
+    if name not in valid:
+        close = get_close_matches(name, valid, n=1)
+        hint = f" Did you mean {prefix}{close[0]}?" if close else ""
+        shown = ", ".join(prefix + known for known in valid) or "none"
+        if not prefix and "affinity" in signature(owner).parameters:
+            shown += f", and {GRAPH_PREFIX}NAME for the graph's"
+        message = (
+            f"--set {prefix}{name}: {owner.__name__} has no such parameter.{hint} It has: {shown}."
+        )
+        raise BadInput(message)
+    allowed = owner._parameter_constraints.get(name, [])
+    texts = [option for rule in allowed if isinstance(rule, StrOptions) for option in rule.options]
+    if text in texts:
+        return text
+    if text.lower() in NAMED_VALUES:
+        return NAMED_VALUES[text.lower()]
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _validate(estimator: Any, place: str) -> None:
+    try:
+        estimator._validate_params()
+    except ValueError as error:
+        message = f"{place}: {error}"
+        raise BadInput(message) from error
+
+
+def build(
+    Method: Method,
+    n_clusters: int,
+    settings: Mapping[str, Any],
+    *,
+    seed: int,
+    threads: int | None,
+    precomputed: bool,
+) -> ConstrainedClusterer:
+    """Return the estimator that was asked for."""
+    given = {**settings, "n_clusters": n_clusters, "random_state": seed}
+    valid = signature(Method).parameters
+    if threads is not None and "n_jobs" in valid:
+        given.setdefault("n_jobs", threads)
+    if precomputed:
+        if not takes_graph(Method):
+            usable = ", ".join(key for key, other in METHODS.items() if takes_graph(other))
+            message = (
+                f"--method {key_of(Method)} needs features, but DATA is a graph. Methods that take "
+                f"one: {usable}."
+            )
+            raise BadInput(message)
+        if "affinity" in given:
+            message = "--set affinity__...: DATA is a graph already; leave it out."
+            raise BadInput(message)
+        given["affinity"] = "precomputed"
+    return Method(**{name: value for name, value in given.items() if name in valid})
+
+
+def limit_threads(threads: int | None) -> None:
+    """Let numerical libraries use at most so many threads, for the rest of the process."""
+    if threads is None:
+        return
+    numba = require("numba", extra="cli", purpose="--threads")
+    require("threadpoolctl", extra="cli", purpose="--threads").threadpool_limits(threads)
+    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))

@@ -1,0 +1,208 @@
+"""Files of pairs, with everything that contradicts in them, in the names and lines of the file."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from linkwise.cli.console import BadInput, Infeasible
+from linkwise.constraints import Constraints, io, logic
+from linkwise.constraints.validation import unique_pairs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from linkwise.cli.reading import Data
+    from linkwise.constraints.conflict import Conflict
+    from linkwise.exceptions import ConflictError
+
+    Ints = NDArray[np.intp]
+
+__all__ = [
+    "Pairs",
+    "conflict_in_words",
+    "error_in_words",
+    "proof_in_words",
+    "read_constraints",
+    "read_pairs",
+]
+
+LISTED = 20  # lines or names in one message
+KINDS = {
+    "odd ring": "cannot-links around a ring of odd length",
+    "clique": "rows that are pairwise kept apart",
+    "wheel": "cannot-links around a ring of odd length and rows apart from all of it",
+    "minimal set": "a set of pairs that exhaustive search could not satisfy",
+}
+
+
+class Pairs(NamedTuple):
+    """The pairs of a file and the labels of the data, contradictory or not."""
+
+    facts: logic.Facts
+    names: list[str] | None
+    must: io.PairTable
+    cannot: io.PairTable
+    labels: Ints | None
+
+    def conflicts(self, limit: int) -> tuple[list[Conflict], int]:
+        """Return the first contradictions with their proofs, and how many there are."""
+        found = logic.contradictions(self.facts, logic.components(self.facts))
+        return logic.explain(self.facts, found, limit), found.total
+
+    def constraints(self) -> Constraints:
+        """Return the pairs and labels; contradictory ones must have been refused before."""
+        made = Constraints(
+            self.facts.n_samples,
+            self.must.pairs,
+            self.cannot.pairs,
+            must_link_belief=self.must.belief,
+            cannot_link_belief=self.cannot.belief,
+            labels=self.labels,
+        )
+        # Proofs then name the lines of the file.
+        made._store(
+            _must_link_row=self.must.row[made._must_link_row],
+            _cannot_link_row=self.cannot.row[made._cannot_link_row],
+        )
+        return made
+
+
+def read_constraints(path: Path | None, data: Data) -> Constraints:
+    """Return what is known about the rows of DATA, or raise if it contradicts itself."""
+    if path is None:
+        return Constraints(data.n_samples, labels=data.labels)
+    pairs = read_pairs(path, data)
+    found, total = pairs.conflicts(1)
+    if found:
+        words = conflict_in_words(found[0], data.names, data.label_names)
+        more = f" {total - 1} more: linkwise check lists them." if total > 1 else ""
+        message = f"{path}: {words}{more}"
+        raise Infeasible(message)
+    return pairs.constraints()
+
+
+def read_pairs(path: Path, data: Data | None) -> Pairs:
+    """Read a CSV file of pairs; without DATA every name in it is a sample."""
+    if path.is_dir() or not path.exists():
+        message = f"There is no file {path}." if not path.exists() else f"{path} is a folder."
+        raise BadInput(message)
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            source = io._read_columns(csv.reader(file), path)
+    except UnicodeDecodeError as error:
+        message = f"{path} is not UTF-8 text. Save it as UTF-8."
+        raise BadInput(message) from error
+    names = data.names if data is not None else _names_in(source)
+    n_samples = data.n_samples if data is not None else None
+    try:
+        is_must = np.array(io._parse(source, "link", io._sign), dtype=np.intp) > 0
+        # Apart from each other the two kinds cannot contradict: all conflicts are found, not one.
+        must = io._pair_table(_rows(source, np.flatnonzero(is_must)), n_samples, names)
+        cannot = io._pair_table(_rows(source, np.flatnonzero(~is_must)), n_samples, names)
+    except (ValueError, IndexError) as error:
+        text = str(error).replace("Pass ids=names if", "Name their column with --id if")
+        raise BadInput(text) from error
+    labels = None if data is None else data.labels
+    return Pairs(_facts(must, cannot, labels), names, must, cannot, labels)
+
+
+def _names_in(source: io._Source) -> list[str]:
+    columns = source.columns
+    ends = zip(columns["i"], columns["j"], strict=True)
+    both = [io._name(value) for pair in ends for value in pair]
+    if not both:
+        message = f"{source.place(1).partition(',')[0]} has a header but no pairs."
+        raise BadInput(message)
+    return list(dict.fromkeys(both))
+
+
+def _rows(source: io._Source, kept: Ints) -> io._Source:
+    columns = {name: [values[k] for k in kept] for name, values in source.columns.items()}
+    return io._Source(columns, [source.rows[k] for k in kept], source.place)
+
+
+def _facts(must: io.PairTable, cannot: io.PairTable, labels: Ints | None) -> logic.Facts:
+    n = must.n_samples
+    sides = []
+    for table in (must, cannot):
+        certain = table.belief == 1
+        unique = unique_pairs(table.pairs[certain], table.belief[certain], n)
+        sides.append((unique.pairs, table.row[certain][unique.row]))
+    labelled = np.empty(0, dtype=np.intp)
+    classes = class_of = labelled
+    if labels is not None:
+        labelled = np.flatnonzero(labels >= 0)
+        classes, class_of = np.unique(labels[labelled], return_inverse=True)
+    (must_pairs, must_row), (cannot_pairs, cannot_row) = sides
+    return logic.Facts(
+        n, must_pairs, cannot_pairs, must_row, cannot_row, labelled, class_of, classes
+    )
+
+
+# In words ----------------------------------------------------------------------------------
+
+
+def conflict_in_words(
+    conflict: Conflict, names: list[str] | None, label_names: list[str] | None = None
+) -> str:
+    """Tell a contradiction in the names and line numbers of the file."""
+    i, j = (_named(sample, names) for sample in conflict.pair)
+    if conflict.labels is not None:
+        a, b = (label_names[k] if label_names else str(k) for k in conflict.labels)
+        claim = f"{i} and {j} have the labels {a} and {b}"
+    else:
+        claim = f"{i} and {j} are cannot-linked (line {conflict.cannot_link_row})"
+    steps = []
+    for k, row in enumerate(conflict.rows):
+        ends = (_named(sample, names) for sample in conflict.chain[k : k + 2])
+        how = "equal labels" if row is None else f"line {row}"
+        steps.append(f"{' - '.join(ends)} ({how})")
+    shown = ", ".join(steps[:LISTED]) + ", ..." * (len(steps) > LISTED)
+    what = "Correct a label, or remove" if conflict.labelled else "Remove"
+    remedy = f"{what} one of these lines, or give it a belief below 1."
+    return f"{claim}, but these belong together: {shown}. {remedy}"
+
+
+def error_in_words(error: ConflictError, names: list[str] | None, n_clusters: int) -> str:
+    """Tell why some number of clusters cannot satisfy the pairs, in the names of the file."""
+    if error.kind == "labels" and error.bracket is not None:
+        return (
+            f"There are {error.bracket[0]} different labels, but only {n_clusters} clusters. Use "
+            f"-k {error.bracket[0]}, or merge labels."
+        )
+    if error.kind not in {*KINDS, "undecided"} or error.bracket is None:
+        return str(error).replace("lower n_clusters", "lower -k")
+    proof = proof_in_words(error, names)
+    lower, upper = error.bracket
+    what = f"{n_clusters} clusters cannot satisfy {proof}"
+    if error.kind == "undecided":
+        what = f"Could not decide if {n_clusters} clusters can satisfy all pairs; left: {proof}"
+    enough = f" ({upper} suffice for certain)" if upper is not None and upper > lower else ""
+    return (
+        f"{what}. Use -k {lower} or more{enough}, correct one of these lines, give it a belief "
+        "below 1, or use --method cut --set constraints_mode=soft."
+    )
+
+
+def proof_in_words(error: ConflictError, names: list[str] | None) -> str:
+    """Name the rows, lines and labels that prove a number of clusters to be too few."""
+    parts = [f"rows {_some([_named(sample, names) for sample in error.witness])}"]
+    lines = sorted((*error.must_link, *error.cannot_link))
+    if lines:
+        parts.append(f"line{'s' * (len(lines) > 1)} {_some([str(line) for line in lines])}")
+    if error.labelled:
+        parts.append("labels of " + _some([_named(sample, names) for sample in error.labelled]))
+    return f"{KINDS.get(error.kind or '', 'pairs')} ({'; '.join(parts)})"
+
+
+def _named(sample: int, names: list[str] | None) -> str:
+    return str(sample) if names is None else names[sample]
+
+
+def _some(texts: list[str]) -> str:
+    return ", ".join(texts[:LISTED]) + ", ..." * (len(texts) > LISTED)

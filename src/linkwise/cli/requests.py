@@ -1,0 +1,87 @@
+"""What was typed, as values: one class for each command that has many options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["AskRequest", "CheckRequest", "ClusterRequest", "CompareRequest", "DataRequest"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataRequest:
+    """Where the data are and how to read them."""
+
+    data: Path
+    graph: bool = False
+    id_column: str | None = None
+    drop: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    scale: bool | None = None
+    impute: str | None = None
+    encoding: str = "utf-8"
+    delimiter: str | None = None
+    use: str | None = None
+    labels: str | None = None
+    truth: str | None = None
+    constraints: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterRequest(DataRequest):
+    """``linkwise cluster``."""
+
+    n_clusters: int | None = None
+    method: str
+    settings: tuple[str, ...] = ()
+    seed: int = 0
+    threads: int | None = None
+    output: Path | None = None
+    column: str = "cluster"
+    report: Path | None = None
+    plot: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareRequest(DataRequest):
+    """``linkwise compare``."""
+
+    n_clusters: int | None = None
+    methods: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    folds: int | None = None
+    seed: int = 0
+    threads: int | None = None
+    output: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskRequest(DataRequest):
+    """``linkwise ask``."""
+
+    n_clusters: int
+    method: str | None = None
+    strategy: str | None = None
+    session: Path | None = None
+    output: Path | None = None
+    seed: int = 0
+    threads: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRequest:
+    """``linkwise check``."""
+
+    pairs: Path
+    data: Path | None = None
+    id_column: str | None = None
+    graph: bool = False
+    encoding: str = "utf-8"
+    delimiter: str | None = None
+    labels: str | None = None
+    n_clusters: int | None = None
+    limit: int = 20

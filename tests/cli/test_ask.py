@@ -1,0 +1,255 @@
+"""`linkwise ask`: in a pipe, and on a real terminal, with undo and resuming after a kill."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import select
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from linkwise.active import Session
+from linkwise.metrics import adjusted_rand
+
+pytest.importorskip("click")
+pytest.importorskip("pandas")
+
+from linkwise.cli.ask import Comparison, compare_rows
+from linkwise.cli.reading import Data
+
+OPTIONS = ("-k", 3, "--id", "name", "--drop", "class")
+
+
+def answers_of(path):
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    return records[1:]
+
+
+def type_keys(monkeypatch, keys):
+    import io
+
+    monkeypatch.setattr("sys.stdin", io.StringIO(keys))
+
+
+def test_keys_from_a_pipe_become_constraints(linkwise, table, tmp_path, monkeypatch):
+    type_keys(monkeypatch, "s d\nu x q")
+    run = linkwise("ask", "table.csv", *OPTIONS, "--session", "s.jsonl", "-o", "answers.csv")
+    assert run.code == 0
+    kept = answers_of(tmp_path / "s.jsonl")
+    assert [record["answer"] for record in kept] == ["same", "different", "unknown"]
+    with (tmp_path / "answers.csv").open() as file:
+        written = {(row["i"], row["j"], row["link"]) for row in csv.DictReader(file)}
+    named = [(table.names[record["i"]], table.names[record["j"]]) for record in kept]
+    assert written == {(*named[0], "must"), (*named[1], "cannot")}
+    assert run.out.count("Question") == 4
+    assert "Question 1 (now " in run.out
+    assert "stability" not in run.out.partition("Question 2")[0]
+    assert "stability" in run.out.partition("Question 2")[2]
+    for name in named[0]:  # both rows, side by side
+        assert name in run.out.partition("Question 2")[0]
+
+
+def test_the_end_of_the_keys_is_the_end(linkwise, table, monkeypatch):
+    type_keys(monkeypatch, "d")
+    run = linkwise("ask", "table.csv", *OPTIONS, "--json", "--quiet")
+    assert run.code == 0
+    told = json.loads(run.out.splitlines()[-1].rpartition("] ")[2])
+    assert (told["n_answers"], told["different"], len(told["labels"])) == (1, 1, 60)
+
+
+def test_undo_asks_the_same_question_again(linkwise, table, tmp_path, monkeypatch):
+    type_keys(monkeypatch, "szzdq")
+    run = linkwise("ask", "table.csv", *OPTIONS, "--session", "s.jsonl")
+    questions = [part.split("\n\n")[0] for part in run.out.split("Question ")[1:]]
+    assert "took back: same" in run.out
+    assert "nothing to undo" in run.out
+    assert questions[0].splitlines()[1] == questions[2].splitlines()[1]  # the same two rows
+    kept = answers_of(tmp_path / "s.jsonl")
+    assert [record.get("answer", "undo") for record in kept] == ["same", "undo", "different"]
+
+
+def test_it_goes_on_where_it_was_left(linkwise, table, tmp_path, monkeypatch):
+    type_keys(monkeypatch, "dsdq")
+    linkwise("ask", "table.csv", *OPTIONS, "--session", "whole.jsonl")
+    for keys in ("dq", "sq", "dq"):
+        type_keys(monkeypatch, keys)
+        run = linkwise("ask", "table.csv", *OPTIONS, "--session", "parts.jsonl")
+    assert "goes on after 2 answers" in run.err
+    assert answers_of(tmp_path / "whole.jsonl") == answers_of(tmp_path / "parts.jsonl")
+    type_keys(monkeypatch, "q")
+    run = linkwise("ask", "table.csv", "-k", 2, "--id", "name", "--drop", "class",
+                   "--session", "parts.jsonl")  # fmt: skip
+    assert run.code == 2
+    assert "was begun with n_clusters=3" in run.error
+
+
+def test_all_questions_can_be_answered(linkwise, table, monkeypatch):
+    asked = []
+    ask_next = Session.next
+
+    def remembered(self):
+        asked.append(ask_next(self))
+        return asked[-1]
+
+    class Oracle:
+        def isatty(self):
+            return False
+
+        def read(self, _):
+            i, j = asked[-1]
+            return "s" if table.y[i] == table.y[j] else "d"
+
+    monkeypatch.setattr(Session, "next", remembered)
+    monkeypatch.setattr("sys.stdin", Oracle())
+    run = linkwise("ask", "table.csv", *OPTIONS, "--strategy", "explore", "--json")
+    assert run.code == 0
+    assert "Nothing is left to ask" in run.err
+    assert asked[-1] is None
+    told = json.loads(run.out.splitlines()[-1])
+    assert adjusted_rand(told["labels"], table.y) == 1.0
+
+
+def test_columns_are_compared_in_their_own_units():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"size": [1.0, 2.0, 3.0, 6.0], "kind": ["a", "b", "a", "a"]})
+    data = Data(4, X=np.zeros((4, 2)), frame=frame)
+    spread = np.std([1, 2, 3, 6])
+    assert compare_rows(data, (0, 3)) == [
+        Comparison("size", "1", "6", 5 / spread),
+        Comparison("kind", "a", "a", 0.0),
+    ]
+    assert [c.mark for c in compare_rows(data, (0, 3))] == ["***", ""]
+    assert [c.mark for c in compare_rows(data, (1, 2))] == ["*", "*" * 2]
+
+
+def test_of_many_columns_the_most_different_are_shown():
+    X = np.random.RandomState(0).normal(size=(50, 100))
+    data = Data(50, X=X, feature_names=[f"x{k}" for k in range(100)])
+    shown = compare_rows(data, (3, 4))
+    order = np.argsort(-np.abs(X[3] - X[4]) / X.std(axis=0))[:20]
+    assert [c.name for c in shown] == [f"x{k}" for k in sorted(order)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "part"),
+    [
+        (("--strategy", "guess"), 2, "There is no strategy 'guess'"),
+        (("-m", "guess"), 2, "no such method"),
+        (("--session", "table.csv"), 2, "would overwrite the input"),
+        (("--session", "other.txt"), 2, "Choose another path"),
+        (("-o", "answers.txt"), 2, ".csv"),
+        (("-c", "ring.csv", "-k", 2), 1, "2 clusters cannot satisfy"),
+    ],
+)
+def test_bad_input(arguments, code, part, linkwise, table, tmp_path, monkeypatch):
+    (tmp_path / "other.txt").write_text("hello\nworld\n")
+    (tmp_path / "ring.csv").write_text("i,j,link\np00,p01,cannot\np01,p02,cannot\np00,p02,cannot\n")
+    type_keys(monkeypatch, "q")
+    run = linkwise("ask", "table.csv", *OPTIONS, *arguments)
+    assert run.code == code
+    assert part in run.error
+
+
+# A real terminal ---------------------------------------------------------------------------
+
+
+class Terminal:
+    """A program that runs in a terminal of its own."""
+
+    def __init__(self, start, *arguments):
+        import fcntl
+        import pty
+        import termios
+
+        def take_terminal():
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        self.master, slave = pty.openpty()
+        self.process = start(
+            *arguments, stdin=slave, stdout=slave, stderr=slave, preexec_fn=take_terminal
+        )
+        os.close(slave)
+        self.text = ""
+
+    def wait_for(self, part, seconds=30):
+        """Read until a text appears after what was waited for before; return what came."""
+        came, until = "", time.monotonic() + seconds
+        while part not in came:
+            assert time.monotonic() < until, f"no {part!r} in {came!r}"
+            if select.select([self.master], [], [], 0.2)[0]:
+                try:
+                    came += os.read(self.master, 65536).decode()
+                except OSError:  # the program has ended
+                    break
+        assert part in came
+        self.text += came
+        return came
+
+    def press(self, keys):
+        os.write(self.master, keys.encode())
+
+    def close(self):
+        os.close(self.master)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals of POSIX")
+def test_a_terminal_with_undo_and_a_kill(start, table, tmp_path):
+    arguments = ("ask", "table.csv", *OPTIONS, "--session", "s.jsonl", "-o", "answers.csv")
+    first = Terminal(start, *arguments)
+    first.wait_for("Question 1")
+    first.wait_for("[s/d/u/z/q]")
+    first.press("d")  # no Enter: one key is one answer
+    first.wait_for("Question 2")
+    first.wait_for("[s/d/u/z/q]")
+    first.press("s")
+    first.wait_for("Question 3")
+    first.wait_for("[s/d/u/z/q]")
+    first.press("z")
+    assert "took back: same" in first.wait_for("Question 2")
+    asked = first.wait_for("[s/d/u/z/q]")
+    first.process.send_signal(signal.SIGKILL)
+    first.process.wait()
+    first.close()
+    assert [r.get("answer", "undo") for r in answers_of(tmp_path / "s.jsonl")] == [
+        "different", "same", "undo",
+    ]  # fmt: skip
+    assert not (tmp_path / "answers.csv").exists()
+
+    second = Terminal(start, *arguments)
+    second.wait_for("goes on after 1 answers")
+    second.wait_for("Question 2")
+    again = second.wait_for("[s/d/u/z/q]")
+    assert again.splitlines()[1] == asked.splitlines()[1]  # the same two rows
+    second.press("d")
+    second.wait_for("Question 3")
+    second.press("\x1b[D")  # an arrow is no answer, though it ends in a D
+    second.wait_for("u don't know")
+    second.press("q")
+    second.wait_for("wrote answers.csv")
+    assert second.process.wait(timeout=60) == 0
+    second.close()
+    lines = (tmp_path / "answers.csv").read_text().splitlines()
+    assert len(lines) == 3
+    assert all(",cannot," in line for line in lines[1:])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals of POSIX")
+def test_ctrl_c_on_a_terminal(start, table, tmp_path):
+    terminal = Terminal(start, "ask", "table.csv", *OPTIONS, "-o", "answers.csv")
+    terminal.wait_for("[s/d/u/z/q]")
+    terminal.press("\x03")
+    terminal.wait_for("Interrupted")
+    assert terminal.process.wait(timeout=60) == 130
+    terminal.close()
+    assert not (tmp_path / "answers.csv").exists()
+
+
+def test_stdin_of_a_process(program, table, tmp_path):
+    run = program("ask", "table.csv", *OPTIONS, "-o", "answers.csv", input="dq")
+    assert run.code == 0
+    assert (tmp_path / "answers.csv").read_text().count("cannot") == 1

@@ -1,0 +1,364 @@
+"""`linkwise cluster`: every format in, every format out, and the same answer as in Python."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.io import mmwrite
+from scipy.sparse import csr_array, save_npz
+from sklearn.preprocessing import StandardScaler
+
+from linkwise import Affinity, ConstrainedPCA, Constraints, SignedCSC
+from linkwise.metrics import adjusted_rand
+
+pytest.importorskip("click")
+pytest.importorskip("pandas")
+
+PAIRS = {"must_link": [(0, 5)], "cannot_link": [(0, 25), (25, 45), (2, 50)]}
+BELIEFS = {"must_link_belief": [1], "cannot_link_belief": [1, 1, 0.5]}
+
+
+def known():
+    return Constraints(60, **PAIRS, **BELIEFS)
+
+
+def expected(X):
+    return SignedCSC(3, random_state=0).fit(X, constraints=known()).labels_
+
+
+def read(path, delimiter=","):
+    with path.open(newline="") as file:
+        return list(csv.reader(file, delimiter=delimiter))
+
+
+def numbered_pairs(tmp_path):
+    (tmp_path / "numbers.csv").write_text(
+        "i,j,link,belief\n0,5,must,1\n0,25,cannot,1\n25,45,cannot,1\n2,50,cannot,0.5\n"
+    )
+    return "numbers.csv"
+
+
+# Tables ------------------------------------------------------------------------------------
+
+
+def test_a_table_gives_the_answer_of_python_with_its_ids(linkwise, table, tmp_path):
+    run = linkwise(
+        "cluster", "table.csv", "-k", 3, "-c", "pairs.csv", "--id", "name", "--truth", "class",
+        "-o", "out.csv",
+    )  # fmt: skip
+    assert run.code == 0
+    assert run.out == ""
+    rows = read(tmp_path / "out.csv")
+    assert rows[0] == ["name", "cluster"]
+    assert [row[0] for row in rows[1:]] == table.names
+    labels = expected(StandardScaler().fit_transform(table.X))
+    assert [int(row[1]) for row in rows[1:]] == labels.tolist()
+    assert "standardised (--no-scale" in run.err
+    assert f"ARI {adjusted_rand(table.y, labels):.3f}" in run.err
+    assert "0 pairs violated" in run.err
+
+
+def test_scaling_is_the_standard_one_and_can_be_turned_off(linkwise, table, monkeypatch):
+    seen = []
+    fit = SignedCSC.fit
+    monkeypatch.setattr(SignedCSC, "fit", lambda s, X, **k: seen.append(X.copy()) or fit(s, X, **k))
+    for option in ((), ("--no-scale",)):
+        linkwise("cluster", "table.csv", "-k", 3, "--id", "name", "--drop", "class", *option)
+    assert_allclose(seen[0], StandardScaler().fit_transform(table.X), atol=1e-12)
+    assert_array_equal(seen[1], table.X)
+
+
+def test_the_clusters_go_to_stdout_and_nothing_else_does(linkwise, table):
+    run = linkwise("cluster", "table.csv", "-k", 3, "--id", "name", "--drop", "class")
+    lines = run.out.splitlines()
+    assert lines[0] == "name,cluster"
+    assert len(lines) == 61
+    assert "known: 0 must-links" in run.err
+    quiet = linkwise("cluster", "table.csv", "-k", 3, "--id", "name", "--drop", "class", "--quiet")
+    assert quiet == (0, run.out, "")
+
+
+def test_tsv_and_other_delimiters(linkwise, example, tmp_path):
+    (tmp_path / "t.tsv").write_text(example.csv("\t"))
+    (tmp_path / "t.csv").write_text(example.csv(";"))
+    options = ("-k", 3, "--id", "name", "--drop", "class", "--quiet")
+    tabs = linkwise("cluster", "t.tsv", *options, "-o", "out.tsv")
+    semicolons = linkwise("cluster", "t.csv", *options, "--delimiter", ";", "-o", "out.csv")
+    assert tabs.code == semicolons.code == 0
+    rows = read(tmp_path / "out.tsv", "\t")
+    assert rows == read(tmp_path / "out.csv")
+    assert rows[1][0] == "p00"
+
+
+def test_ids_are_written_as_they_were_read(linkwise, tmp_path):
+    rows = "\n".join(f"00{k},{k // 4},{k % 4}" for k in range(8))
+    (tmp_path / "t.csv").write_text(f"id,a,b\n{rows}\n")
+    (tmp_path / "p.csv").write_text("i,j,link\n000,007,cannot\n")
+    run = linkwise("cluster", "t.csv", "-k", 2, "-c", "p.csv", "-o", "out.csv")
+    assert run.code == 0
+    assert "ids are the column 'id'" in run.err
+    assert "2 features (a, b)" in run.err
+    assert [row[0] for row in read(tmp_path / "out.csv")] == ["id", *(f"00{k}" for k in range(8))]
+
+
+def test_rows_without_ids_are_numbered_from_zero_as_in_pairs(linkwise, table, tmp_path):
+    pairs = numbered_pairs(tmp_path)
+    options = ("cluster", "table.csv", "-k", 3, "-c", pairs, "--drop", "class", "--drop", "name")
+    assert linkwise(*options, "-o", "out.csv").code == 0
+    rows = read(tmp_path / "out.csv")
+    assert rows[:2] == [["row", "cluster"], ["0", "0"]]
+    assert rows[-1][0] == "59"
+    labels = expected(StandardScaler().fit_transform(table.X))
+    assert [int(row[1]) for row in rows[1:]] == labels.tolist()
+
+
+def test_categories_become_columns_of_zeros_and_ones(linkwise, tmp_path, monkeypatch):
+    seen = []
+    fit = SignedCSC.fit
+    monkeypatch.setattr(SignedCSC, "fit", lambda s, X, **k: seen.append(X.copy()) or fit(s, X, **k))
+    rows = [(k, "red" if k < 4 else "blue", k % 3, "yes" if k % 2 else "no") for k in range(8)]
+    text = "\n".join(",".join(map(str, row)) for row in rows)
+    (tmp_path / "t.csv").write_text(f"a,colour,size,flag\n{text}\n")
+    run = linkwise("cluster", "t.csv", "-k", 2, "--categorical", "size")
+    assert run.code == 0
+    assert "4 features (a, colour, size, flag); 3 categorical, 8 columns of numbers" in run.err
+    X = seen[0]
+    assert_allclose(X[:, 0], StandardScaler().fit_transform(np.arange(8.0)[:, None]).ravel())
+    assert_array_equal(X[:, 1:3], [[row[1] == "blue", row[1] == "red"] for row in rows])
+    assert_array_equal(X[:, 3:6], np.eye(3)[[row[2] for row in rows]])
+    assert_array_equal(X[:, 6:], [[row[3] == "no", row[3] == "yes"] for row in rows])
+
+
+def test_missing_values_are_filled_when_asked(linkwise, tmp_path, monkeypatch):
+    seen = []
+    fit = SignedCSC.fit
+    monkeypatch.setattr(SignedCSC, "fit", lambda s, X, **k: seen.append(X.copy()) or fit(s, X, **k))
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n2,x\n,x\n4,\n9,y\n")
+    run = linkwise("cluster", "t.csv", "-k", 2, "--impute", "median", "--no-scale")
+    assert run.code == 0
+    assert_array_equal(seen[0][:, 0], [1, 2, 3, 4, 9])
+    assert_array_equal(seen[0][:, 1], [1, 1, 1, 1, 0])
+
+
+def test_partial_labels_are_knowledge_and_no_feature(linkwise, table, tmp_path):
+    lines = (tmp_path / "table.csv").read_text().splitlines()
+    marked = [f"{lines[0]},partial"]
+    texts = {0: "late", 1: "late", 30: "early", 50: "-1"}
+    marked += [f"{line},{texts.get(k, '')}" for k, line in enumerate(lines[1:])]
+    (tmp_path / "t.csv").write_text("\n".join(marked))
+    options = ("t.csv", "--id", "name", "--drop", "class", "--labels", "partial", "-m", "gfhf")
+    run = linkwise("cluster", *options, "-o", "out.csv")
+    assert run.code == 0
+    assert "3 labels of 2 classes" in run.err
+    assert "-k 2: as many clusters as different labels" in run.err
+    labels = [int(row[1]) for row in read(tmp_path / "out.csv")[1:]]
+    # Label methods number clusters in the order of the labels: early before late.
+    assert labels[:2] == [1, 1]
+    assert labels[30] == 0
+    assert "2 features (length, width)" in run.err
+
+
+def test_truth_is_never_looked_at(linkwise, table, tmp_path):
+    shuffled = np.random.RandomState(0).permutation(table.y)
+    (tmp_path / "other.csv").write_text(table._replace(y=shuffled).csv())
+    options = ("-k", 3, "--id", "name", "--truth", "class")
+    runs = [linkwise("cluster", name, *options) for name in ("table.csv", "other.csv")]
+    assert runs[0].out == runs[1].out
+    assert all("2 features (length, width);" in run.err for run in runs)
+
+
+# Other formats -----------------------------------------------------------------------------
+
+
+def test_parquet_in_and_out(linkwise, table, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    pandas.read_csv(tmp_path / "table.csv").to_parquet(tmp_path / "t.parquet")
+    options = ("-k", 3, "--id", "name", "--drop", "class", "-c", "pairs.csv", "--quiet")
+    run = linkwise("cluster", "t.parquet", *options, "-o", "out.parquet")
+    assert run.code == 0
+    frame = pandas.read_parquet(tmp_path / "out.parquet")
+    assert list(frame.columns) == ["name", "cluster"]
+    assert frame["name"].tolist() == table.names
+    assert_array_equal(frame["cluster"], expected(StandardScaler().fit_transform(table.X)))
+
+
+def test_arrays_are_not_scaled(linkwise, example, tmp_path):
+    np.save(tmp_path / "X.npy", example.X)
+    run = linkwise("cluster", "X.npy", "-k", 3, "-c", numbered_pairs(tmp_path), "-o", "labels.npy")
+    assert run.code == 0
+    assert_array_equal(np.load(tmp_path / "labels.npy"), expected(example.X))
+
+
+def test_an_archive_holds_names_labels_and_truth_beside_x(linkwise, example, tmp_path):
+    partial = np.where(np.arange(60) % 10 == 0, example.y, -1)
+    np.savez(tmp_path / "d.npz", X=example.X, names=example.names, y=example.y, partial=partial)
+    run = linkwise(
+        "cluster", "d.npz", "--scale", "--id", "names", "--truth", "y", "--labels", "partial",
+        "-m", "llgc", "-o", "out.csv",
+    )  # fmt: skip
+    assert run.code == 0
+    assert "6 labels of 3 classes" in run.err
+    assert "ARI 1.000" in run.err
+    assert read(tmp_path / "out.csv")[1] == ["p00", "0"]
+
+
+@pytest.mark.parametrize("suffix", ["npz", "mtx", "csv", "npy"])
+def test_graphs(suffix, linkwise, example, tmp_path):
+    W = Affinity().fit_transform(StandardScaler().fit_transform(example.X))
+    path = tmp_path / f"graph.{suffix}"
+    pairs, options, order = numbered_pairs(tmp_path), (), np.arange(60)
+    if suffix == "npz":
+        save_npz(path, W)
+    elif suffix == "mtx":
+        mmwrite(path, W, symmetry="symmetric")
+    elif suffix == "npy":
+        np.save(path, W.toarray())
+        options = ("--graph",)
+    else:
+        edges = W.tocoo()
+        lines = [
+            f"{i},{j},{w!r}"
+            for i, j, w in zip(edges.row, edges.col, edges.data.tolist(), strict=True)
+        ]
+        path.write_text("\n".join(["source,target,weight", *lines]) + "\n")
+        options = ("--graph",)
+    run = linkwise("cluster", path.name, "-k", 3, "-c", pairs, *options, "-o", "out.csv")
+    assert run.code == 0
+    assert f"graph of 60 nodes and {W.nnz // 2} edges" in run.err
+    rows = read(tmp_path / "out.csv")
+    assert rows[0][0] == ("node" if suffix == "csv" else "row")
+    found = {int(name): int(cluster) for name, cluster in rows[1:]}
+    labels = (
+        SignedCSC(3, affinity="precomputed", random_state=0).fit(W, constraints=known()).labels_
+    )
+    assert adjusted_rand(labels, [found[k] for k in order]) == 1.0
+    if suffix != "csv":  # the nodes of an edge list are numbered as they appear
+        assert_array_equal(labels, [found[k] for k in order])
+
+
+def test_a_sparse_rectangle_holds_features(linkwise, example, tmp_path):
+    save_npz(tmp_path / "X.npz", csr_array(np.abs(example.X)))
+    run = linkwise("cluster", "X.npz", "-k", 3, "-c", numbered_pairs(tmp_path), "-o", "out.npy")
+    assert run.code == 0
+    assert_array_equal(np.load(tmp_path / "out.npy"), expected(csr_array(np.abs(example.X))))
+
+
+@pytest.fixture
+def cells(example, tmp_path):
+    anndata = pytest.importorskip("anndata")
+    pandas = pytest.importorskip("pandas")
+    Z = StandardScaler().fit_transform(example.X)
+    adata = anndata.AnnData(X=np.zeros((60, 4), dtype=np.float32))
+    adata.obs_names = example.names
+    adata.obs["type"] = pandas.Categorical([f"c{c}" for c in example.y])
+    adata.obsm["X_pca"] = Z
+    adata.obsp["connectivities"] = csr_array(Affinity().fit_transform(Z).astype(np.float32))
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    return adata
+
+
+@pytest.mark.filterwarnings("ignore")  # of anndata's own
+def test_anndata_uses_its_graph_and_gets_a_column(linkwise, cells, table, tmp_path):
+    import anndata
+
+    before = (tmp_path / "cells.h5ad").read_bytes()
+    run = linkwise(
+        "cluster", "cells.h5ad", "-k", 3, "-c", "pairs.csv", "--truth", "type",
+        "--column", "linkwise", "-o", "out.h5ad",
+    )  # fmt: skip
+    assert run.code == 0
+    assert "graph obsp['connectivities']" in run.err
+    assert "ARI 1.000" in run.err
+    copy = anndata.read_h5ad(tmp_path / "out.h5ad")
+    assert adjusted_rand(copy.obs["linkwise"].astype(int), table.y) == 1.0
+    assert copy.obs["linkwise"].dtype == "category"
+    assert_array_equal(copy.obsm["X_pca"], cells.obsm["X_pca"])
+    assert (tmp_path / "cells.h5ad").read_bytes() == before
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_anndata_gives_its_pca_to_methods_that_need_features(linkwise, cells, table, tmp_path):
+    run = linkwise("cluster", "cells.h5ad", "-k", 3, "-c", "pairs.csv", "-m", "cpca", "-o", "o.csv")
+    assert run.code == 0
+    assert "2 features of obsm['X_pca']" in run.err
+    model = ConstrainedPCA(3, random_state=0).fit(cells.obsm["X_pca"], constraints=known())
+    rows = read(tmp_path / "o.csv")
+    assert rows[0] == ["cell", "cluster"]
+    assert [int(row[1]) for row in rows[1:]] == model.labels_.tolist()
+    assert linkwise("cluster", "cells.h5ad", "-k", 3, "--use", "X_pca", "-m", "cut").code == 0
+
+
+# What else comes out -----------------------------------------------------------------------
+
+
+def test_the_json_summary_says_what_was_done(linkwise, table):
+    run = linkwise(
+        "cluster", "table.csv", "-k", 3, "-c", "pairs.csv", "--id", "name", "--truth", "class",
+        "-m", "srcp", "--set", "mu=0.5", "--set", "affinity__neighbors=8", "--json", "--seed", 3,
+    )  # fmt: skip
+    told = json.loads(run.out)
+    assert run.code == 0
+    assert told["method"] == "srcp"
+    assert told["parameters"]["mu"] == 0.5
+    assert told["parameters"]["affinity"] == "Affinity(neighbors=8)"
+    assert told["parameters"]["random_state"] == 3
+    assert sum(told["sizes"]) == told["n_samples"] == len(told["labels"]) == 60
+    assert (told["must_links"], told["cannot_links"]) == (1, 3)
+    assert told["ari"] == 1.0
+    assert told["ncut"] > 0
+    assert told["warnings"] == []
+
+
+def test_a_warning_is_one_line(linkwise, table):
+    run = linkwise("cluster", "table.csv", "-k", 3, "-c", "pairs.csv", "--id", "name", "-m", "ncut")
+    assert run.code == 0
+    warnings = [line for line in run.err.splitlines() if line.startswith("Warning: ")]
+    assert len(warnings) == 1
+    assert "clusters without constraints and ignores the ones given" in warnings[0]
+
+
+# Older matplotlib calls names that newer pyparsing has deprecated.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_a_picture(suffix, linkwise, table, tmp_path):
+    pytest.importorskip("matplotlib")
+    run = linkwise("cluster", "table.csv", "-k", 3, "--id", "name", "--plot", f"p.{suffix}")
+    assert run.code == 0
+    start = {"png": b"\x89PNG", "svg": b"<?xml"}[suffix]
+    assert (tmp_path / f"p.{suffix}").read_bytes().startswith(start)
+    assert f"wrote p.{suffix}" in run.err
+
+
+def test_a_report(linkwise, table, tmp_path):
+    pytest.importorskip("jinja2")
+    run = linkwise(
+        "cluster", "table.csv", "-k", 3, "-c", "pairs.csv", "--id", "name", "--truth", "class",
+        "--report", "r.html", "--quiet", "-o", "out.csv",
+    )  # fmt: skip
+    assert (run.code, run.err) == (0, "")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "table.csv: 3 clusters" in page
+    assert "width" in page
+
+
+def test_threads_reach_the_method(linkwise, table, monkeypatch):
+    from linkwise import ConstrainedCut
+
+    seen = []
+    fit = ConstrainedCut.fit
+    monkeypatch.setattr(
+        ConstrainedCut, "fit", lambda s, X, **k: seen.append(s.n_jobs) or fit(s, X, **k)
+    )
+    options = ("cluster", "table.csv", "-k", 3, "--id", "name", "-m", "cut", "--threads", 1)
+    assert linkwise(*options).code == 0
+    assert seen == [1]
+
+
+def test_the_same_seed_gives_the_same_answer(linkwise, table):
+    options = ("cluster", "table.csv", "-k", 5, "--id", "name", "-m", "cut", "--quiet")
+    assert linkwise(*options, "--seed", 1).out == linkwise(*options, "--seed", 1).out

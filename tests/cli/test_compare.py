@@ -1,0 +1,111 @@
+"""`linkwise compare`: methods side by side, with the truth or held-out constraints as judge."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from linkwise import METHODS, Constraints, NCut, SignedCSC
+from linkwise.datasets import make_xor
+from linkwise.metrics import adjusted_rand
+
+pytest.importorskip("click")
+pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def xor(tmp_path):
+    X, y = make_xor(25, random_state=0)
+    np.savez(tmp_path / "xor.npz", X=X, y=y)
+    known = Constraints.sample(y, 40, random_state=0)
+    known.to_csv(tmp_path / "pairs.csv")
+    return X, y, known
+
+
+def test_the_table_holds_what_python_computes(linkwise, xor, tmp_path):
+    X, y, known = xor
+    run = linkwise(
+        "compare", "xor.npz", "-k", 2, "-c", "pairs.csv", "--truth", "y", "-m", "ncut",
+        "-m", "signed", "-o", "out.csv", "--json",
+    )  # fmt: skip
+    assert run.code == 0
+    labels = {
+        "ncut": NCut(2, random_state=0).fit(X).labels_,
+        "signed": SignedCSC(2, random_state=0).fit(X, constraints=known).labels_,
+    }
+    rows = {row["key"]: row for row in json.loads(run.out)["methods"]}
+    for key, found in labels.items():
+        assert rows[key]["violated"] == known.n_violated(found)
+        assert_allclose(rows[key]["ari"], adjusted_rand(y, found))
+        assert rows[key]["held_out"] is None
+    agreement = adjusted_rand(labels["ncut"], labels["signed"])
+    assert_allclose(rows["ncut"]["agreement"]["signed"], agreement, atol=1e-12)
+    with (tmp_path / "out.csv").open() as file:
+        written = list(csv.DictReader(file))
+    assert [row["method"] for row in written] == ["signed", "ncut"]  # the best first
+    assert "ignores the ones given" not in run.err
+
+
+def test_held_out_pairs_judge_without_truth(linkwise, xor):
+    X, _, known = xor
+    run = linkwise("compare", "xor.npz", "-k", 2, "-c", "pairs.csv", "-m", "signed", "--json")
+    right = np.zeros((2, 2))
+    for train, test in known.split(5, random_state=0):
+        labels = SignedCSC(2, random_state=0).fit(X, constraints=train).labels_
+        for row, pairs in enumerate((test.must_link, test.cannot_link)):
+            together = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+            right[row] += [(together == (row == 0)).sum(), len(pairs)]
+    assert_allclose(
+        json.loads(run.out)["methods"][0]["held_out"], (right[:, 0] / right[:, 1]).mean()
+    )
+
+
+def test_held_out_labels_judge_too():
+    from linkwise.cli.compare import held_out_share, split_labels
+
+    labels = np.array([0, 1, 0, 1, -1, 0, 1, 0, 1, -1])
+    folds = split_labels(labels, 2, seed=0)
+    tested = np.concatenate([np.flatnonzero(test.labels >= 0) for _, test in folds])
+    assert sorted(tested) == np.flatnonzero(labels >= 0).tolist()
+    for train, test in folds:
+        assert not ((train.labels >= 0) & (test.labels >= 0)).any()
+    truth = np.array([0, 1, 0, 1, 1, 0, 1, 0, 1, 1])
+    assert held_out_share([(test, truth) for _, test in folds]) == 1.0
+    # Everything in one cluster: all must-links hold, no cannot-link does.
+    assert held_out_share([(test, truth * 0) for _, test in folds]) == 0.5
+    assert held_out_share([]) is None
+
+
+def test_all_methods_run_and_refusals_are_told(linkwise, xor, tmp_path):
+    run = linkwise("compare", "xor.npz", "-k", 2, "-c", "pairs.csv", "--truth", "y")
+    assert run.code == 0
+    table = run.out.partition("\n\n")[0].splitlines()
+    listed = {line.split()[0] for line in table[1:]}
+    assert listed == set(METHODS)
+    assert "agreement between methods (ARI):" in run.out
+    (tmp_path / "one.csv").write_text("i,j,link\n0,1,must\n")
+    options = ("xor.npz", "-k", 2, "-c", "one.csv", "-m", "gfhf", "-m", "signed")
+    run = linkwise("compare", *options)
+    assert run.code == 0
+    assert "\ngfhf: " in run.out
+    run = linkwise("compare", *options[:-2])
+    assert run.code == 2
+
+
+def test_settings_go_to_the_methods_that_have_them(linkwise, xor):
+    options = ("compare", "xor.npz", "-k", 2, "--truth", "y", "-m", "ncut", "-m", "cut")
+    assert linkwise(*options, "--set", "effort=fast", "--set", "rows=raw").code == 0
+    run = linkwise(*options, "--set", "effortx=fast")
+    assert run.code == 2
+    assert "no such parameter" in run.error
+
+
+def test_constraints_that_no_method_can_satisfy(linkwise, xor, tmp_path):
+    (tmp_path / "ring.csv").write_text("i,j,link\n0,1,cannot\n1,2,cannot\n0,2,cannot\n")
+    run = linkwise("compare", "xor.npz", "-k", 2, "-c", "ring.csv", "-m", "signed", "-m", "cut")
+    assert run.code == 1
+    assert run.out.count("2 clusters cannot satisfy") == 2
