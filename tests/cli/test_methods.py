@@ -31,8 +31,9 @@ def test_the_table_has_every_method(linkwise):
     assert facts["srcp"]["knowledge"] == "pairs, labels"
     assert facts["srcp"]["paper"] == "Fu et al. 2011"
     assert facts["e2cp"]["paper"] == "Lu & Ip 2010"
-    assert facts["srcp"]["constraints"] == "soft (or hard=true)"
+    assert facts["srcp"]["constraints"] == "soft, or hard=true"
     assert facts["cut"]["constraints"].startswith("hard")
+    assert facts["cosc"]["constraints"] == "hard, or soft with violations"
     assert facts["cpca"]["data"] == "features"
     assert facts["signed"]["data"] == "features or graph"
 

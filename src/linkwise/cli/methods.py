@@ -37,7 +37,7 @@ def facts_of(key: str) -> dict[str, Any]:
         "class": Method.__name__,
         "data": "features or graph" if takes_graph(Method) else "features",
         "knowledge": _knowledge(Method),
-        "constraints": _strictness(Method, text),
+        "constraints": _strictness(Method),
         "scale": _scale(Method),
         "paper": _paper(text),
         "idea": text.partition("\n")[0],
@@ -57,25 +57,16 @@ def _module(Method: Any) -> Any:
     return __import__(Method.__module__, fromlist=["_"])
 
 
-def _strictness(Method: Any, text: str) -> str:
-    parameters = signature(Method).parameters
-    stated = getattr(Method, "obeys", None)
-    if stated is not None:
-        return str(stated)
+def _strictness(Method: Any) -> str:
     if "constraints" not in signature(Method.solve).parameters:
         return "-"
-    if "constraints_mode" in parameters:
-        return f"{parameters['constraints_mode'].default} (or constraints_mode=soft)"
-    if "hard" in parameters:
-        return "soft (or hard=true)"
-    return "hard" if re.search(r"\bHard:", text) else "soft"
+    if "hard" in signature(Method).parameters:
+        return f"{Method.obeys}, or hard=true"
+    return str(Method.obeys)
 
 
 def _scale(Method: Any) -> str:
     """Return up to what size a method goes: sparse ones have no limit of their own."""
-    stated = getattr(Method, "size_limit", None)
-    if stated is not None:
-        return str(stated)
     limit = getattr(_module(Method), "MAX_GROUPS", None)  # dense in the samples
     if limit is not None:
         return f"{limit:,} samples"

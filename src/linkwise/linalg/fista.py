@@ -17,6 +17,7 @@ An iteration is one pass over the edges, each stored once; vertex arrays stay in
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Edges", "Flow", "InnerSolution", "edges_of", "minimize", "new_flow", "total_variation"]
 
 PARALLEL_FROM = 500_000  # edges below which a second thread costs more than it brings
+# Not every threading layer of numba bears two parallel kernels at once, from different threads.
+ONE_AT_A_TIME = Lock()
 FIRST_CHECK, LAST_CHECK = 10, 160  # iterations between two looks at the duality gap
 
 
@@ -154,8 +157,10 @@ def _iterate(edges: Edges, y: Floats, c: float, flow: Flow, n_steps: int) -> Flo
     vertex[:, 0] = y - flow.ahead
     vertex[:, 1] = edges.n_neighbors
     scratch = np.zeros((edges.rows.size - 1, y.size), y.dtype)
-    run = _run_threads if edges.rows.size > 2 else _run
-    return run(edges, y, y.dtype.type(c), flow, vertex, scratch, n_steps)
+    if edges.rows.size <= 2:
+        return _run(edges, y, y.dtype.type(c), flow, vertex, scratch, n_steps)
+    with ONE_AT_A_TIME:
+        return _run_threads(edges, y, y.dtype.type(c), flow, vertex, scratch, n_steps)
 
 
 def _certify(edges: Edges, y: Floats, c: float, flow: Flow) -> tuple[Floats, float, float]:

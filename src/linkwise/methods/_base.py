@@ -54,6 +54,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     """
 
     solve: ClassVar[Callable[..., Result]]
+    obeys: ClassVar[str] = "soft"  # how far constraints bind, in a word or two
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 2, None, closed="left")],

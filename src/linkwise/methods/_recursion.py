@@ -6,7 +6,6 @@ parted later. How many may remain is estimated for classes of equal size.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Recursion", "recursive_partition"]
 
-SMALL = 5_000  # vertices up to which the recursion is repeated
-REPEATED = 3
 OWN = 1e-3  # what the repair prefers a vertex's own cluster by
 
 
@@ -65,24 +62,18 @@ class Recursion(NamedTuple):
         report: Report | None = None,
     ) -> Found:
         """Return the best partition met, from splits that were repaired and from other starts."""
-        repeats = REPEATED if self.cuts.problem.n_vertices <= SMALL else 1
         begun = list(first)
         try:
-            tasks = [partial(self._repaired, rng.randint(2**31)) for _ in range(repeats)]
-            for repaired in run(tasks):
-                if np.unique(repaired).size == self.cuts.k:
-                    begun.append(repaired)
-                    if report is not None:
-                        report(f"recursion: {self.value(begun[-1]):.6g} after repair")
+            split = recursive_partition(self.cuts, self.settings, self.record, rng)
+            repaired = repair(self.cuts, split, rng)
         except KeyboardInterrupt:
             z = min((*begun, self.cuts.color.known), key=self.value)
             return Found(z, self.value(z), 0, interrupted=True)
+        if np.unique(repaired).size == self.cuts.k:
+            begun.append(repaired)
+            if report is not None:
+                report(f"splits: {self.value(repaired):.6g} after repair")
         return self.cuts.search(rng, run, begun, report)
-
-    def _repaired(self, seed: int) -> Ints:
-        rng = np.random.RandomState(seed)
-        z = recursive_partition(self.cuts, self.settings, self.record, rng)
-        return repair(self.cuts, z, rng)
 
 
 def repair(cuts: CutSearch, z: Ints, rng: np.random.RandomState) -> Ints:

@@ -469,6 +469,7 @@ class CCL(ConstrainedClusterer):
     [0, 0, 0, 1, 1, 1]
     """
 
+    obeys: ClassVar[str] = "hard where that is found"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": ConstrainedClusterer._parameter_constraints["n_clusters"],
         "metric": [StrOptions({*METRICS, "precomputed"})],

@@ -351,6 +351,7 @@ class COSC(ConstrainedClusterer):
     [0, 0, 0, 1, 1, 1]
     """
 
+    obeys: ClassVar[str] = "hard, or soft with violations"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ConstrainedClusterer._parameter_constraints,
         "violations": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],

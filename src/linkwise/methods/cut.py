@@ -266,6 +266,7 @@ class ConstrainedCut(ConstrainedClusterer):
     0
     """
 
+    obeys: ClassVar[str] = "hard, or soft with constraints_mode"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ConstrainedClusterer._parameter_constraints,
         "objective": [StrOptions({"ncut", "kmeans"})],

@@ -113,6 +113,7 @@ class GFHF(LabelPropagator):
     [1, 1, 1, 0, 0, 0]
     """
 
+    obeys: ClassVar[str] = "labels are kept"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LabelPropagator._parameter_constraints,
         "class_mass": ["boolean"],

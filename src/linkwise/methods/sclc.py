@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -340,6 +340,7 @@ class SCLC(ConstrainedClusterer):
     [0, 0, 0, 1, 1, 1]
     """
 
+    obeys: ClassVar[str] = "hard for two clusters"
     solve = staticmethod(sclc)
 
     def __init__(
