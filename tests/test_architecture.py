@@ -14,7 +14,7 @@ import linkwise
 SOURCE = Path(linkwise.__file__).parent
 # A layer may import the ones on lines above its own, and itself.
 LAYERS = [
-    {"_version", "_params", "_optional", "_random", "exceptions"},
+    {"_version", "_files", "_hints", "_params", "_optional", "_quiet", "_random", "exceptions"},
     {"result", "constraints", "linalg"},
     {"search"},
     {"graph", "partition", "metrics", "datasets"},

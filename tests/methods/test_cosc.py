@@ -594,3 +594,217 @@ def test_large_graphs_are_renumbered_without_anyone_noticing(monkeypatch):
         assert renumbered.n_violated == 0
         assert_allclose(renumbered.objective, plain.objective, rtol=1e-6)
         assert_array_equal(renumbered.labels, again.labels)
+
+
+# --- numbers of very different size
+
+
+def two_groups(seed, separation):
+    rng = np.random.RandomState(seed)
+    X = np.concatenate(
+        (rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + np.array([separation, 0]))
+    )
+    K = np.exp(-3.0 * ((X[:, None] - X[None]) ** 2).sum(axis=-1))
+    np.fill_diagonal(K, 0)
+    return csr_array(K)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cuts_far_below_the_weights_around_them(seed):
+    # Thresholds are summed up along the whole graph; their rounding must not pass for descent.
+    W = two_groups(seed, 7.0)
+    known = Constraints(60, cannot_link=[(0, 40), (3, 50)])
+    found = cosc(W, known, 2, random_state=0)
+    assert_allclose(found.objective, metrics.ncut(W, found.labels))
+    other = ConstrainedCut(2, affinity="precomputed", random_state=0).fit(W, constraints=known)
+    assert found.objective <= other.result_.objective * (1 + 1e-9)
+    assert min(point.objective for point in found.path) >= found.objective * (1 - 1e-9) or any(
+        point.n_violated for point in found.path
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(3, 9), st.sampled_from([3, 12, 20]))
+def test_values_are_exact_and_sides_alike(seed, n, decades):
+    rng = np.random.RandomState(seed)
+    W = random_graph(rng, n)
+    W.data = 10.0 ** rng.uniform(-decades, 0, size=W.nnz)
+    W = csr_array(W.maximum(W.T))
+    b = np.asarray(W.sum(axis=1)).ravel()
+    cut = penalized(W, b)
+    f = rng.normal(size=n)
+    assert_allclose(cut.value(-f), cut.value(f), rtol=1e-9)
+    splits = [f > t for t in np.sort(f)[:-1]]
+    dense = W.toarray()
+    values = [dense[np.ix_(s, ~s)].sum() * (1 / b[s].sum() + 1 / b[~s].sum()) for s in splits]
+    assert_allclose(cut.threshold(f).value, min(values), rtol=1e-9)
+    assert_allclose(cut.threshold(-f).value, min(values), rtol=1e-9)
+
+
+@pytest.mark.parametrize("weak", [1e-12, 1e-200, 1e-300])
+def test_cliques_that_hardly_touch(weak):
+    clique = np.ones((10, 10)) - np.eye(10)
+    W = np.kron(np.eye(2), clique)
+    W[0, 10] = W[10, 0] = weak
+    known = Constraints(20, cannot_link=[(1, 12)])
+    for violations in (None, "auto"):
+        found = cosc(csr_array(W), known, 2, violations=violations, random_state=0)
+        assert_array_equal(found.labels, np.repeat([0, 1], 10))
+
+
+def test_uneven_weights():
+    rng = np.random.RandomState(0)
+    W = random_graph(rng, 12)
+    for k in (2, 3):
+        b = 10.0 ** np.linspace(-5, 5, 12)
+        found = cosc(W, Constraints(12, cannot_link=[(0, 1)]), k, vertex_weights=b, random_state=0)
+        assert found.labels[0] != found.labels[1]
+    with pytest.raises(ValueError, match="within a factor of 1e"):
+        cosc(W, Constraints(12), 2, vertex_weights=10.0 ** np.linspace(-8, 8, 12))
+    wild = np.triu(10.0 ** np.random.RandomState(3).uniform(-300, 300, (12, 12)), 1)
+    for k in (2, 3):
+        for seed in (0, 1):
+            known = Constraints(12, cannot_link=[(0, 1), (1, 2)])
+            found = cosc(csr_array(wild + wild.T), known, k, random_state=seed)
+            assert found.n_violated == 0
+
+
+def test_beliefs_that_add_up_stay_beliefs():
+    rng = np.random.RandomState(1)
+    A = np.triu(rng.uniform(0.1, 1, (10, 10)), 1)
+    four = [(0, 2), (0, 3), (1, 2), (1, 3)]
+    known = Constraints(
+        10,
+        must_link=[(0, 1), (2, 3)],
+        cannot_link=[*four, (2, 4), (0, 5)],
+        cannot_link_belief=[0.5] * 4 + [1, 1],
+    )
+    found = cosc(csr_array(A + A.T), known, 2, random_state=0)
+    assert found.labels[2] != found.labels[4]
+    assert found.labels[0] != found.labels[5]
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_uncertain_must_links_pull(k):
+    X, y = make_blobs(60, centers=[(0, 0), (6, 0), (3, 6)][:k], random_state=0)
+    W = Affinity().fit_transform(X)
+    lone = int(np.flatnonzero(y == 0)[0])
+    partners = np.flatnonzero(y == 1)[:15]
+    known = Constraints(
+        60, must_link=[(lone, int(p)) for p in partners], must_link_belief=np.full(15, 0.9)
+    )
+    found = cosc(W, known, k, random_state=0)
+    assert found.labels[lone] == found.labels[partners[0]]
+    weak = Constraints(60, must_link=[(lone, int(partners[0]))], must_link_belief=[0.01])
+    assert cosc(W, weak, k, random_state=0).n_violated == 1
+
+
+# --- interrupts at any moment
+
+
+@pytest.mark.parametrize("mode", [None, "auto"])
+@pytest.mark.parametrize("where", ["_best_of", "_restarted", "_certified"])
+def test_an_interrupt_never_loses_what_was_known(monkeypatch, where, mode):
+    X, y = make_moons(120, noise=0.25, random_state=0)
+    W = Affinity().fit_transform(X)
+    known = Constraints.sample(y, 40, random_state=0)
+    whole = cosc(W, known, 2, violations=mode, random_state=0)
+    spoiled = {"left": 1 if mode is None else 3}
+    step = getattr(_bisection.Bisection, where)
+
+    def interrupted(self, *arguments):
+        spoiled["left"] -= 1
+        if spoiled["left"] == 0:
+            raise KeyboardInterrupt
+        return step(self, *arguments)
+
+    monkeypatch.setattr(_bisection.Bisection, where, interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        found = cosc(W, known, 2, violations=mode, random_state=0)
+    assert not found.converged
+    if mode is None:
+        assert found.n_violated == 0
+        assert found.objective <= 1.3 * whole.objective
+    else:
+        assert found.n_violated <= whole.n_violated + 2
+
+
+def test_an_interrupted_search_keeps_the_repaired_splits(monkeypatch, four_blobs):
+    W, y = four_blobs
+    known = Constraints.sample(y, 60, random_state=0)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("linkwise.search.evolve.embed", interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        found = cosc(W, known, 4, random_state=0)
+    assert found.n_violated == 0
+    assert found.objective < 1.0  # the bare colouring costs about 3
+
+
+# --- what is given is left alone
+
+
+def test_the_graph_is_not_changed_and_loops_do_not_count():
+    rng = np.random.RandomState(0)
+    W = random_graph(rng, 20)
+    shuffled = csr_array(W[:, ::-1][:, ::-1])
+    looped = csr_array(shuffled + diags_array(np.full(20, 5.0)))
+    before = looped.copy()
+    known = Constraints(20, cannot_link=[(0, 1)])
+    with_loops, without = (cosc(A, known, 2, random_state=0) for A in (looped, W))
+    assert_allclose(with_loops.objective, without.objective)
+    assert_array_equal(before.indices, looped.indices)
+    assert_array_equal(before.data, looped.data)
+
+
+def test_stored_zeros_and_no_edges_in_every_mode():
+    W = random_graph(np.random.RandomState(0), 12)
+    W.data[:] = 0
+    known = Constraints(12, cannot_link=[(0, 1)])
+    for violations in (None, 0, "auto"):
+        found = cosc(W, known, 2, violations=violations, random_state=0)
+        assert np.unique(found.labels).size == 2
+    path = csr_array(np.array([[0, 1.0, 0], [1, 0, 0], [0, 0, 0]]))
+    assert np.unique(cosc(path, Constraints(3), 3, refine=False).labels).size == 3
+    assert np.unique(cosc(csr_array((5, 5)), Constraints(5), 3, refine=False).labels).size == 3
+
+
+def test_disconnected_cliques_are_certified():
+    W = csr_array(np.kron(np.eye(3), np.ones((4, 4)) - np.eye(4)))
+    found = cosc(W, Constraints(12), 3, random_state=0)
+    assert found.objective == 0
+    assert found.converged
+    assert found.gap <= 1e-6
+
+
+def test_filters_of_warnings_survive_threads():
+    import warnings
+
+    before = list(warnings.filters)
+    X, y = make_moons(100, noise=0.2, random_state=0)
+    for k in (2, 3):
+        known = Constraints.sample(y, 10, random_state=0)
+        COSC(k, random_state=0, n_jobs=4).fit(X, constraints=known)
+    assert list(warnings.filters) == before
+
+
+def test_splits_keep_their_allowance(four_blobs):
+    W, y = four_blobs
+    known = Constraints.sample(y, 150, random_state=0)
+    seen = []
+    follow = _bisection.follow
+
+    def watched(family, f, *arguments, allowed=0, **others):
+        track = follow(family, f, *arguments, allowed=allowed, **others)
+        if any(point.n_violated <= allowed for point in track.path):
+            seen.append(family.n_violated(track.split.above) <= allowed)
+        return track
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_recursion, "follow", watched)
+        for seed in range(3):
+            cosc(W, known, 4, refine=False, random_state=seed)
+    assert len(seen) > 5
+    assert all(seen)

@@ -56,13 +56,15 @@ def certain_part(constraints: Constraints) -> Constraints:
 
 
 def with_uncertain(facts: Constraints, constraints: Constraints) -> Constraints:
-    """Add the pairs of belief below 1 to facts."""
+    """Add the pairs of belief below 1 that facts do not decide."""
+    closure = facts.closure()
     added: dict[str, Any] = {}
     for name in ("must_link", "cannot_link"):
+        pairs, known = getattr(constraints, name), getattr(facts, name)
         belief = getattr(constraints, f"{name}_belief")
-        pairs, known = getattr(constraints, name)[belief < 1], getattr(facts, name)
-        added[name] = np.concatenate((known, pairs))
-        added[f"{name}_belief"] = np.concatenate((np.ones(len(known)), belief[belief < 1]))
+        kept = (belief < 1) & (closure.relation(pairs[:, 0], pairs[:, 1]) == 0)
+        added[name] = np.concatenate((known, pairs[kept]))
+        added[f"{name}_belief"] = np.concatenate((np.ones(len(known)), belief[kept]))
     return Constraints(facts.n_samples, labels=facts.labels, **added)
 
 

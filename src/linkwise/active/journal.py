@@ -1,7 +1,8 @@
 """A file that keeps answers: one JSON object a line, appended and on the disk before it counts.
 
 The first line says what the answers are about. A process can die at any moment: what follows the
-last line break was never reported as kept, and is cut off when the file is opened again.
+last line break was never reported as kept, and is cut off when the file is opened again. A write
+that fails leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from linkwise._files import atomic, lock
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from io import FileIO
     from pathlib import Path
 
-__all__ = ["FORMAT", "append", "fingerprint", "read", "write"]
+__all__ = ["FORMAT", "Journal", "fingerprint", "write"]
 
 FORMAT = "linkwise session 1"
 
@@ -39,17 +43,89 @@ def _canonical(data: Any) -> list[np.ndarray[Any, Any]]:
     return [A.indptr.astype(np.int64), A.indices.astype(np.int64), A.data]
 
 
-def read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
-    """Return the header and the records of a file; None if it is missing or empty.
+class Journal:
+    """The file of a session, which adds to it as long as nobody else does.
 
-    A torn last line is cut off.
+    Parameters
+    ----------
+    path : Path
+        The file. If it is missing or empty it has to `begin`. A torn last line is cut off.
+
+    Attributes
+    ----------
+    header : dict or None
+        The first line; None if the file is missing or empty.
+    records : list of dict
+        The lines after it, as they were when the file was opened.
     """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.header: dict[str, Any] | None = None
+        content = _content(path)
+        self._end = len(content)
+        records = _records(path, content)
+        if records:
+            self.header = records[0]
+        self.records = records[1:]
+
+    def begin(self, header: dict[str, Any]) -> None:
+        """Write the first line."""
+        self._end = write(self.path, [header])
+        self.header = header
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Add a record; it is on the disk when this returns, and not at all if this fails.
+
+        Raises
+        ------
+        RuntimeError
+            If somebody else wrote to the file: what they added would be contradicted.
+        """
+        # Without a buffer, which would try to write the rest of a failed line when it is closed.
+        with self.path.open("r+b", buffering=0) as file:
+            lock(file, self.path)
+            self._refuse_if_changed(file)
+            try:
+                self._end = _appended(file, _line(record))
+            except BaseException:  # an interrupt, too, would leave half a line
+                file.truncate(self._end)
+                raise
+
+    def _refuse_if_changed(self, file: FileIO) -> None:
+        if file.seek(0, os.SEEK_END) == self._end:
+            file.seek(0)
+            # As long as ours, but begun by somebody else at the same moment?
+            if json.loads(file.readline()) == self.header:
+                return
+        message = (
+            f"Another session wrote to {self.path} after this one had read it; this answer is not "
+            "recorded. Session.load goes on with what the file holds now; use one session per file."
+        )
+        raise RuntimeError(message)
+
+
+def _content(path: Path) -> bytes:
+    """Return the complete lines of a file, and cut off the rest."""
     if not path.exists():
-        return None
+        return b""
     content = path.read_bytes()
     whole = content.rfind(b"\n") + 1
-    lines = content[:whole].splitlines()
-    if content and not lines:  # a header is never torn: `write` puts whole files in place
+    if whole in {0, len(content)}:  # a header is never torn: `write` puts whole files in place
+        return content
+    _records(path, content[:whole])  # what is no session is left as it is
+    with path.open("r+b") as file:
+        lock(file, path)
+        content = file.read()  # what looked torn may have been in the middle of a write
+        whole = content.rfind(b"\n") + 1
+        file.truncate(whole)
+        os.fsync(file.fileno())
+    return content[:whole]
+
+
+def _records(path: Path, content: bytes) -> list[dict[str, Any]]:
+    lines = content.splitlines()
+    if not content.endswith(b"\n") and content:
         _refuse(path, 1)
     records = [_parsed(path, number, line) for number, line in enumerate(lines, 1)]
     if records and records[0].get("format") != FORMAT:
@@ -58,11 +134,7 @@ def read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
             f"({FORMAT!r}). Choose another path."
         )
         raise ValueError(message)
-    if whole < len(content):
-        with path.open("r+b") as file:
-            file.truncate(whole)
-            os.fsync(file.fileno())
-    return (records[0], records[1:]) if records else None
+    return records
 
 
 def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
@@ -80,28 +152,21 @@ def _refuse(path: Path, number: int) -> NoReturn:
     raise ValueError(message)
 
 
-def append(path: Path, record: dict[str, Any]) -> None:
-    """Add a record; it is on the disk when this returns."""
-    with path.open("ab") as file:
-        file.write(_line(record))
-        file.flush()
-        os.fsync(file.fileno())
+def _appended(file: FileIO, line: bytes) -> int:
+    """Write a line at the end and return where it ends, on the disk."""
+    end = file.seek(0, os.SEEK_END) + len(line)
+    while line:  # the system may take a part at a time
+        line = line[file.write(line) :]
+    os.fsync(file.fileno())
+    return end
 
 
-def write(path: Path, records: Sequence[dict[str, Any]]) -> None:
-    """Write a whole file, in place of an old one only when it is complete."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with draft.open("wb") as file:
-        file.write(b"".join(map(_line, records)))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    if os.name == "posix":  # the name of a new file is on the disk when its folder is
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+def write(path: Path, records: Sequence[dict[str, Any]]) -> int:
+    """Write a whole file, in place of an old one only when it is complete; return its length."""
+    content = b"".join(map(_line, records))
+    with atomic(path) as unfinished:
+        unfinished.write_bytes(content)
+    return len(content)
 
 
 def _line(record: dict[str, Any]) -> bytes:

@@ -14,8 +14,8 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_array, check_random_state
 
-from linkwise.active import journal
-from linkwise.active.entail import refuse
+from linkwise.active.entail import certain_part, refuse
+from linkwise.active.journal import FORMAT, Journal, fingerprint, write
 from linkwise.active.spectral import boundary, xu
 from linkwise.active.state import State
 from linkwise.active.strategies import explore, random, uncertainty
@@ -79,7 +79,8 @@ default="uncertainty"
     affinity : Affinity, "precomputed" or None, default=None
         How the graph is built, once; None means ``Affinity()``.
     constraints : Constraints, default=None
-        What is known before the first question.
+        What is known before the first question. Pairs of belief below 1 are evidence: they
+        exclude no answer, and an answer about such a pair takes its place.
     noisy : bool, default=False
         Whether answers may be wrong. They are then kept as evidence, of belief 0.9: no answer is
         refused, and nothing is taken to follow from them.
@@ -87,7 +88,7 @@ default="uncertainty"
         Seed of the questions and of the clustering.
     path : str or path-like, default=None
         A file that keeps every answer as soon as it is given. If it exists the session goes on
-        where it was left.
+        where it was left. One session at a time writes to it.
 
     Attributes
     ----------
@@ -146,17 +147,17 @@ default="uncertainty"
         self._method_name = method if isinstance(method, str) else type(method).__name__
         self.answers: list[Answer] = []
         self._shared: dict[str, Any] = {}
-        self._path = None if path is None else Path(path)
-        kept = None if self._path is None else journal.read(self._path)
-        self._seed = _seed(random_state, kept)
+        self._journal = None if path is None else Journal(Path(path))
+        header = None if self._journal is None else self._journal.header
+        self._seed = _seed(random_state, header)
         self._model = _model(method, self, affinity)
         # What was worked out for these answers; and labels by the number of answers.
         self._known: dict[str, Any] = {}
         self._fits: dict[int, Ints] = {}
-        if kept is not None:
-            self._resume(*kept)
-        elif self._path is not None:
-            journal.write(self._path, [self._header()])
+        if self._journal is not None and header is not None:
+            self._resume(self._journal, header)
+        elif self._journal is not None:
+            self._journal.begin(self._header())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], data: Any, **settings: Any) -> Session:
@@ -172,12 +173,12 @@ default="uncertainty"
             What the file does not keep and was not left at its default: `affinity`,
             `constraints`, an estimator as `method`, a callable as `strategy`.
         """
-        kept = journal.read(Path(path))
-        if kept is None:
+        header = Journal(Path(path)).header
+        if header is None:
             message = f"{path} holds no session. Begin one with Session(..., path={str(path)!r})."
             raise FileNotFoundError(message)
         names = ("n_clusters", "strategy", "method", "noisy")
-        return cls(data, **{**{name: kept[0][name] for name in names}, **settings}, path=path)
+        return cls(data, **{**{name: header[name] for name in names}, **settings}, path=path)
 
     def __repr__(self) -> str:
         return (
@@ -216,15 +217,18 @@ default="uncertainty"
         Raises
         ------
         ConflictError
-            If earlier answers entail the opposite; with the proof. The answer is not recorded.
+            If earlier answers and certain prior knowledge entail the opposite; with the proof. The
+            answer is not recorded.
+        RuntimeError
+            If another session wrote to the file. The answer is not recorded.
         """
         pair = self._pair(i, j)
         said = _said(answer)
         if not self.noisy and said != "unknown":
             self._refuse_contradiction(pair, said)
         record = Answer(*pair, said)
-        if self._path is not None:
-            journal.append(self._path, record._asdict())
+        if self._journal is not None:
+            self._journal.append(record._asdict())
         self._add(record)
 
     def undo(self) -> Answer:
@@ -232,8 +236,8 @@ default="uncertainty"
         if not self.answers:
             message = "There is no answer to take back."
             raise ValueError(message)
-        if self._path is not None:
-            journal.append(self._path, {"undo": True})
+        if self._journal is not None:
+            self._journal.append({"undo": True})
         return self._remove_last()
 
     def _add(self, record: Answer) -> None:
@@ -265,7 +269,8 @@ default="uncertainty"
 
     def _refuse_contradiction(self, pair: Pair, said: str) -> None:
         try:
-            refuse(self._constraints(self.answers), pair, said, self.n_clusters)
+            certain = certain_part(self._constraints(self.answers))
+            refuse(certain, pair, said, self.n_clusters)
         except ConflictError as error:
             message = (
                 f"Samples {pair[0]} and {pair[1]} cannot be answered with {said!r}: {error} "
@@ -289,10 +294,19 @@ default="uncertainty"
         listed: dict[str, Any] = {}
         for name, said in (("must_link", "same"), ("cannot_link", "different")):
             pairs = np.array([p for p, a in last.items() if a == said], np.intp).reshape(-1, 2)
-            known, known_belief = getattr(self._start, name), getattr(self._start, f"{name}_belief")
-            listed[name] = np.concatenate((known, pairs))
-            listed[f"{name}_belief"] = np.concatenate((known_belief, np.full(len(pairs), belief)))
+            before, before_belief = self._before(name, last)
+            listed[name] = np.concatenate((before, pairs))
+            listed[f"{name}_belief"] = np.concatenate((before_belief, np.full(len(pairs), belief)))
         return Constraints(self.n_samples, labels=self._start.labels, **listed)
+
+    def _before(self, name: str, last: dict[Pair, str]) -> tuple[Ints, NDArray[np.float64]]:
+        """Return what was known before, without guesses in whose place there is an answer."""
+        pairs, belief = getattr(self._start, name), getattr(self._start, f"{name}_belief")
+        if self.noisy:
+            return pairs, belief
+        told = [i * self.n_samples + j for (i, j), said in last.items() if said != "unknown"]
+        kept = (belief == 1) | ~np.isin(pairs @ np.array([self.n_samples, 1]), told)
+        return pairs[kept], belief[kept]
 
     def _state(self, answers: list[Answer]) -> State:
         last = {(a.i, a.j): a.answer for a in answers}
@@ -363,12 +377,12 @@ default="uncertainty"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the session to a file that `load` reads. Later answers are not added to it."""
-        journal.write(Path(path), [self._header(), *(a._asdict() for a in self.answers)])
+        write(Path(path), [self._header(), *(a._asdict() for a in self.answers)])
 
     def _header(self) -> dict[str, Any]:
         return {
-            "format": journal.FORMAT,
-            "data": journal.fingerprint(self._data),
+            "format": FORMAT,
+            "data": fingerprint(self._data),
             "n_samples": self.n_samples,
             "n_clusters": self.n_clusters,
             "strategy": self._strategy_name,
@@ -377,11 +391,11 @@ default="uncertainty"
             "seed": self._seed,
         }
 
-    def _resume(self, header: dict[str, Any], records: list[dict[str, Any]]) -> None:
+    def _resume(self, kept: Journal, header: dict[str, Any]) -> None:
         mine = self._header()
         if header["data"] != mine["data"]:
             message = (
-                f"{self._path} keeps answers about other data ({header['n_samples']} samples; "
+                f"{kept.path} keeps answers about other data ({header['n_samples']} samples; "
                 f"these are {self.n_samples}, or other values). Give the data it was begun with, "
                 "or choose another path."
             )
@@ -389,11 +403,11 @@ default="uncertainty"
         for name in ("n_clusters", "strategy", "method", "noisy", "seed"):
             if header[name] != mine[name]:
                 message = (
-                    f"{self._path} was begun with {name}={header[name]!r}, not {mine[name]!r}. "
+                    f"{kept.path} was begun with {name}={header[name]!r}, not {mine[name]!r}. "
                     "Session.load takes the settings from the file; for others choose another path."
                 )
                 raise ValueError(message)
-        for number, record in enumerate(records, 2):
+        for number, record in enumerate(kept.records, 2):
             try:
                 if record.get("undo"):
                     self._remove_last()
@@ -401,7 +415,7 @@ default="uncertainty"
                     pair = self._pair(record["i"], record["j"])
                     self._add(Answer(*pair, _said(record["answer"])))
             except (LookupError, TypeError, ValueError) as error:
-                message = f"Line {number} of {self._path} is not an answer: {error!r}."
+                message = f"Line {number} of {kept.path} is not an answer: {error!r}."
                 raise ValueError(message) from error
 
 
@@ -451,10 +465,10 @@ def _checked(constraints: Constraints | None, n_samples: int, n_clusters: int) -
     return constraints
 
 
-def _seed(random_state: Any, kept: tuple[dict[str, Any], Any] | None) -> int:
+def _seed(random_state: Any, header: dict[str, Any] | None) -> int:
     """Return a number that a file can keep."""
-    if random_state is None and kept is not None:
-        return int(kept[0]["seed"])
+    if random_state is None and header is not None:
+        return int(header["seed"])
     if isinstance(random_state, Integral):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
@@ -24,7 +24,12 @@ __all__ = ["Curve", "NoisyOracle", "TruthOracle", "simulate"]
 
 
 class TruthOracle:
-    """Answers by true labels; about samples of label -1 it knows nothing.
+    """Answers by true labels; about samples whose label is missing it knows nothing.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        True labels, numbers or texts; -1, None and NaN are missing ones.
 
     Examples
     --------
@@ -34,13 +39,43 @@ class TruthOracle:
     """
 
     def __init__(self, y: ArrayLike) -> None:
-        self.y = np.asarray(y)
+        # As objects, since numpy would turn a NaN among texts into the text "nan".
+        self.y = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
+        if self.y.ndim != 1:
+            message = f"y must hold one label per sample; its shape is {self.y.shape}."
+            raise ValueError(message)
+        self._known = _known(self.y)
 
     def __call__(self, i: int, j: int) -> str:
         """Answer about two samples."""
-        if (self.y[[i, j]] == -1).any():
+        if not (0 <= i < self.y.size and 0 <= j < self.y.size):
+            message = (
+                f"Samples {i} and {j} are asked about, but there are true labels of "
+                f"{self.y.size} samples only."
+            )
+            raise IndexError(message)
+        if not (self._known[i] and self._known[j]):
             return "unknown"
         return "same" if self.y[i] == self.y[j] else "different"
+
+
+def _known(y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which labels are not missing."""
+    if y.dtype.kind in "US":
+        return np.ones(y.size, dtype=bool)
+    if y.dtype.kind != "O":
+        known: NDArray[np.bool_] = (y == y) & (y != -1)  # noqa: PLR0124  (NaN differs from itself)
+        return known
+    return np.array([not _is_missing(label) for label in y], dtype=bool)
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None:
+        return True
+    try:
+        return bool(label != label or label == -1)  # noqa: PLR0124  (NaN differs from itself)
+    except TypeError:  # the missing value of pandas is neither equal to itself nor different
+        return True
 
 
 class NoisyOracle(TruthOracle):
@@ -51,7 +86,7 @@ class NoisyOracle(TruthOracle):
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        True labels.
+        True labels, as of :class:`TruthOracle`.
     flip : float, default=0.1
         The share of wrong answers among those given.
     unknown : float, default=0
@@ -143,6 +178,12 @@ def simulate(session: Session, oracle: Oracle, budget: int, *, every: int = 1) -
     """
     budget = as_count(budget, "budget", minimum=0)
     every = as_count(every, "every")
+    if isinstance(oracle, TruthOracle) and oracle.y.size != session.n_samples:
+        message = (
+            f"The oracle has true labels of {oracle.y.size} samples, the session is about "
+            f"{session.n_samples}."
+        )
+        raise ValueError(message)
     asked, labels, n_questions = [0], [session.labels], 0
     while n_questions < budget and (pair := session.next()) is not None:
         session.answer(*pair, oracle(*pair))

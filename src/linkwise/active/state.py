@@ -158,9 +158,13 @@ class State:
 
     @cached_property
     def _asked(self) -> NDArray[np.int64]:
-        """Keys of the pairs with an answer, "unknown" too; sorted."""
+        """Keys of the pairs with an answer, "unknown" too; sorted.
+
+        Answers that cannot be wrong have belief 1; other pairs were guessed, and may be asked.
+        """
         unknown = np.asarray(self.unknown, dtype=np.intp).reshape(-1, 2)
-        listed = [self.constraints.must_link, self.constraints.cannot_link, unknown]
+        told = self.constraints if self.noisy else certain_part(self.constraints)
+        listed = [told.must_link, told.cannot_link, unknown]
         return np.unique(self._key(np.concatenate(listed)))
 
     def _key(self, pairs: Ints) -> NDArray[np.int64]:
@@ -189,7 +193,7 @@ class State:
         """What a clustering should respect: the facts, or noisy answers with their beliefs.
 
         In the facts, neighbourhoods are labels, which stand for all pairs of their samples.
-        Uncertain pairs that were given beforehand are kept.
+        Uncertain pairs that were given beforehand are kept where the facts leave them open.
         """
         if self.noisy:
             return self.constraints

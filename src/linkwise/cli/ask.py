@@ -15,14 +15,16 @@ import numpy as np
 from linkwise.active import Session
 from linkwise.cli import options
 from linkwise.cli.cluster import load
-from linkwise.cli.console import Infeasible
+from linkwise.cli.console import BadInput, Infeasible
 from linkwise.cli.pairs import error_in_words
+from linkwise.cli.sources import is_stdin
 from linkwise.cli.tables import text_of
-from linkwise.cli.writing import check_output
+from linkwise.cli.writing import check_output, refuse_equal
 from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from linkwise.cli.cluster import Task
     from linkwise.cli.console import Console
@@ -54,8 +56,13 @@ class Comparison(NamedTuple):
 
 def run(request: AskRequest, console: Console) -> int:
     """Ask until the user has had enough, or nothing is left to ask."""
-    check_output(request.output, "--output", data=request.data, formats=(".csv",))
-    check_output(request.session, "--session", data=request.data)
+    inputs = (request.data, request.constraints)
+    check_output(request.output, "--output", inputs=inputs, formats=(".csv",))
+    check_output(request.session, "--session", inputs=inputs)
+    refuse_equal({"--output": request.output, "--session": request.session})
+    if is_stdin(request.data):
+        message = "DATA must be a file: answers are what stdin is for."
+        raise BadInput(message)
     options.limit_threads(request.threads)
     method = None if request.method is None else options.find_method(request.method)
     needs = method is not None and options.needs_features(method)
@@ -93,11 +100,23 @@ def _session(request: AskRequest, task: Task) -> Session:
     path = request.session
     try:
         if path is not None and path.exists() and path.stat().st_size:
-            return Session.load(path, task.input, **settings)
-        return Session(task.input, **settings, random_state=request.seed, path=path)
+            return _resumed(path, task, {**settings, "random_state": request.seed})
+        return Session(task.input, **settings, random_state=request.seed or 0, path=path)
     except ConflictError as error:
         words = error_in_words(error, task.data.names, request.n_clusters)
         raise Infeasible(words) from error
+
+
+def _resumed(path: Path, task: Task, settings: dict[str, Any]) -> Session:
+    try:
+        return Session.load(path, task.input, **settings)
+    except ConflictError:
+        raise
+    except ValueError as error:
+        # In terms of what was typed.
+        found = str(error).partition(" Session.load takes")
+        advice = " Leave the option out, or choose another file." * bool(found[1])
+        raise BadInput(found[0] + advice) from error
 
 
 @contextmanager
@@ -140,12 +159,12 @@ def _key(terminal: int) -> str:
 
 def _converse(session: Session, task: Task, console: Console, key: Callable[[], str]) -> None:
     while (pair := session.next()) is not None:
-        _show_question(session, task, pair)
+        _show_question(session, task, pair, console)
         while not (said := _obeyed(session, task, pair, _pressed(key))):
-            click.echo(f"  {KEYS}")
+            console.ask(f"  {KEYS}")
         if said == "quit":
             return
-        click.echo(f"  {said}\n")
+        console.ask(f"  {said}\n")
     console.note("Nothing is left to ask: everything follows from the answers.")
 
 
@@ -175,13 +194,13 @@ def _obeyed(session: Session, task: Task, pair: tuple[int, int], key: str) -> st
 # Two rows side by side ---------------------------------------------------------------------
 
 
-def _show_question(session: Session, task: Task, pair: tuple[int, int]) -> None:
+def _show_question(session: Session, task: Task, pair: tuple[int, int], console: Console) -> None:
     ids = task.data.shown_ids()
     same_now = session.labels[pair[0]] == session.labels[pair[1]]
     stability = session.stability
     shown = "" if np.isnan(stability) else f", stability {stability:.2f}"
     now = "together" if same_now else "apart"
-    click.echo(f"Question {len(session.answers) + 1} (now {now}{shown})")
+    console.ask(f"Question {len(session.answers) + 1} (now {now}{shown})")
     cells = compare_rows(task.data, pair)
     header = Comparison("", str(ids[pair[0]]), str(ids[pair[1]]), 0.0)
     lines = [header, *cells]
@@ -190,8 +209,8 @@ def _show_question(session: Session, task: Task, pair: tuple[int, int]) -> None:
     for line, parts in zip(lines, texts, strict=True):
         shown = "  ".join(_cut(part, width) for part, width in zip(parts, widths, strict=True))
         told = f"  {shown}  {line.mark if line is not header else ''}".rstrip()
-        click.echo(click.style(told, bold=True) if line.mark and line is not header else told)
-    click.echo("[s/d/u/z/q] ", nl=False)
+        console.ask(click.style(told, bold=True) if line.mark and line is not header else told)
+    console.ask("[s/d/u/z/q] ", newline=False)
 
 
 def _cut(text: str, width: int) -> str:

@@ -74,6 +74,7 @@ def _names(request: CheckRequest) -> Data | None:
     return read_names(
         DataRequest(
             data=request.data,
+            format=request.format,
             id_column=request.id_column,
             graph=request.graph,
             encoding=request.encoding,

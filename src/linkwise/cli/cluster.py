@@ -6,22 +6,23 @@ import csv
 import shlex
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from linkwise import metrics
+from linkwise._files import atomic
 from linkwise._optional import require
 from linkwise.cli import options
 from linkwise.cli.console import BadInput, Infeasible, counted
 from linkwise.cli.pairs import error_in_words, read_constraints
 from linkwise.cli.reading import read_data
-from linkwise.cli.writing import CLUSTER_FORMATS, atomic, check_output, write_clusters
+from linkwise.cli.sources import suffix_of
+from linkwise.cli.writing import CLUSTER_FORMATS, check_output, refuse_equal, write_clusters
 from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     from linkwise.cli.console import Console
@@ -56,6 +57,7 @@ def run(request: ClusterRequest, console: Console) -> int:
         bar.set_description("reading")
         needs = options.needs_features(Method, settings)
         task = load(request, console, needs_features=needs)
+        _check_column(request, task.data)
         n_clusters = number_of_clusters(request.n_clusters, task.data, console)
         model = options.build(
             Method,
@@ -85,7 +87,7 @@ def load(request: DataRequest, console: Console, *, needs_features: bool) -> Tas
     """Read DATA and the constraints on it, and say what they are."""
     data = read_data(request, needs_features=needs_features)
     for note in data.notes:
-        console.note(f"{request.data}: {note}")
+        console.note(f"{request.name}: {note}")
     known = read_constraints(request.constraints, data)
     console.note(f"known: {_counted(known)}")
     return Task(data, known)
@@ -124,17 +126,39 @@ def fit(model: Any, task: Task) -> Any:
 
 
 def _check_outputs(request: ClusterRequest) -> None:
-    check_output(request.output, "--output", data=request.data, formats=CLUSTER_FORMATS)
-    check_output(request.report, "--report", data=request.data, formats=(".html",))
-    check_output(request.plot, "--plot", data=request.data, formats=PICTURES)
-    is_annotated = request.data.suffix == ".h5ad"
-    if request.output is not None and request.output.suffix == ".h5ad" and not is_annotated:
+    inputs = (request.data, request.constraints)
+    check_output(request.output, "--output", inputs=inputs, formats=CLUSTER_FORMATS)
+    check_output(request.report, "--report", inputs=inputs, formats=(".html",))
+    check_output(request.plot, "--plot", inputs=inputs, formats=PICTURES)
+    refuse_equal({"--output": request.output, "--report": request.report, "--plot": request.plot})
+    if _is_annotated(request.output) and suffix_of(request) != ".h5ad":
         message = f"--output {request.output}: only .h5ad DATA can be copied to .h5ad. Take .csv."
         raise BadInput(message)
     if request.report is not None:  # an extra that is missing is found now, not after an hour
         require("linkwise.report", extra="report", purpose="Writing a report")
     if request.plot is not None:
         require("matplotlib", extra="plot", purpose="Drawing clusters")
+
+
+def _is_annotated(output: Path | None) -> bool:
+    return output is not None and output.suffix.lower() == ".h5ad"
+
+
+def _check_column(request: ClusterRequest, data: Data) -> None:
+    """Refuse a name for the clusters that something else has already."""
+    if _is_annotated(request.output):
+        if request.column in data.annotated.obs.columns:
+            message = (
+                f"--column {request.column}: obs of {request.name} has a column of that name. "
+                "Choose another with --column."
+            )
+            raise BadInput(message)
+    elif request.column == data.id_name:
+        message = (
+            f"--column {request.column}: that is the name of the column of ids. Choose another "
+            "with --column."
+        )
+        raise BadInput(message)
 
 
 # Output ------------------------------------------------------------------------------------
@@ -194,13 +218,14 @@ def _report(path: Path, request: ClusterRequest, task: Task, model: Any) -> None
         constraints=task.known,
         result=model,
         ids=data.names,
-        feature_names=data.feature_names or None,
-        # In the units of the file: people do not think in standard deviations.
+        # In the units of the file: people do not think in standard deviations. The columns of a
+        # table have their own names; those of `X` may be more, one for each category.
+        feature_names=data.feature_names if data.frame is None and data.feature_names else None,
         feature_values=data.frame,
-        title=f"{request.data.name}: {model.n_clusters} clusters",
+        title=f"{Path(request.name).name}: {model.n_clusters} clusters",
         command=shlex.join(["linkwise", *sys.argv[1:]]),
         parameters=_parameters(model),
-        truth=data.truth,
+        truth=data.truth_in_words(),
         random_state=request.seed,
     )
 

@@ -24,6 +24,7 @@ __all__ = ["cli", "run"]
 DEFAULT_METHOD = "signed"
 VERSION_FILE = Path(__file__).parents[1] / "_version.py"
 FILE = click.Path(path_type=Path)
+FORMATS = ("csv", "tsv", "parquet", "npy", "npz", "mtx", "h5ad")
 
 EXIT_CODES = """
 \b
@@ -39,7 +40,8 @@ Exit codes:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
-    console = Console()
+    # What cannot be parsed is told to machines, too.
+    console = Console(json="--json" in arguments)
     try:
         with _terminating_cleanly(), console.listening():
             code = cli.main(list(arguments), "linkwise", standalone_mode=False, obj=console)
@@ -114,6 +116,9 @@ _identity_options = _stacked(
     click.option(
         "--graph", is_flag=True, help="DATA is a graph: an edge list, or a square matrix."
     ),
+    click.option(
+        "--format", type=click.Choice(FORMATS), help="Of DATA, if the name does not tell."
+    ),
     click.option("--encoding", default="utf-8", show_default=True, help="Of text files."),
     click.option("--delimiter", metavar="CHAR", help="Of text files, if not comma or tab."),
     click.option(
@@ -126,6 +131,13 @@ _data_options = _stacked(
         "--constraints", "-c", type=FILE, metavar="PAIRS", help="CSV with i, j, link[, belief]."
     ),
     _identity_options,
+    click.option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        default=".",
+        show_default=True,
+        help="What stands before the fraction of a number in text files.",
+    ),
     click.option("--truth", metavar="COLUMN", help="Column to score against; never a feature."),
     click.option("--features", multiple=True, metavar="COLUMN", help="Use only these columns."),
     click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out."),
@@ -144,9 +156,9 @@ _data_options = _stacked(
         "--use", metavar="KEY", help="Of an .h5ad file: a key of obsp or obsm, or X itself."
     ),
 )
+_threads = click.option("--threads", type=click.IntRange(1), help="Use at most so many threads.")
 _run_options = _stacked(
-    click.option("--seed", type=click.IntRange(0), default=0, show_default=True),
-    click.option("--threads", type=click.IntRange(1), help="Use at most so many threads."),
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True), _threads
 )
 _k = "-k", "--clusters", "n_clusters"
 _method = click.option(
@@ -215,8 +227,8 @@ def cluster(console: Console, /, **typed: Any) -> Any:
     """Cluster the rows of DATA under constraints.
 
     DATA is a table (.csv, .tsv, .parquet), an array (.npy, .npz), a graph (.mtx, sparse .npz, or an
-    edge list with --graph) or AnnData (.h5ad). The output has the ids of the rows and their
-    clusters: .csv, .tsv, .parquet, .npy, or .h5ad for a copy of such DATA.
+    edge list with --graph) or AnnData (.h5ad); - reads it from stdin. The output has the ids of the
+    rows and their clusters: .csv, .tsv, .parquet, .npy, or .h5ad for a copy of such DATA.
     """
     return _work("cluster").run(ClusterRequest(**typed), console)
 
@@ -280,7 +292,10 @@ def compare(console: Console, /, **typed: Any) -> Any:
 @click.option("--strategy", help="How questions are chosen; the default is linkwise.active's.")
 @click.option("--session", type=FILE, help="Keep the answers here, and resume from it.")
 @click.option("--output", "-o", type=FILE, help="Write the answers as a CSV of pairs at the end.")
-@_run_options
+@click.option(
+    "--seed", type=click.IntRange(0), help="0 by default; a session keeps the one it began with."
+)
+@_threads
 @_speech
 @click.pass_obj
 def ask(console: Console, /, **typed: Any) -> Any:
@@ -303,7 +318,7 @@ def methods(console: Console) -> Any:
 
 @cli.command()
 @click.argument("name", required=False)
-@click.option("--output", "-o", type=FILE, help="Write the data set NAME as CSV.")
+@click.option("--output", "-o", type=FILE, help="Write the data set NAME (.csv, .tsv, .npz).")
 @_speech
 @click.pass_obj
 def datasets(console: Console, name: str | None, output: Path | None) -> Any:

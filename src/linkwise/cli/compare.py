@@ -14,6 +14,7 @@ from linkwise import metrics
 from linkwise.cli import options
 from linkwise.cli.cluster import Task, adjusted_rand, fit, load, number_of_clusters
 from linkwise.cli.console import BAD_INPUT, INFEASIBLE, BadInput, Infeasible
+from linkwise.cli.reading import with_features
 from linkwise.cli.writing import check_output, write_rows
 from linkwise.constraints import Constraints
 from linkwise.exceptions import ConstraintsIgnoredWarning
@@ -56,12 +57,18 @@ def run(request: CompareRequest, console: Console) -> int:
     chosen = {key: options.find_method(key) for key in request.methods} or dict(METHODS)
     chosen = {options.key_of(Method): Method for Method in chosen.values()}
     settings = _settings_for(chosen, request.settings)
-    check_output(request.output, "--output", data=request.data, formats=(".csv", ".tsv"))
+    inputs = (request.data, request.constraints)
+    check_output(request.output, "--output", inputs=inputs, formats=(".csv", ".tsv"))
     options.limit_threads(request.threads)
     task = load(request, console, needs_features=False)
     n_clusters = number_of_clusters(request.n_clusters, task.data, console)
-    if task.data.X is None:
-        chosen = {k: M for k, M in chosen.items() if options.takes_graph(M) or request.methods}
+    tasks = {key: _suited(task, Method, settings[key], request) for key, Method in chosen.items()}
+    left_out = [
+        key
+        for key, Method in chosen.items()
+        if tasks[key].data.X is None and not options.takes_graph(Method) and not request.methods
+    ]
+    chosen = {key: Method for key, Method in chosen.items() if key not in left_out}
     folds = _folds(task, request)
     W = _graph(task)
     rows = []
@@ -77,10 +84,10 @@ def run(request: CompareRequest, console: Console) -> int:
                 settings[key],
                 seed=request.seed,
                 threads=request.threads,
-                precomputed=task.data.X is None,
+                precomputed=tasks[key].data.X is None,
             )
-            rows.append(_row(key, build, task, W, folds=folds, step=bar.update))
-    _show(rows, request, console)
+            rows.append(_row(key, build, tasks[key], W, folds=folds, step=bar.update))
+    _show(rows, left_out, request, console)
     if any(row.labels is not None for row in rows):
         return 0
     return INFEASIBLE if all(row.infeasible for row in rows) else BAD_INPUT
@@ -104,6 +111,13 @@ def _settings_for(chosen: dict[str, Any], texts: tuple[str, ...]) -> dict[str, d
         if text not in used:
             options.parse_settings([text], next(iter(chosen.values())))
     return found
+
+
+def _suited(task: Task, Method: Any, settings: dict[str, Any], request: CompareRequest) -> Task:
+    """Give a method that has to see features those that stand beside the graph, if any."""
+    if task.data.X is None and options.needs_features(Method, settings):
+        return Task(with_features(task.data, request), task.known)
+    return task
 
 
 def _graph(task: Task) -> Any:
@@ -201,7 +215,7 @@ def held_out_share(judged: list[tuple[Constraints, Labels]]) -> float | None:
 # The table ---------------------------------------------------------------------------------
 
 
-def _show(rows: list[Row], request: CompareRequest, console: Console) -> None:
+def _show(rows: list[Row], left_out: list[str], request: CompareRequest, console: Console) -> None:
     done = sorted((row for row in rows if row.labels is not None), key=_merit)
     answers: list[Any] = [row.labels for row in done]
     agreement = np.array([[metrics.adjusted_rand(a, b) for b in answers] for a in answers])
@@ -220,6 +234,9 @@ def _show(rows: list[Row], request: CompareRequest, console: Console) -> None:
         for i, row in enumerate(done)
     ]
     failed = [row for row in rows if row.labels is None]
+    if request.output is not None:
+        write_rows(request.output, HEADER, cells)
+        console.note(f"wrote {request.output}")
     console.summary(
         {
             "command": "compare",
@@ -231,13 +248,10 @@ def _show(rows: list[Row], request: CompareRequest, console: Console) -> None:
                 for i, row in enumerate(done)
             ],
             "refused": {row.key: row.error for row in failed},
+            "left_out": left_out,
             "warnings": console.warnings,
         }
     )
-    if request.output is not None:
-        separator = "\t" if request.output.suffix == ".tsv" else ","
-        write_rows(request.output, HEADER, cells, separator)
-        console.note(f"wrote {request.output}")
     if console.json:
         return
     filled = [k for k in range(len(HEADER)) if any(row[k] for row in cells)]
@@ -249,6 +263,8 @@ def _show(rows: list[Row], request: CompareRequest, console: Console) -> None:
         console.table(["", *keys], matrix)
     for row in failed:
         click.echo(f"\n{row.key}: {row.error}")
+    if left_out:
+        click.echo(f"\nleft out, because they need features: {', '.join(left_out)}")
 
 
 def _merit(row: Row) -> float:

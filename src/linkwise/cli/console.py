@@ -77,6 +77,10 @@ class Console:
         if self.json:
             click.echo(json.dumps(_plain(facts), ensure_ascii=False))
 
+    def ask(self, text: str, *, newline: bool = True) -> None:
+        """Speak with the user: on stdout, unless that is for machines."""
+        click.echo(text, nl=newline, err=self.json)
+
     @contextmanager
     def progress(self, total: int, unit: str) -> Iterator[Any]:
         """Yield a progress bar, which shows only on a terminal."""
@@ -145,7 +149,9 @@ def _plain(value: Any) -> Any:
 def exit_code(error: BaseException, console: Console) -> int:
     """Say in one line what went wrong, and return the exit code of it."""
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        click.echo("Interrupted. No file was left half-written.", err=True)
+        message = "Interrupted. No file was left half-written."
+        click.echo(message, err=True)
+        console.summary({"error": message, "exit_code": INTERRUPTED})
         return INTERRUPTED
     if isinstance(error, (BrokenPipeError, ReaderLeftError)):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -153,7 +159,9 @@ def exit_code(error: BaseException, console: Console) -> int:
     if console.debug:
         traceback.print_exception(error)
     message, code = _described(error)
-    click.echo(f"Error: {' '.join(message.split())}", err=True)
+    message = " ".join(message.split())
+    click.echo(f"Error: {message}", err=True)
+    console.summary({"error": message, "exit_code": code})
     return code
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-from scipy.sparse import issparse, triu
+import numpy as np
+from scipy.sparse import csr_array, issparse, triu
 
+from linkwise._files import atomic
+from linkwise.cli.console import BadInput
 from linkwise.cli.writing import check_output, write_rows
 from linkwise.datasets import available, load
 
@@ -25,10 +28,10 @@ def run(console: Console, name: str | None, output: Path | None) -> int:
     if name is None:
         _list(console)
         return 0
-    check_output(output, "--output", formats=(".csv", ".tsv"))
+    check_output(output, "--output", formats=(".csv", ".tsv", ".npz"))
     data = load(name)
     if output is not None:
-        _write(data, output)
+        _write(data, output, console)
         console.note(f"wrote {output}")
     facts = {
         "command": "datasets",
@@ -67,14 +70,38 @@ def _list(console: Console) -> None:
     console.table(HEADER, cells)
 
 
-def _write(data: Any, output: Path) -> None:
-    separator = "\t" if output.suffix == ".tsv" else ","
+def _write(data: Any, output: Path, console: Console) -> None:
+    if output.suffix.lower() == ".npz":
+        _write_archive(data, output)
+        return
     if issparse(data.X):
+        if data.X.min() < 0:
+            message = (
+                f"{data.name} has negative weights, which no edge list for `cluster --graph` may "
+                "have. Take .npz, and in Python linkwise.datasets.signed_parts, which makes a "
+                "graph and constraints of it."
+            )
+            raise BadInput(message)
+        console.warn(
+            f"{output} holds the edges alone, without classes. Take .npz to keep them, and score "
+            "with `cluster --truth y`."
+        )
         edges = triu(data.X).tocoo()
         columns = (edges.row.tolist(), edges.col.tolist(), edges.data.tolist())
-        write_rows(output, ("source", "target", "weight"), zip(*columns, strict=True), separator)
+        write_rows(output, ("source", "target", "weight"), zip(*columns, strict=True))
         return
     header = ["id", *(f"x{k}" for k in range(data.X.shape[1])), "class"]
     numbered = enumerate(zip(data.X.tolist(), data.y.tolist(), strict=True))
     rows = ([row, *values, cls] for row, (values, cls) in numbered)
-    write_rows(output, header, rows, separator)
+    write_rows(output, header, rows)
+
+
+def _write_archive(data: Any, output: Path) -> None:
+    """Write X and y; of a graph what scipy.sparse.load_npz reads, and y beside it."""
+    arrays = {"X": data.X}
+    if issparse(data.X):
+        W = csr_array(data.X)
+        parts = {"indices": W.indices, "indptr": W.indptr, "data": W.data}
+        arrays = {"format": np.array(b"csr"), "shape": np.array(W.shape), **parts}
+    with atomic(output) as unfinished, unfinished.open("wb") as file:
+        np.savez_compressed(file, **arrays, y=data.y)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -91,39 +90,26 @@ def read_pairs(path: Path, data: Data | None) -> Pairs:
     if path.is_dir() or not path.exists():
         message = f"There is no file {path}." if not path.exists() else f"{path} is a folder."
         raise BadInput(message)
+    known = (None, None) if data is None else (data.n_samples, data.names)
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            source = io._read_columns(csv.reader(file), path)
-    except UnicodeDecodeError as error:
-        message = f"{path} is not UTF-8 text. Save it as UTF-8."
-        raise BadInput(message) from error
-    names = data.names if data is not None else _names_in(source)
-    n_samples = data.n_samples if data is not None else None
-    try:
-        is_must = np.array(io._parse(source, "link", io._sign), dtype=np.intp) > 0
-        # Apart from each other the two kinds cannot contradict: all conflicts are found, not one.
-        must = io._pair_table(_rows(source, np.flatnonzero(is_must)), n_samples, names)
-        cannot = io._pair_table(_rows(source, np.flatnonzero(~is_must)), n_samples, names)
+        table, ids = io.read_pairs(path, *known)
     except (ValueError, IndexError) as error:
         text = str(error).replace("Pass ids=names if", "Name their column with --id if")
         raise BadInput(text) from error
+    names = None if ids is None else [str(name) for name in ids]
+    must, cannot = _part(table, table.is_must), _part(table, ~table.is_must)
     labels = None if data is None else data.labels
     return Pairs(_facts(must, cannot, labels), names, must, cannot, labels)
 
 
-def _names_in(source: io._Source) -> list[str]:
-    columns = source.columns
-    ends = zip(columns["i"], columns["j"], strict=True)
-    both = [io._name(value) for pair in ends for value in pair]
-    if not both:
-        message = f"{source.place(1).partition(',')[0]} has a header but no pairs."
-        raise BadInput(message)
-    return list(dict.fromkeys(both))
-
-
-def _rows(source: io._Source, kept: Ints) -> io._Source:
-    columns = {name: [values[k] for k in kept] for name, values in source.columns.items()}
-    return io._Source(columns, [source.rows[k] for k in kept], source.place)
+def _part(table: io.PairTable, kept: NDArray[np.bool_]) -> io.PairTable:
+    return io.PairTable(
+        table.n_samples,
+        table.pairs[kept],
+        table.is_must[kept],
+        table.belief[kept],
+        table.row[kept],
+    )
 
 
 def _facts(must: io.PairTable, cannot: io.PairTable, labels: Ints | None) -> logic.Facts:

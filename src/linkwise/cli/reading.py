@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import zipfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy.sparse import coo_array, csr_array, issparse, load_npz
 
 from linkwise._optional import require
 from linkwise.cli.console import BadInput, counted
+from linkwise.cli.sources import TABLES, source_of, suffix_of
 from linkwise.cli.tables import (
     ID_NAMES,
     SHOWN,
@@ -20,23 +20,27 @@ from linkwise.cli.tables import (
     features,
     read_table,
     text_of,
+    warn_of_constants,
 )
+from linkwise.datasets.folder import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from linkwise.cli.requests import DataRequest
+    from linkwise.cli.sources import Source
 
     Ints = NDArray[np.intp]
 
-__all__ = ["Data", "read_data", "read_names"]
+__all__ = ["Data", "read_data", "read_names", "with_features"]
 
-TABLES = (".csv", ".tsv", ".tab", ".txt", ".parquet")
-FORMATS = (*TABLES, ".npy", ".npz", ".mtx", ".h5ad")
+COLUMN_OPTIONS = ("--labels", "--truth", "--id", "--features", "--drop", "--categorical")
+NUMBER_OPTIONS = ("--scale", "--no-scale", "--impute")
+TABLE_REMEDY = "correct it, or choose another column with --id (or --drop this one)"
 SPARSE_KEYS = {"format", "shape", "data"}  # what scipy.sparse.save_npz writes
+SPARSE_PARTS = {*SPARSE_KEYS, "indices", "indptr", "row", "col", "offsets", "coords", "_is_array"}
 
 
 @dataclass
@@ -52,6 +56,7 @@ class Data:
     labels: Ints | None = None
     label_names: list[str] = field(default_factory=list)
     truth: Ints | None = None
+    truth_names: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     frame: Any = None  # the columns as they were typed, for showing rows to people
     annotated: Any = None  # the AnnData object, for writing a copy
@@ -60,50 +65,41 @@ class Data:
         """Return the names of the rows; their positions if they have none."""
         return list(range(self.n_samples)) if self.names is None else self.names
 
+    def truth_in_words(self) -> list[str | None] | None:
+        """Return the true classes by name; None where one is not known."""
+        if self.truth is None:
+            return None
+        return [self.truth_names[code] if code >= 0 else None for code in self.truth.tolist()]
+
 
 def read_data(request: DataRequest, *, needs_features: bool) -> Data:
     """Read DATA; `needs_features` says that a graph alone will not do."""
-    path = request.data
-    suffix = _checked_suffix(path)
-    if suffix in TABLES:
+    source = source_of(request)
+    if source.suffix in TABLES:
         if request.graph:
-            _refuse_column_options(request, "an edge list")
-            return _edge_list(request)
-        return _table(request)
-    if suffix == ".h5ad":
+            _refuse_options(request, "an edge list", (*COLUMN_OPTIONS, *NUMBER_OPTIONS))
+            return _edge_list(source, request)
+        return _table(source, request)
+    if source.suffix == ".h5ad":
         return _annotated(request, needs_features=needs_features)
-    if suffix == ".mtx":
-        data = _matrix(_read_matrix_market(path), request)
-    elif suffix == ".npz":
-        data = _archive(request)
-    else:
-        data = _matrix(_read_array(path), request)
-    return data
+    _refuse_options(request, "an array", COLUMN_OPTIONS[3:])
+    if source.suffix == ".mtx":
+        return _matrix(_read_matrix_market(source), request)
+    if source.suffix == ".npz":
+        return _archive(source, request)
+    return _matrix(_read_array(source), request)
 
 
 def read_names(request: DataRequest) -> Data:
     """Read only what `check` needs of DATA: how many rows, their names and labels."""
-    if _checked_suffix(request.data) in TABLES and not request.graph:
-        frame, data = _identified(request)
+    if suffix_of(request) in TABLES and not request.graph:
+        frame, data = _identified(source_of(request), request)
         del frame
         return data
     return read_data(request, needs_features=False)
 
 
-def _checked_suffix(path: Path) -> str:
-    if path.is_dir():
-        message = f"{path} is a folder, not a file."
-        raise BadInput(message)
-    if not path.exists():
-        message = f"There is no file {path}."
-        raise BadInput(message)
-    if path.suffix not in FORMATS:
-        message = f"{path}: the name must end in one of {', '.join(FORMATS)}."
-        raise BadInput(message)
-    return path.suffix
-
-
-def _refuse_column_options(request: DataRequest, what: str) -> None:
+def _refuse_options(request: DataRequest, what: str, options: Sequence[str]) -> None:
     given = {
         "--labels": request.labels,
         "--truth": request.truth,
@@ -111,13 +107,14 @@ def _refuse_column_options(request: DataRequest, what: str) -> None:
         "--features": request.features,
         "--drop": request.drop,
         "--categorical": request.categorical,
-        "--scale": request.scale,
+        "--scale": request.scale or None,
+        "--no-scale": True if request.scale is False else None,
         "--impute": request.impute,
     }
-    for option, value in given.items():
-        if value:
+    for option in options:
+        if given[option]:
             message = (
-                f"{request.data} is {what}, which has no columns for {option}. Leave it out; "
+                f"{request.name} is {what}, which has no columns for {option}. Leave it out; "
                 "what is known goes into --constraints."
             )
             raise BadInput(message)
@@ -126,8 +123,8 @@ def _refuse_column_options(request: DataRequest, what: str) -> None:
 # Tables ------------------------------------------------------------------------------------
 
 
-def _table(request: DataRequest) -> Data:
-    frame, data = _identified(request)
+def _table(source: Source, request: DataRequest) -> Data:
+    frame, data = _identified(source, request)
     columns = [str(name) for name in frame.columns]
     for option, names in (("--drop", request.drop), ("--categorical", request.categorical)):
         check_columns(names, columns, option)
@@ -135,7 +132,7 @@ def _table(request: DataRequest) -> Data:
     check_columns(request.features, columns, "--features")
     kept = [name for name in columns if name not in taken]
     if request.features:
-        kept = [name for name in request.features if name not in taken]
+        kept = [name for name in dict.fromkeys(request.features) if name not in taken]
     frame = frame[kept]
 
     def place(row: int) -> str:
@@ -153,10 +150,10 @@ def _table(request: DataRequest) -> Data:
     return data
 
 
-def _identified(request: DataRequest) -> tuple[Any, Data]:
+def _identified(source: Source, request: DataRequest) -> tuple[Any, Data]:
     """Read a table and the columns that are no features."""
     special = [name for name in (request.id_column, request.labels, request.truth) if name]
-    frame = read_table(request.data, request.encoding, request.delimiter, special)
+    frame = read_table(source, request, special)
     columns = [str(name) for name in frame.columns]
     for option, name in (
         ("--id", request.id_column),
@@ -168,24 +165,36 @@ def _identified(request: DataRequest) -> tuple[Any, Data]:
     data = Data(len(frame))
     id_column = request.id_column
     if id_column is None:
-        first = columns[0]
-        is_unnamed = first.startswith("Unnamed: ")
-        free = first not in (*request.features, *request.drop, *special)
-        if free and (first.lower() in ID_NAMES or is_unnamed):
-            id_column = first
-            shown = "first column" if is_unnamed else f"column {first!r}"
+        id_column, shown = _found_ids(frame, (*request.features, *request.drop, *special))
+        if id_column is not None:
             data.notes.append(f"ids are the {shown} (--id chooses another)")
     if id_column is not None:
-        data.names = _distinct(text_of(frame[id_column]), f"column {id_column!r}")
+        data.names = _distinct(text_of(frame[id_column]), f"column {id_column!r}", TABLE_REMEDY)
         data.id_name = id_column
     if request.labels:
         data.labels, data.label_names = _partial(text_of(frame[request.labels]), request.labels)
     if request.truth:
-        data.truth = codes(text_of(frame[request.truth]))[0]
+        data.truth, data.truth_names = codes(text_of(frame[request.truth]))
+    index = frame.attrs.get("index")
+    asked = (*request.features, *request.drop, *request.categorical, *special)
+    if index not in (None, id_column, *asked):  # the file calls it names, no features
+        frame = frame.drop(columns=index)
     return frame, data
 
 
-def _distinct(names: list[str], place: str) -> list[str]:
+def _found_ids(frame: Any, taken: Sequence[str]) -> tuple[str | None, str]:
+    """Return a column that names the rows without being called so, and what it is."""
+    first = str(frame.columns[0])
+    if first in taken:
+        return None, ""
+    if first == frame.attrs.get("index"):
+        return first, "index of the table"
+    if first.startswith("Unnamed: "):
+        return first, "first column"
+    return (first, f"column {first!r}") if first.lower() in ID_NAMES else (None, "")
+
+
+def _distinct(names: list[str], place: str, remedy: str) -> list[str]:
     first: dict[str, int] = {}
     for row, name in enumerate(names):
         if not name:
@@ -194,7 +203,7 @@ def _distinct(names: list[str], place: str) -> list[str]:
         if name in first:
             message = (
                 f"The {place} has the id {name!r} in rows {first[name]} and {row}. Ids must be "
-                "unique: correct it, or choose another column with --id (or --drop this one)."
+                f"unique: {remedy}."
             )
             raise BadInput(message)
         first[name] = row
@@ -209,18 +218,18 @@ def _partial(texts: Sequence[str], name: str) -> tuple[Ints, list[str]]:
     return labels, known
 
 
-def _edge_list(request: DataRequest) -> Data:
+def _edge_list(source: Source, request: DataRequest) -> Data:
     """Read a graph from the columns source, target and perhaps weight."""
-    frame = read_table(request.data, request.encoding, request.delimiter, (0, 1))
+    frame = read_table(source, request, (0, 1))
     if len(frame.columns) < 2:
-        message = f"{request.data} has one column; an edge list has two ends, and perhaps a weight."
+        message = f"{request.name} has one column; an edge list has two ends, and perhaps a weight."
         raise BadInput(message)
     ends = [text_of(frame[name]) for name in frame.columns[:2]]
     number: dict[str, int] = {}
     for row, pair in enumerate(zip(*ends, strict=True)):
         for name in pair:
             if not name:
-                message = f"{request.data} has an edge without an end in row {row}."
+                message = f"{request.name} has an edge without an end in row {row}."
                 raise BadInput(message)
             number.setdefault(name, len(number))
     weights = np.ones(len(frame))
@@ -273,37 +282,49 @@ def _merged_edges(
 # Arrays and matrices -----------------------------------------------------------------------
 
 
-def _read_array(path: Path) -> Any:
+def _read_array(source: Source) -> Any:
     try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        message = f"{path} is no readable NumPy file of numbers ({error})."
+        found = np.load(source.open(), allow_pickle=False)
+        if not hasattr(found, "files"):
+            return found
+        with found:  # now, because what is damaged shows only when it is read
+            return {name: found[name] for name in found.files}
+    except UNREADABLE as error:
+        if "allow_pickle" in str(error):
+            message = f"{source} holds Python objects; save arrays of numbers or text instead."
+            raise BadInput(message) from error
+        message = f"{source} is no readable NumPy file of numbers ({error})."
         raise BadInput(message) from error
 
 
-def _read_matrix_market(path: Path) -> Any:
+def _read_matrix_market(source: Source) -> Any:
     try:
-        return mmread(path)
+        return mmread(source.open())
     except (ValueError, OverflowError, EOFError) as error:
-        message = f"{path} is no readable Matrix Market file ({error})."
+        message = f"{source} is no readable Matrix Market file ({error})."
         raise BadInput(message) from error
 
 
-def _archive(request: DataRequest) -> Data:
-    """Read an .npz file: a sparse matrix, or X with other arrays beside it."""
-    archive = _read_array(request.data)
-    if set(archive.files) >= SPARSE_KEYS:
-        return _matrix(load_npz(request.data), request)
-    try:
-        arrays = {name: archive[name] for name in archive.files}
-    except ValueError as error:  # a pickled object among them
-        message = f"{request.data} holds Python objects; save arrays of numbers or text instead."
-        raise BadInput(message) from error
+def _archive(source: Source, request: DataRequest) -> Data:
+    """Read an .npz file: a sparse matrix or X, with other arrays beside it."""
+    arrays = _read_array(source)
+    if not isinstance(arrays, dict):
+        message = f"{source} holds a single array, no archive of some. Call it .npy."
+        raise BadInput(message)
+    if set(arrays) >= SPARSE_KEYS:
+        beside = {name: array for name, array in arrays.items() if name not in SPARSE_PARTS}
+        try:
+            return _matrix(load_npz(source.open()), request, beside=beside)
+        except BadInput:
+            raise
+        except UNREADABLE as error:
+            message = f"{source} is no readable sparse matrix ({error})."
+            raise BadInput(message) from error
     tables = [name for name, array in arrays.items() if array.ndim == 2]
     name = "X" if "X" in tables else tables[0] if len(tables) == 1 else None
     if name is None:
         message = (
-            f"{request.data} holds {', '.join(archive.files) or 'nothing'}: call the matrix with "
+            f"{request.name} holds {', '.join(arrays) or 'nothing'}: call the matrix with "
             "one row a sample X."
         )
         raise BadInput(message)
@@ -313,18 +334,19 @@ def _archive(request: DataRequest) -> Data:
 def _matrix(matrix: Any, request: DataRequest, beside: dict[str, Any] | None = None) -> Data:
     """Take a matrix for a graph, if it is sparse and square or called one, or for features."""
     if matrix.ndim != 2 or 0 in matrix.shape:
-        message = f"{request.data} holds an array of shape {matrix.shape}, not rows and columns."
+        message = f"{request.name} holds an array of shape {matrix.shape}, not rows and columns."
         raise BadInput(message)
     if matrix.dtype.kind not in "biuf":
-        message = f"{request.data} holds {matrix.dtype} values, which are no numbers."
+        message = f"{request.name} holds {matrix.dtype} values, which are no numbers."
         raise BadInput(message)
     is_square = matrix.shape[0] == matrix.shape[1]
     data = Data(matrix.shape[0])
     _take_columns(data, request, beside)
     if request.graph and not is_square:
-        message = f"--graph: {request.data} is not square but of shape {matrix.shape}."
+        message = f"--graph: {request.name} is not square but of shape {matrix.shape}."
         raise BadInput(message)
     if request.graph or (issparse(matrix) and is_square):
+        _refuse_options(request, "a graph", NUMBER_OPTIONS)
         data.W = csr_array(matrix).astype(np.float64)
         data.notes.append(f"graph of {data.n_samples} nodes and {data.W.nnz // 2} edges")
         return data
@@ -356,12 +378,13 @@ def _take_columns(data: Data, request: DataRequest, beside: dict[str, Any] | Non
         if name:
             check_columns([name], list(arrays), option)
     if request.id_column:
-        data.names = _distinct(text_of(arrays[request.id_column]), f"array {request.id_column!r}")
+        place, remedy = f"array {request.id_column!r}", "correct it, or choose another with --id"
+        data.names = _distinct(text_of(arrays[request.id_column]), place, remedy)
         data.id_name = request.id_column
     if request.labels:
         data.labels, data.label_names = _partial(text_of(arrays[request.labels]), request.labels)
     if request.truth:
-        data.truth = codes(text_of(arrays[request.truth]))[0]
+        data.truth, data.truth_names = codes(text_of(arrays[request.truth]))
 
 
 def _dense(X: NDArray[np.float64], request: DataRequest) -> NDArray[np.float64]:
@@ -369,6 +392,9 @@ def _dense(X: NDArray[np.float64], request: DataRequest) -> NDArray[np.float64]:
         median = np.nanmedian(np.where(np.isnan(X).all(axis=0), 0.0, X), axis=0)
         X = np.where(np.isnan(X), median, X)
     _refuse_unknown_numbers(X, request)
+    constant = np.flatnonzero(X.min(axis=0) == X.max(axis=0)).tolist()
+    if request.scale or len(constant) == X.shape[1]:
+        warn_of_constants([f"column {k}" for k in constant], X.shape[1])
     if request.scale:
         spread = X.std(axis=0)
         X = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
@@ -382,7 +408,7 @@ def _refuse_unknown_numbers(values: NDArray[np.float64], request: DataRequest) -
     rows = np.flatnonzero(bad.any(axis=1)) if bad.ndim == 2 else np.flatnonzero(bad)
     remedy = ", or use --impute median" if np.isnan(values).any() else ""
     message = (
-        f"{request.data} has {int(bad.sum())} missing or infinite values, the first in row "
+        f"{request.name} has {int(bad.sum())} missing or infinite values, the first in row "
         f"{rows[0]}. Correct them{remedy}."
     )
     raise BadInput(message)
@@ -396,22 +422,24 @@ def _annotated(request: DataRequest, *, needs_features: bool) -> Data:
     try:
         adata = anndata.read_h5ad(request.data)
     except (OSError, KeyError, ValueError) as error:
-        message = f"{request.data} is no readable .h5ad file ({error})."
+        message = f"{request.name} is no readable .h5ad file ({error})."
         raise BadInput(message) from error
     data = Data(adata.n_obs, id_name="cell", annotated=adata)
-    data.names = _distinct([str(name) for name in adata.obs_names], "obs_names")
+    remedy = "call adata.obs_names_make_unique() and save it again"
+    data.names = _distinct([str(name) for name in adata.obs_names], "index obs_names", remedy)
     for option, name in (("--labels", request.labels), ("--truth", request.truth)):
         if name:
             check_columns([name], [str(column) for column in adata.obs.columns], option)
     if request.labels:
         data.labels, data.label_names = _partial(text_of(adata.obs[request.labels]), request.labels)
     if request.truth:
-        data.truth = codes(text_of(adata.obs[request.truth]))[0]
+        data.truth, data.truth_names = codes(text_of(adata.obs[request.truth]))
     key = request.use or _preferred(adata, needs_features=needs_features)
     if key is not None and key in adata.obsp:
         graph = csr_array(adata.obsp[key]).astype(np.float64)
         # Neighbour graphs are symmetric up to the rounding of 32 bits.
         data.W = csr_array((graph + graph.T) / 2)
+        _refuse_options(request, f"with obsp[{key!r}] a graph", NUMBER_OPTIONS)
         data.notes.append(f"{data.n_samples} cells, graph obsp[{key!r}]")
         return data
     matrix = adata.X if key == "X" else adata.obsm.get(key) if key is not None else None
@@ -419,17 +447,33 @@ def _annotated(request: DataRequest, *, needs_features: bool) -> Data:
         keys = [*adata.obsp, *adata.obsm, "X"]
         wanted = f"no {key!r}" if key else "neither obsp['connectivities'] nor obsm['X_pca']"
         message = (
-            f"{request.data} has {wanted}. Compute neighbours or PCA first (scanpy.pp.neighbors, "
+            f"{request.name} has {wanted}. Compute neighbours or PCA first (scanpy.pp.neighbors, "
             f"scanpy.pp.pca), or choose with --use: {', '.join(keys)}."
         )
         raise BadInput(message)
+    _take_features(data, matrix, str(key), request)
+    where = "X" if key == "X" else f"obsm[{key!r}]"
+    data.notes.append(f"{data.n_samples} cells, {data.X.shape[1]} features of {where}")
+    return data
+
+
+def _take_features(data: Data, matrix: Any, key: str, request: DataRequest) -> None:
     data.X = csr_array(matrix).astype(np.float64) if issparse(matrix) else None
     if data.X is None:
         data.X = _dense(np.array(matrix, dtype=np.float64), request)
-    where = "X" if key == "X" else f"obsm[{key!r}]"
     data.feature_names = [f"{key}{k}" for k in range(data.X.shape[1])]
-    data.notes.append(f"{data.n_samples} cells, {data.X.shape[1]} features of {where}")
-    return data
+
+
+def with_features(data: Data, request: DataRequest) -> Data:
+    """Return a graph's data with the features that AnnData hold beside it; else as they are."""
+    if data.annotated is None or request.use is not None:
+        return data
+    key = _preferred(data.annotated, needs_features=True)
+    if key is None:
+        return data
+    found = replace(data, W=None)
+    _take_features(found, data.annotated.obsm[key], key, request)
+    return found
 
 
 def _preferred(adata: Any, *, needs_features: bool) -> str | None:

@@ -16,6 +16,7 @@ class DataRequest:
     """Where the data are and how to read them."""
 
     data: Path
+    format: str | None = None
     graph: bool = False
     id_column: str | None = None
     drop: tuple[str, ...] = ()
@@ -25,10 +26,16 @@ class DataRequest:
     impute: str | None = None
     encoding: str = "utf-8"
     delimiter: str | None = None
+    decimal: str = "."
     use: str | None = None
     labels: str | None = None
     truth: str | None = None
     constraints: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """How DATA are called in messages."""
+        return "standard input" if str(self.data) == "-" else str(self.data)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +75,7 @@ class AskRequest(DataRequest):
     strategy: str | None = None
     session: Path | None = None
     output: Path | None = None
-    seed: int = 0
+    seed: int | None = None  # 0 for a new session; a session keeps its own
     threads: int | None = None
 
 
@@ -78,6 +85,7 @@ class CheckRequest:
 
     pairs: Path
     data: Path | None = None
+    format: str | None = None
     id_column: str | None = None
     graph: bool = False
     encoding: str = "utf-8"

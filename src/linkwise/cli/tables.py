@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import csv
+import math
+import re
+import shlex
 import warnings
 from difflib import get_close_matches
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,11 +18,11 @@ from linkwise.cli.console import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from linkwise.cli.requests import DataRequest
+    from linkwise.cli.sources import Source
 
     Floats = NDArray[np.float64]
 
@@ -31,11 +35,13 @@ __all__ = [
     "features",
     "read_table",
     "text_of",
+    "warn_of_constants",
 ]
 
 SEPARATORS = {".tsv": "\t", ".tab": "\t"}
 # What people and programs write for "not known"; pandas' own list, for columns kept as text.
 UNKNOWN = {"", "-1", "-1.0", "?", "na", "n/a", "nan", "null", "none", "<na>"}
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 FEW_CATEGORIES, MANY_CATEGORIES = 10, 100
 SHOWN = 8
 ID_NAMES = ("id", "ids", "")  # first columns that are taken for names without asking
@@ -52,24 +58,18 @@ class Features(NamedTuple):
 # Reading -----------------------------------------------------------------------------------
 
 
-def read_table(
-    path: Path, encoding: str, delimiter: str | None, as_text: Sequence[str | int]
-) -> Any:
+def read_table(source: Source, request: DataRequest, as_text: Sequence[str | int]) -> Any:
     """Read a CSV, TSV or Parquet file as a pandas data frame.
 
     Columns in `as_text` stay as they were typed, and so does a first column that is called id.
+    ``frame.attrs["index"]`` is the name of a column that holds what a Parquet file calls its rows.
     """
     pandas = require("pandas", extra="cli", purpose="Reading tables")
-    if path.suffix == ".parquet":
-        require("pyarrow", extra="parquet", purpose="Reading Parquet files")
-        try:
-            frame = pandas.read_parquet(path)
-        except ValueError as error:  # pyarrow's errors are ValueErrors
-            message = f"{path} is no readable Parquet file ({error})."
-            raise BadInput(message) from error
-        return _with_text_header(_with_rows(frame, path), path)
-    separator = delimiter or SEPARATORS.get(path.suffix, ",")
-    header = _checked_header(path, encoding, separator)
+    if source.suffix == ".parquet":
+        return _with_rows(_read_parquet(source, request), source)
+    separator = request.delimiter or SEPARATORS.get(source.suffix, ",")
+    header = _checked_header(source, request.encoding, separator)
+    _warn_of_numbers(header, source, is_graph=request.graph)
     converted = [name for name in as_text if name in header or name in range(len(header))]
     if header[0].lower() in ID_NAMES and header[0] not in converted and 0 not in converted:
         converted.append(0)
@@ -77,83 +77,132 @@ def read_table(
         with warnings.catch_warnings():
             warnings.simplefilter("error", pandas.errors.ParserWarning)
             frame = pandas.read_csv(
-                path,
+                source.open(),
                 sep=separator,
-                encoding=_with_mark(encoding),
+                decimal=request.decimal,
+                encoding=source.encoding(request.encoding),
                 index_col=False,
                 low_memory=False,
                 float_precision="round_trip",  # the nearest double, as Python reads it
                 converters=dict.fromkeys(converted, str.strip),
             )
-    except UnicodeDecodeError as error:
-        raise BadInput(_encoding_words(path, encoding)) from error
+    except UnicodeError as error:
+        raise BadInput(_encoding_words(source, request.encoding)) from error
     except (pandas.errors.ParserError, pandas.errors.ParserWarning) as error:
         reason = str(error).rpartition("C error: ")[2].strip().rstrip(".")
         message = (
-            f"{path} is no regular table ({reason}). Every row needs as many values as the header; "
-            "quote texts that contain the delimiter."
+            f"{source} is no regular table ({reason}). Every row needs as many values as the "
+            "header; quote texts that contain the delimiter."
         )
         raise BadInput(message) from error
-    return _with_rows(frame, path)
+    return _with_rows(frame, source)
 
 
-def _with_rows(frame: Any, path: Path) -> Any:
+def _with_rows(frame: Any, source: Source) -> Any:
     if not len(frame):
-        message = f"{path} has a header but no rows."
+        message = f"{source} has a header but no rows."
         raise BadInput(message)
     return frame
 
 
-def _with_text_header(frame: Any, path: Path) -> Any:
+def _read_parquet(source: Source, request: DataRequest) -> Any:
+    pandas = require("pandas", extra="cli", purpose="Reading tables")
+    require("pyarrow", extra="parquet", purpose="Reading Parquet files")
+    try:
+        frame = pandas.read_parquet(source.open())
+    except (ValueError, OSError) as error:  # pyarrow's errors are one or the other
+        message = f"{source} is no readable Parquet file ({error})."
+        raise BadInput(message) from error
     frame.columns = [str(name) for name in frame.columns]
-    _refuse_repeated(list(frame.columns), path)
-    if frame.index.name is not None and frame.index.name not in frame.columns:
-        frame = frame.reset_index()
+    _refuse_repeated(list(frame.columns), source)
+    index = frame.index
+    if isinstance(index, pandas.MultiIndex):
+        index = index.map(lambda key: "/".join(map(str, key)))
+    is_numbering = index.name is None and index.equals(pandas.RangeIndex(len(frame)))
+    if is_numbering or (request.graph and index.name is None):
+        return frame
+    can_name = index.is_unique and not index.hasnans
+    if index.name is None and not can_name:
+        text = f"{source}: the index repeats or lacks values, so it is left out."
+        warnings.warn(text, UserWarning, stacklevel=2)
+        return frame
+    name = _free_name(index.name, frame.columns)
+    frame = frame.reset_index(drop=True)
+    frame.insert(0, name, index.to_numpy())
+    if can_name and not request.graph:
+        frame.attrs["index"] = name
     return frame
 
 
-def _checked_header(path: Path, encoding: str, separator: str) -> list[str]:
+def _free_name(wanted: Any, taken: Iterable[str]) -> str:
+    """Return a name that no column has: the wanted one, or index, index_2 and so on."""
+    numbered = (f"index_{k}" for k in count(2))
+    first = [] if wanted is None else [str(wanted)]
+    return next(name for name in chain(first, ["index"], numbered) if name not in set(taken))
+
+
+def _checked_header(source: Source, encoding: str, separator: str) -> list[str]:
     """Look at the first line alone: pandas renames repeated columns and guesses an index."""
     try:
-        # A byte order mark, which spreadsheets write, is no part of the first name.
-        with path.open(newline="", encoding=_with_mark(encoding)) as file:
+        with source.text(source.encoding(encoding)) as file:
             header = next(csv.reader(file, delimiter=separator), None)
-    except UnicodeDecodeError as error:
-        raise BadInput(_encoding_words(path, encoding)) from error
+    except UnicodeError as error:
+        raise BadInput(_encoding_words(source, encoding)) from error
     except LookupError as error:
         message = f"--encoding {encoding}: there is no such encoding. utf-8 and latin-1 are common."
         raise BadInput(message) from error
     except (csv.Error, TypeError) as error:
-        message = f"{path}: the first line cannot be read with --delimiter {separator!r} ({error})."
+        message = (
+            f"{source}: the first line cannot be read with --delimiter {separator!r} ({error})."
+        )
         raise BadInput(message) from error
     if not header or not any(header):
-        message = f"{path} is empty. Its first line must name the columns."
+        message = f"{source} is empty. Its first line must name the columns."
         raise BadInput(message)
     if len(header) == 1:
         for other in ("\t", ";", "|", ","):
             if other in header[0]:
                 message = (
-                    f"{path} has one column, {header[0][:60]!r}, which holds {other!r}. "
+                    f"{source} has one column, {header[0][:60]!r}, which holds {other!r}. "
                     f"Use --delimiter {'$' * (other == chr(9))}{other!r}."
                 )
                 raise BadInput(message)
-    _refuse_repeated(header, path)
+    _refuse_repeated(header, source)
     return header
 
 
-def _refuse_repeated(header: list[str], path: Path) -> None:
+def _warn_of_numbers(header: list[str], source: Source, *, is_graph: bool) -> None:
+    """Tell that a first line of numbers was taken for names, unless it just counts columns."""
+    n = len(header)
+    counts = [[str(k) for k in range(first, first + n)] for first in (0, 1)]
+    if _is_all_numbers(header) and (is_graph or header not in counts):
+        shown = ", ".join(header[:SHOWN]) + ", ..." * (n > SHOWN)
+        text = (
+            f"{source}: the first line ({shown}) holds numbers only, and was taken for the names "
+            "of the columns. If it is data, put a line with names above it."
+        )
+        warnings.warn(text, UserWarning, stacklevel=2)
+
+
+def _is_all_numbers(texts: Iterable[str]) -> bool:
+    try:
+        return all(math.isfinite(float(text)) for text in texts)
+    except ValueError:
+        return False
+
+
+def _refuse_repeated(header: list[str], source: Source) -> None:
     repeated = sorted({name for name in header if header.count(name) > 1})
     if repeated:
-        message = f"{path} has more than one column called {repeated[0]!r}. Rename one."
+        remedy = "Rename one."
+        if _is_all_numbers(header):
+            remedy = "Its first line must name the columns, but holds numbers only."
+        message = f"{source} has more than one column called {repeated[0]!r}. {remedy}"
         raise BadInput(message)
 
 
-def _with_mark(encoding: str) -> str:
-    return "utf-8-sig" if encoding.lower() in {"utf-8", "utf8"} else encoding
-
-
-def _encoding_words(path: Path, encoding: str) -> str:
-    return f"{path} is not {encoding} text. Save it as UTF-8, or try --encoding latin-1."
+def _encoding_words(source: Source, encoding: str) -> str:
+    return f"{source} is not {encoding} text. Save it as UTF-8, or try --encoding latin-1."
 
 
 # Columns -----------------------------------------------------------------------------------
@@ -221,8 +270,12 @@ def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> F
     for name, values in numeric.items():
         if not np.isfinite(values).all():
             row = int(np.argmin(np.isfinite(values)))
-            message = f"Column {name!r} is infinite in {place(row)}. Correct it, or --drop {name}."
+            remedy = f"Correct it, or --drop {shlex.quote(name)}."
+            message = f"Column {name!r} is infinite in {place(row)}. {remedy}"
             raise BadInput(message)
+    constant = [name for name, values in numeric.items() if values.min() == values.max()]
+    constant += [name for name, texts in categories.items() if len(set(texts)) == 1]
+    warn_of_constants(constant, len(frame.columns))
     blocks = [_standardised(numeric) if request.scale is not False else _stacked(numeric)]
     names = list(numeric)
     for name, texts in categories.items():
@@ -234,6 +287,17 @@ def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> F
     return Features(X, names, len(categories))
 
 
+def warn_of_constants(constant: Sequence[str], n_columns: int) -> None:
+    """Tell that columns do not vary: they say nothing about clusters."""
+    shown = ", ".join(map(repr, constant[:SHOWN])) + ", ..." * (len(constant) > SHOWN)
+    if len(constant) == n_columns:
+        text = f"No column varies ({shown}): the rows are all alike, and their clusters arbitrary."
+        warnings.warn(text, UserWarning, stacklevel=2)
+    elif constant:
+        text = f"Constant columns say nothing about clusters: {shown}."
+        warnings.warn(text, UserWarning, stacklevel=2)
+
+
 def _numbers(
     column: Any, name: str, request: DataRequest, place: Callable[[int], str]
 ) -> Floats | None:
@@ -241,6 +305,7 @@ def _numbers(
     pandas = require("pandas", extra="cli", purpose="Reading tables")
     if name in request.categorical:
         return None
+    typed = shlex.quote(name)
     kinds = pandas.api.types
     if kinds.is_bool_dtype(column) or kinds.is_numeric_dtype(column):
         return np.asarray(
@@ -255,7 +320,7 @@ def _numbers(
     ):
         message = (
             f"Column {name!r} holds {column.dtype} values, which are no numbers. "
-            f"Use --drop {name}, or --categorical {name}."
+            f"Use --drop {typed}, or --categorical {typed}."
         )
         raise BadInput(message)
     texts = text_of(column)
@@ -264,12 +329,19 @@ def _numbers(
     no_number = np.flatnonzero(given & np.isnan(parsed))
     if given.any() and not no_number.size:
         return parsed
+    if no_number.size and all(DECIMAL_COMMA.fullmatch(texts[row]) for row in no_number):
+        row = int(no_number[0])
+        message = (
+            f"Column {name!r} holds numbers with a comma, first {texts[row]!r} in {place(row)}. "
+            f"Use --decimal , if it stands before the fraction, or --categorical {typed}."
+        )
+        raise BadInput(message)
     if no_number.size * 2 < given.sum():
         row = int(no_number[0])
         message = (
             f"Column {name!r} holds numbers, but text in {no_number.size} row(s), first "
-            f"{texts[row]!r} in {place(row)}. Correct it, or use --drop {name}, or "
-            f"--categorical {name}."
+            f"{texts[row]!r} in {place(row)}. Correct it, or use --drop {typed}, or "
+            f"--categorical {typed}."
         )
         raise BadInput(message)
     n_distinct = len(set(texts))
@@ -277,8 +349,8 @@ def _numbers(
     if n_distinct > limit or n_distinct == len(texts):
         message = (
             f"Column {name!r} is text with {n_distinct} different values in {len(texts)} rows, too "
-            f"many for categories. Use --id {name} if it names the rows, --drop {name}, or "
-            f"--categorical {name}."
+            f"many for categories. Use --id {typed} if it names the rows, --drop {typed}, or "
+            f"--categorical {typed}."
         )
         raise BadInput(message)
     return None
@@ -298,7 +370,7 @@ def _deal_with_missing(
         return
     for name, where in missing.items():
         if where.all():
-            message = f"Column {name!r} has no values at all. Use --drop {name}."
+            message = f"Column {name!r} has no values at all. Use --drop {shlex.quote(name)}."
             raise BadInput(message)
     if impute is None:
         rows = np.logical_or.reduce(list(missing.values()))

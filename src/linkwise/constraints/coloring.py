@@ -7,7 +7,6 @@ similarities or messages; `feasible` does the asking and the explaining.
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from linkwise._quiet import quiet
 from linkwise.constraints import coloring_kernels as kernels
 
 if TYPE_CHECKING:
@@ -277,9 +277,8 @@ def _spectral_guess(
     points = vectors * scale[:, None]
     lengths = np.linalg.norm(points, axis=1, keepdims=True)
     points = points / np.where(lengths > 0, lengths, 1.0)
-    with warnings.catch_warnings():
-        # Fewer distinct points than colours are no reason to complain about a guess.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    # Fewer distinct points than colours are no reason to complain about a guess.
+    with quiet(ConvergenceWarning):
         model = KMeans(n_colors, n_init=3, random_state=_seed(rng)).fit(points)
     return model.labels_.astype(np.int32)
 

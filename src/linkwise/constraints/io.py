@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
-import os
 from difflib import get_close_matches
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from linkwise._files import atomic
 from linkwise.constraints.validation import as_n_samples, common_pair, is_missing
 from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.intp]
     Floats = NDArray[np.float64]
 
-__all__ = ["PairTable", "id_positions", "read_csv", "read_frame", "write_csv"]
+__all__ = ["PairTable", "id_positions", "read_csv", "read_frame", "read_pairs", "write_csv"]
 
 REQUIRED = ("i", "j", "link")
 SIGNS = {
@@ -59,14 +62,35 @@ def read_csv(
     path: str | os.PathLike[str], n_samples: int | None, ids: Sequence[object] | None
 ) -> PairTable:
     """Read pairs from a CSV file with the columns i, j, link and perhaps belief."""
-    path = Path(path)
+    return _pair_table(_read_source(Path(path)), n_samples, ids)
+
+
+def read_pairs(
+    path: str | os.PathLike[str], n_samples: int | None, ids: Sequence[object] | None
+) -> tuple[PairTable, Sequence[object] | None]:
+    """Read pairs that may contradict each other, and the names of the samples.
+
+    With neither `n_samples` nor `ids`, every name in the file is a sample.
+    """
+    source = _read_source(Path(path))
+    if n_samples is None and ids is None:
+        ends = zip(source.columns["i"], source.columns["j"], strict=True)
+        ids = list(dict.fromkeys(_name(value) for pair in ends for value in pair))
+        if not ids:
+            message = f"{path} has a header but no pairs."
+            raise ValueError(message)
+    return _parsed_table(source, n_samples, ids), ids
+
+
+def _read_source(path: Path) -> _Source:
+    content = path.read_bytes()  # at once: a pipe can be read only once
+    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            source = _read_columns(csv.reader(file), path)
+        text = content.decode("utf-16" if content.startswith(marks) else "utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"{path} is not UTF-8 text ({error.reason}). Save it as UTF-8."
         raise ValueError(message) from error
-    return _pair_table(source, n_samples, ids)
+    return _read_columns(csv.reader(StringIO(text, newline="")), path)
 
 
 def _read_columns(reader: Any, path: Path) -> _Source:
@@ -122,6 +146,13 @@ def read_frame(df: Any, n_samples: int | None, ids: Sequence[object] | None) -> 
 
 def _check_columns(names: list[str], place: str) -> None:
     missing = [name for name in REQUIRED if name not in names]
+    for delimiter in (";", "\t", "|", " "):
+        if len(names) == 1 and delimiter in names[0]:
+            message = (
+                f"{place} has one column, {names[0][:60]!r}, which holds {delimiter!r}. "
+                "Separate the columns by commas."
+            )
+            raise ValueError(message)
     if missing:
         message = (
             f"{place} has no column {', '.join(map(repr, missing))}; the columns found are "
@@ -136,6 +167,15 @@ def _check_columns(names: list[str], place: str) -> None:
 
 def _pair_table(source: _Source, n_samples: int | None, ids: Sequence[object] | None) -> PairTable:
     """Parse and check the columns; every error names the line or row."""
+    table = _parsed_table(source, n_samples, ids)
+    _check_direct_conflict(table, source)
+    return table
+
+
+def _parsed_table(
+    source: _Source, n_samples: int | None, ids: Sequence[object] | None
+) -> PairTable:
+    """Parse the columns, whether or not the pairs contradict each other."""
     if ids is not None:
         positions = id_positions(ids, n_samples)
         n = len(positions)
@@ -161,9 +201,7 @@ def _pair_table(source: _Source, n_samples: int | None, ids: Sequence[object] | 
     belief = np.ones(len(pairs))
     if "belief" in source.columns:
         belief = np.array(_parse(source, "belief", _belief), dtype=np.float64)
-    table = PairTable(n, np.sort(pairs, axis=1), is_must, belief, np.array(source.rows, np.intp))
-    _check_direct_conflict(table, source)
-    return table
+    return PairTable(n, np.sort(pairs, axis=1), is_must, belief, np.array(source.rows, np.intp))
 
 
 def _check_direct_conflict(table: PairTable, source: _Source) -> None:
@@ -256,6 +294,8 @@ def _sign(value: Any) -> int:
 
 
 def _belief(value: Any) -> float:
+    if value == "":  # nobody doubted it
+        return 1.0
     try:
         belief = float(value)
     except (TypeError, ValueError):
@@ -310,16 +350,10 @@ def write_csv(
     names: list[str] | None,
 ) -> None:
     """Write blocks of (link, pairs, belief); the file appears only when it is complete."""
-    path = Path(path)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        with unfinished.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow((*REQUIRED, "belief"))
-            for link, pairs, belief in blocks:
-                for (i, j), b in zip(pairs.tolist(), belief.tolist(), strict=True):
-                    shown = (i, j) if names is None else (names[i], names[j])
-                    writer.writerow((*shown, link, b))
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with atomic(path) as unfinished, unfinished.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow((*REQUIRED, "belief"))
+        for link, pairs, belief in blocks:
+            for (i, j), b in zip(pairs.tolist(), belief.tolist(), strict=True):
+                shown = (i, j) if names is None else (names[i], names[j])
+                writer.writerow((*shown, link, b))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwise._hints import hint
 from linkwise.datasets import folder, openml
 from linkwise.datasets.catalogue import (
     ALIASES,
@@ -99,6 +99,8 @@ def load(
 
     Raises
     ------
+    TypeError
+        If the name is no text.
     ValueError
         If there is no data set of that name, or its file is damaged or of another size.
     DatasetNotFoundError
@@ -144,13 +146,18 @@ def available(*, data_home: PathLike | None = None) -> list[Listing]:
 
 
 def _entry(name: str) -> Entry:
+    if not isinstance(name, str):
+        message = (
+            f"A data set is asked for by its name, got {type(name).__name__} {name!r}. "
+            f"available() lists the names."
+        )
+        raise TypeError(message)
     key = name.strip().lower().replace("-", "_").replace(" ", "_")
     key = ALIASES.get(key, key)
     if key in CATALOGUE:
         return CATALOGUE[key]
-    near = difflib.get_close_matches(key, [*CATALOGUE, *ALIASES], n=3, cutoff=0.5)
-    hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(CATALOGUE)}."
-    message = f"There is no data set {name!r}. {hint}"
+    near = hint(key, [*CATALOGUE, *ALIASES], listed=CATALOGUE)
+    message = f"There is no data set {name!r}.{near}"
     raise ValueError(message)
 
 

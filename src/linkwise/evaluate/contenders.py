@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from inspect import Parameter, isclass, signature
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import clone
 
+from linkwise._hints import hint
 from linkwise.methods import METHODS
 from linkwise.methods._base import ConstrainedClusterer
 
@@ -141,9 +141,8 @@ def _answering(answers: Any) -> Any:
     """Return an estimator or a function."""
     if isinstance(answers, str):
         if answers not in METHODS:
-            close = get_close_matches(answers, METHODS, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else f" There are {', '.join(METHODS)}."
-            message = f"No method is registered as {answers!r}.{hint}"
+            near = hint(answers, METHODS, listed=METHODS)
+            message = f"No method is registered as {answers!r}.{near}"
             raise ValueError(message)
         return METHODS[answers]()
     made = answers() if isclass(answers) else answers

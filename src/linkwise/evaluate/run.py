@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from difflib import get_close_matches
 from itertools import groupby
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -12,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from scipy.sparse import issparse
 
+from linkwise._hints import hint
 from linkwise._version import __version__
 from linkwise.evaluate.contenders import Contender, contenders, described
 from linkwise.evaluate.data import Problem, named_datasets, with_graph
@@ -279,9 +279,7 @@ def _chosen(metrics: Iterable[str] | None) -> tuple[str, ...]:
     names = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     for name in names:
         if name not in METRICS:
-            close = get_close_matches(str(name), METRICS, n=1)
-            hint = f"Did you mean {close[0]!r}?" if close else f"There are {', '.join(METRICS)}."
-            message = f"There is no metric {name!r}. {hint}"
+            message = f"There is no metric {name!r}.{hint(name, METRICS, listed=METRICS)}"
             raise ValueError(message)
     if not names:
         message = "metrics is empty. Name at least one score, or pass None for all."

@@ -6,14 +6,15 @@ price of certain ones rises until they hold.
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, triu
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from linkwise._quiet import quiet
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import eigen, fista
 from linkwise.methods import sclc
@@ -56,12 +57,13 @@ AT_ONCE = 2  # starts between two looks at that, whatever the number of threads
 REFINED = 5  # of the best partitions of the starts
 NOISE = (0.03, 0.1, 0.3)  # of the restarts, in units of the indicator
 FAILURES = 5  # restarts without success before giving up
+RESTARTS = 50  # in all
 CERTIFY = 5  # times the inner iterations, for the certificate of the answer
 START_TOL = 1e-4  # a start may be rough
 REORDERED_FROM = 200_000  # edges above which the vertices do not fit into the cache
 FLOAT32_FROM = 2_000_000  # edges above which single precision halves the traffic
 LEAST_VOLUME = 1e-6  # of the mean, for what weighs nothing
-CERTAIN = 2.0  # stands for a belief above all others
+CERTAIN = np.inf  # stands for a belief above all others
 SAME = 1e-9  # relative: values closer than this are the same
 
 
@@ -87,6 +89,8 @@ class Record:
     """What the search met on its way, for the certificate of the answer; grows, never shrinks."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
+        self.is_stopped = False
         self.n_iter = 0
         self.n_outer = 0
         self.gap = 0.0
@@ -96,23 +100,26 @@ class Record:
         self.best = Split(np.inf, np.zeros(0, bool))
 
     def count(self, found: Critical) -> None:
-        """Add the work of one descent."""
-        self.n_iter += found.n_iter
-        self.n_outer += found.n_outer
+        """Add the work of one descent; starts may run in several threads."""
+        with self._lock:
+            self.n_iter += found.n_iter
+            self.n_outer += found.n_outer
 
     def offer(self, split: Split) -> None:
         """Keep the best consistent partition met: the answer if the search is interrupted."""
-        if split.value < self.best.value:
-            self.best = split
+        with self._lock:
+            if split.value < self.best.value:
+                self.best = split
 
     def certify(self, found: Critical) -> None:
         """Keep the certificate of the last inner problem."""
         self.gap, self.converged = found.gap, found.converged
 
-    def certify_worst(self, found: Critical) -> None:
-        """Keep the worst certificate of several problems."""
+    def certify_worst(self, found: Critical, gamma: float) -> None:
+        """Keep the worst certificate of several problems, and their highest price."""
         self.gap = max(self.gap, found.gap)
         self.converged = self.converged and found.converged
+        self.gamma = max(self.gamma, gamma)
 
 
 class Family(NamedTuple):
@@ -159,7 +166,7 @@ class Family(NamedTuple):
         return PenalizedCut(edges, self.volume, pairs, self.walk, self.balance)
 
     def consistent(self, f: Floats, soft: float) -> Split:
-        """Return the cheapest threshold that parts every certain pair."""
+        """Return the cheapest threshold that parts every certain pair; they must be disjoint."""
         heads, tails = self._certain()
         first_up = f[heads] >= f[tails]
         forced = f.copy()
@@ -186,7 +193,7 @@ class Matrices(NamedTuple):
 
     W: csr_array
     together: csr_array  # belief of uncertain must-links
-    apart: csr_array  # belief of uncertain cannot-links; 2 for a certain one
+    apart: csr_array  # belief of uncertain cannot-links; infinite for a certain one
     volume: Floats
 
     def restrict(self, members: NDArray[np.intp]) -> Matrices:
@@ -215,7 +222,7 @@ class Matrices(NamedTuple):
             self.volume,
             apart.row.astype(np.int64),
             apart.col.astype(np.int64),
-            np.where(apart.data == CERTAIN, 0.0, apart.data),
+            np.where(np.isinf(apart.data), 0.0, apart.data),
             _walk(self.W),
             order,
             balance,
@@ -227,15 +234,12 @@ def matrices_of(problem: Problem) -> Matrices:
     shape = (problem.n_vertices, problem.n_vertices)
     W = csr_array((problem.weight, problem.indices, problem.indptr), shape=shape)
     soft = csr_array((problem.soft_weight, problem.soft_indices, problem.soft_indptr), shape=shape)
-    ones = np.ones(problem.apart_indices.size)
-    apart = csr_array((ones, problem.apart_indices, problem.apart_indptr), shape=shape)
-    uncertain = _positive(soft)
-    uncertain = csr_array(uncertain - uncertain.multiply(apart))
-    uncertain.eliminate_zeros()
+    certain = np.full(problem.apart_indices.size, CERTAIN)
+    apart = csr_array((certain, problem.apart_indices, problem.apart_indptr), shape=shape)
     # What has no edge, or is an anchor, weighs nothing: it is no cluster alone.
-    linked = (np.diff(W.indptr) > 0) | (problem.loop > 0)
+    linked = (np.asarray(W.sum(axis=1)).ravel() > 0) | (problem.loop > 0)
     volume = np.where(linked & (problem.n_samples > 0), problem.volume, 0.0)
-    return Matrices(W, _positive(-soft), csr_array(uncertain + CERTAIN * apart), volume)
+    return Matrices(W, _positive(-soft), csr_array(_positive(soft) + apart), volume)
 
 
 def _positive(A: csr_array) -> csr_array:
@@ -283,31 +287,37 @@ def follow(
     gives a consistent partition by a threshold that parts the pairs; the best one is kept.
     """
     best = Split(np.inf, np.zeros(f.size, bool))
+    least: tuple[int, Split] | None = None  # violated, if too many always are
     points: list[Point] = []
     hard = 0.0
     while True:
         found = descend(family.at(soft=soft, hard=hard), f, settings, record)
+        f = found.f
         n_violated = family.n_violated(found.split.above)
-        for split in _candidates(family, found, soft, is_allowed=n_violated <= allowed):
-            if split.value < best.value:
-                best = split
-        if not allowed:
-            record.offer(best)
         value = family.at().value(found.split.above.astype(np.float64))
         points.append(Point(hard, value, n_violated))
-        f = found.f
-        if n_violated <= allowed or len(points) > DOUBLINGS or not np.isfinite(best.value):
-            return Track(best, f, hard, tuple(points), found)
-        hard = 2 * hard if hard else FIRST_PRICE * family.enough(best.value)
+        for split in _candidates(family, found, soft):
+            n_left = family.n_violated(split.above)
+            if n_left <= allowed and split.value < best.value:
+                best = split
+            if least is None or (n_left, split.value) < (least[0], least[1].value):
+                least = n_left, split
+        if not allowed:
+            record.offer(best)
+        reference = best.value if np.isfinite(best.value) else value
+        if n_violated <= allowed or len(points) > DOUBLINGS or not 0 < reference < np.inf:
+            break
+        hard = 2 * hard if hard else FIRST_PRICE * family.enough(reference)
+    if not np.isfinite(best.value) and least is not None:
+        best = least[1]
+    return Track(best, f, hard, tuple(points), found)
 
 
-def _candidates(
-    family: Family, found: Critical, soft: float, *, is_allowed: bool
-) -> Iterator[Split]:
-    if is_allowed:
-        above = found.split.above
-        yield Split(family.at(soft=soft).value(above.astype(np.float64)), above)
-    elif family.has_certain_pairs:
+def _candidates(family: Family, found: Critical, soft: float) -> Iterator[Split]:
+    """Yield the partition of a descent, and one that parts all pairs if they are disjoint."""
+    above = found.split.above
+    yield Split(family.at(soft=soft).value(above.astype(np.float64)), above)
+    if family.n_violated(above):
         yield family.consistent(found.f, soft)
 
 
@@ -327,6 +337,7 @@ def descend(
         tol=settings.tol,
         max_iter=patience * settings.max_iter,
         tie_breaker=tie_breaker,
+        stopped=lambda: record.is_stopped,
     )
     record.count(found)
     return found
@@ -337,12 +348,11 @@ def spectral_start(W: csr_array, volume: Floats, rng: np.random.RandomState) -> 
     n = W.shape[0]
     if n <= 2:
         return np.arange(n, dtype=np.float64)
-    weight = np.maximum(volume, LEAST_VOLUME * volume.mean())
+    weight = np.maximum(volume, LEAST_VOLUME * volume.mean()) if volume.any() else np.ones(n)
     loops = np.maximum(weight - np.asarray(W.sum(axis=1)).ravel(), 0.0)
     scaling = diags_array(1.0 / np.sqrt(weight))
     S = csr_array(scaling @ (W + diags_array(loops)) @ scaling)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with quiet(ConvergenceWarning):
         vectors = eigen.largest(S, 2, rng, tol=START_TOL).vectors
     v: Floats = vectors[:, 1] / np.sqrt(weight)
     return v
@@ -397,7 +407,7 @@ class Bisection(NamedTuple):
 
     def _moves(self) -> CutSearch:
         here, there = self.unit
-        return self.cuts.at(self.gamma / here * there)
+        return self.cuts.at(self.gamma / here * there if here > 0 else 0.0)
 
     def _refined(self, z: Ints, rng: np.random.RandomState) -> Ints:
         """Move single vertices and chains, if that is asked for and lowers the value."""
@@ -423,7 +433,7 @@ class Bisection(NamedTuple):
     ) -> Found:
         """Return the best consistent partition met, over all starts, prices and restarts."""
         known = self.cuts.color.known
-        self.record.best = self._split(known)
+        self.record.best = min(map(self._split, (known, *first)), key=lambda split: split.value)
         n_done = 0
         try:
             tracks: list[Track] = []
@@ -438,6 +448,7 @@ class Bisection(NamedTuple):
             n_failures = 1 if _agreed(tracks) else FAILURES
             z = self._certified(self._restarted(z, n_failures, rng, report))
         except KeyboardInterrupt:
+            self.record.is_stopped = True  # what still runs in other threads
             z = self.family.partition(self.record.best.above)
             return Found(z, self.value(z), n_done, interrupted=True)
         return Found(z, self.value(z), n_done)
@@ -466,8 +477,7 @@ class Bisection(NamedTuple):
         group[tails], sign[tails] = heads, -1.0
         _, numbered = np.unique(group, return_inverse=True)
         groups = sclc.SignedGroups(numbered, sign, np.arange(group.size))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with quiet(ConvergenceWarning):
             found = sclc.constrained_cut(graph_only(self.problem), groups, rng)
         return self.family.vector(found.labels)
 
@@ -498,6 +508,7 @@ class Bisection(NamedTuple):
         usable = [track for track in ranked[1:REFINED] if np.isfinite(track.split.value)]
         for other in usable:
             z = self.cross(z, self.family.partition(other.split.above), rng)
+            self.record.offer(self._split(z))
         return z
 
     def _restarted(
@@ -506,14 +517,15 @@ class Bisection(NamedTuple):
         """Descend again from disturbed copies of the best partition, until too many fail."""
         best = self._split(z)
         n_failed = n_tried = 0
-        while n_failed < n_failures and 0 < best.value < np.inf:
+        while n_failed < n_failures and n_tried < RESTARTS and 0 < best.value < np.inf:
             noise = NOISE[n_tried % len(NOISE)] * rng.normal(size=z.size)
             split = self._descended(best, best.above + noise)
             n_tried += 1
             if split.value >= best.value * (1 - SAME):
                 n_failed += 1
                 continue
-            best = self._split(self._refined(self.family.partition(split.above), rng))
+            refined = self._split(self._refined(self.family.partition(split.above), rng))
+            best = min((refined, split), key=lambda candidate: candidate.value)
             self.record.offer(best)
             _tell(report, f"restart {n_tried}", self.record)
         return self.family.partition(best.above)
@@ -530,6 +542,7 @@ class Bisection(NamedTuple):
             if not lower or self.family.n_violated(found.split.above):
                 break
             best = found.split
+            self.record.offer(best)
         return self.family.partition(best.above)
 
 

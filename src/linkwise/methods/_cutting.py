@@ -127,9 +127,10 @@ def soft_labels(
             chosen = _chosen_strength(task, free.z)
         here = landscape.at(chosen * task.data.unit)
         found = here.search(task.rng, task.run, first=[path.at(chosen)], report=task.report)
-        if violations is None or _count(task, found.z) <= max(
+        within = violations is None or _count(task, found.z) <= max(
             violations, _count(task, path.at(chosen))
-        ):
+        )
+        if within and here.value(found.z) <= here.value(path.at(chosen)):
             path = _with(path, chosen, found.z)
         _warn_above_budget(_count(task, path.at(chosen)), violations)
         _stop_if(found.interrupted)

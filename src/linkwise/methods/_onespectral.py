@@ -21,6 +21,8 @@ from numba import njit
 from linkwise.linalg import fista
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
@@ -73,11 +75,20 @@ class PenalizedCut(NamedTuple):
         if pairs.price.size:
             apart = np.abs(f[pairs.heads] - f[pairs.tails])
             total += float(pairs.price @ (np.ptp(f) - apart))
-        balance = float(f @ self.balance_slope(f, f))
+        balance = self.balance_of(f)
         return float(total / balance) if balance > 0 else np.inf
 
+    def balance_of(self, f: Floats) -> float:
+        """Return ``S(f)``, from sums of positive terms: small volumes must not cancel."""
+        b = self.volume
+        if self.balance == "deviation":
+            return 0.5 * float(b @ np.abs(f - (b @ f) / (b.sum() or 1.0)))
+        order = np.argsort(f)
+        below, above = _below_and_above(b[order])
+        return float(np.diff(f[order]) @ (below * above)) / (float(b.sum()) or 1.0)
+
     def balance_slope(self, f: Floats, tie_breaker: Floats) -> Floats:
-        """Return a subgradient of ``S`` at `f`; its product with `f` is ``S(f)``.
+        """Return a subgradient of ``S`` at `f`.
 
         The Lovasz extension sorts; where `f` ties, any order gives one of its subgradients.
         """
@@ -117,45 +128,63 @@ class PenalizedCut(NamedTuple):
         order = np.argsort(f, kind="stable")
         position = np.empty_like(order)
         position[order] = np.arange(order.size)
-        edges = self.edges
-        value, at = _cheapest(
-            order, position, edges.indptr, edges.indices, edges.weight, *self.pairs, self.volume, f
-        )
-        above = np.zeros(f.size, bool)
-        if at >= 0:
-            above[order[at + 1 :]] = True
-        return Split(value, above)
+        edges, sorted_f = self.edges, f[order]
+        below, above = _below_and_above(self.volume[order])
+        usable = (sorted_f[:-1] < sorted_f[1:]) & (below > 0) & (above > 0)
+        pattern = edges.indptr, edges.indices, edges.weight
+        costs = _costs(position, *pattern, *self.pairs)[usable]
+        sides = np.zeros(f.size, bool)
+        if not costs.size:
+            return Split(np.inf, sides)
+        values = costs * (1 / below[usable] + 1 / above[usable])
+        sides[order[np.flatnonzero(usable)[values.argmin()] + 1 :]] = True
+        # Running sums carry the rounding of the whole graph; the answer is summed afresh.
+        return Split(self.value(sides.astype(np.float64)), sides)
+
+
+def _below_and_above(b: Floats) -> tuple[Floats, Floats]:
+    """Return the volumes on both sides of every threshold, each summed up by itself."""
+    return np.cumsum(b)[:-1], np.cumsum(b[::-1])[::-1][1:]
 
 
 @njit(cache=True, nogil=True)
-def _cheapest(order, position, indptr, indices, weight, heads, tails, price, b, f):  # type: ignore[no-untyped-def]  # noqa: PLR0917
-    """Return the lowest value over all thresholds, and the last position below it, or -1.
+def _costs(position, indptr, indices, weight, heads, tails, price):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Return cut and price of violated pairs for every threshold but the last.
 
     A vertex that crosses the threshold opens its edges to later vertices and closes the others.
+    Sums keep what rounding takes off: a cut may be far smaller than the weights it is left of.
     """
-    opened = np.zeros(order.size)
-    for i in range(order.size):
+    n = position.size
+    opened, lost = np.zeros(n), np.zeros(n)
+    cost, lost_cost = 0.0, 0.0
+    for i in range(n):
         for e in range(indptr[i], indptr[i + 1]):
             first, last = position[i], position[indices[e]]
-            opened[min(first, last)] += weight[e]
-            opened[max(first, last)] -= weight[e]
-    cost = 0.0
+            _add(opened, lost, min(first, last), weight[e])
+            _add(opened, lost, max(first, last), -weight[e])
     for p in range(heads.size):
         first, last = position[heads[p]], position[tails[p]]
-        opened[min(first, last)] -= price[p]
-        opened[max(first, last)] += price[p]
+        _add(opened, lost, min(first, last), -price[p])
+        _add(opened, lost, max(first, last), price[p])
         cost += price[p]
-    total, below = b.sum(), 0.0
-    best, at = np.inf, -1
-    for p in range(order.size - 1):
-        cost += opened[p]
-        below += b[order[p]]
-        above = total - below
-        if f[order[p]] < f[order[p + 1]] and below > 0 and above > 1e-12 * total:
-            value = max(cost, 0.0) * (1 / below + 1 / above)
-            if value < best:
-                best, at = value, p
-    return best, at
+    costs = np.empty(n - 1)
+    for p in range(n - 1):
+        total = cost + opened[p]
+        part = total - cost
+        lost_cost += (cost - (total - part)) + (opened[p] - part) + lost[p]
+        cost = total
+        costs[p] = max(cost + lost_cost, 0.0)
+    return costs
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _add(sums, lost, at, x):  # type: ignore[no-untyped-def]
+    """Add with the rounding error kept (Knuth's two-sum)."""
+    old = sums[at]
+    new = old + x
+    part = new - old
+    lost[at] += (old - (new - part)) + (x - part)
+    sums[at] = new
 
 
 class Critical(NamedTuple):
@@ -176,12 +205,14 @@ def ratio_dca(
     tol: float = 1e-6,
     max_iter: int = 800,
     tie_breaker: Floats | None = None,
+    stopped: Callable[[], bool] = bool,
 ) -> Critical:
     """Descend from `f` until nothing is lower (Algorithm 1 of the paper).
 
     Numerator and denominator are replaced by what supports them at `f`; the convex problem that
     remains has a negative value exactly where there is descent. It is solved no further than to
-    half of what is possible: the next problem starts from its duals.
+    half of what is possible: the next problem starts from its duals. Between two problems it asks
+    whether it was `stopped`.
     """
     flow = fista.new_flow(cut.edges)
     best = cut.threshold(f)
@@ -189,7 +220,7 @@ def ratio_dca(
     ties = f if tie_breaker is None else tie_breaker
     n_outer = n_iter = 0
     gap, converged = 0.0, True
-    while n_outer < MAX_OUTER and 0 < value < np.inf:
+    while n_outer < MAX_OUTER and 0 < value < np.inf and not stopped():
         y = value * cut.balance_slope(f, ties)
         if cut.pairs.price.size:
             y += cut.pair_slope(f, ties)
@@ -206,7 +237,7 @@ def ratio_dca(
         )
         n_outer += 1
         n_iter += inner.n_iter
-        gap, converged = inner.gap / scale, inner.bound >= -tol * scale
+        gap, converged = max(inner.gap, 0.0) / scale, inner.bound >= -tol * scale
         lower = _lower(cut, inner, value)
         if lower is not None:
             f, value = lower
@@ -218,6 +249,8 @@ def ratio_dca(
             f, ties, value = best.above.astype(np.float64), f, best.value
         else:
             break
+    if value == 0:  # nothing is below
+        gap, converged = 0.0, True
     return Critical(f, best, n_outer, n_iter, gap, converged)
 
 

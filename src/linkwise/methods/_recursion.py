@@ -101,7 +101,14 @@ def recursive_partition(
     )
     # A vertex without weight stands for something, if only next to nothing.
     found = recursive_bisection(matrices.W, cuts.k, splitting.split, weights=problem.volume)
-    return found.labels.astype(np.int32)
+    return _with_all_clusters(found.labels.astype(np.int32), cuts.k)
+
+
+def _with_all_clusters(z: Ints, k: int) -> Ints:
+    """Part single vertices off the largest clusters where nothing could be split any more."""
+    for c in range(int(z.max()) + 1, k):
+        z[np.flatnonzero(z == np.bincount(z).argmax())[-1]] = c
+    return z
 
 
 class _Splitting(NamedTuple):
@@ -126,13 +133,12 @@ class _Splitting(NamedTuple):
             for f in starts
         ]
         best = min(tracks, key=lambda track: track.split.value)
-        self.record.certify_worst(best.last)
+        self.record.certify_worst(best.last, best.gamma)
         if not np.isfinite(best.split.value):
             return None
         return family.partition(best.split.above)
 
     def _allowed(self, members: NDArray[np.intp], n_pairs: int) -> int:
         """Return how many cannot-links may stay inside the sides: one class against the others."""
-        share = self.n_samples[members].sum() / self.n_samples.sum()
-        n_classes = max(2, int(self.k * share))
+        n_classes = max(2, self.k * int(self.n_samples[members].sum()) // int(self.n_samples.sum()))
         return n_pairs * (n_classes - 2) // n_classes

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COSC", "COSCResult", "TradeOff", "cosc"]
 
+LEAST_WEIGHT = 1e-140  # of the largest one
+MOST_UNEVEN = 1e12  # ratio of vertex weights: beyond it sums lose the small ones
 PRICE = 1.0  # of uncertain pairs, in half of what it costs to misplace an average sample
 
 
@@ -246,12 +248,17 @@ def _bare(task: Search, data: OneSpectralData) -> _Found:
 
 
 def _in_units(W: csr_array) -> tuple[csr_array, float]:
-    """Return the graph in units of its largest weight, and that: no scale under- or overflows."""
-    largest = float(W.max()) if W.nnz else 0.0
-    if largest <= 0:
-        return W, 1.0
-    # Not W / largest: scipy multiplies by the inverse, which may be infinite.
-    return csr_array((W.data / largest, W.indices, W.indptr), W.shape), largest
+    """Return a copy of the graph in units of its largest weight, and that; without loops.
+
+    So no scale under- or overflows, and squares of the smallest weights do not vanish.
+    """
+    graph = csr_array(W, copy=True)
+    graph.sum_duplicates()
+    graph.data[np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr)) == graph.indices] = 0.0
+    graph.eliminate_zeros()
+    largest = float(graph.data.max(initial=0.0)) or 1.0
+    graph.data = np.maximum(graph.data / largest, LEAST_WEIGHT)
+    return graph, largest
 
 
 def _vertex_weights(W: csr_array, given: str | Floats) -> Floats | None:
@@ -270,6 +277,12 @@ def _vertex_weights(W: csr_array, given: str | Floats) -> Floats | None:
         message = (
             f"vertex_weights[{wrong[0]}] is {b[wrong[0]]:g}. Vertex weights must be positive and "
             "finite; for samples that should not count, take a small one."
+        )
+        raise ValueError(message)
+    if b.max() > MOST_UNEVEN * b.min():
+        message = (
+            f"vertex_weights go from {b.min():g} to {b.max():g}: sums lose the small ones. Keep "
+            f"them within a factor of {MOST_UNEVEN:g}."
         )
         raise ValueError(message)
     return b

@@ -13,18 +13,17 @@ The rooms, each of which knows only the ones above it::
 
 from __future__ import annotations
 
-import contextlib
-import os
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import check_random_state
 
+from linkwise._files import atomic
 from linkwise.report.inputs import Inputs, plain
 from linkwise.report.page import render
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Mapping
 
     import numpy as np
@@ -100,7 +99,8 @@ def write_report(  # noqa: PLR0913 - what is known about a clustering is as much
         truth=truth,
         random_state=random_state,
     )
-    _replace(path, text)
+    with atomic(path) as unfinished:
+        unfinished.write_text(text, encoding="utf-8", newline="\n")
 
 
 def render_report(  # noqa: PLR0913 - as above
@@ -153,7 +153,8 @@ def render_report(  # noqa: PLR0913 - as above
     parameters : mapping, optional
         Settings to list. The entry ``"method"`` is the name of the method.
     truth : array-like of shape (n_samples,), optional
-        True classes, for comparison only.
+        True classes, for comparison only. None, nan and the number -1 mean unknown: such samples
+        are left out of the scores, and the report says how many.
     random_state : int, RandomState or None, default=None
         Pass an int for the same samples of large data, and so the same page but for its date.
 
@@ -193,23 +194,3 @@ def _lines(command: str) -> str:
     """Clean a command line by line: its line breaks are part of it."""
     cut = str(command)[:LONGEST_COMMAND]
     return "\n".join(plain(line, LONGEST_COMMAND) for line in cut.splitlines())
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write beside the file, then rename: a crash leaves the old file or the new one."""
-    unfinished = path.with_name(f".{uuid.uuid4().hex}.unfinished")
-    try:
-        with unfinished.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-    # The new name is safe only when its folder is; systems without this need none.
-    with contextlib.suppress(OSError):
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

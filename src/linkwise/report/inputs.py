@@ -33,7 +33,7 @@ LONGEST_TEXT = 200  # characters of an identifier, name or parameter that are sh
 class Partition:
     """Samples in named groups: clusters, or true classes."""
 
-    codes: Codes  # group of each sample, 0 .. number of groups - 1
+    codes: Codes  # group of each sample, 0 .. number of groups - 1; of unknown classes -1
     names: list[str]
     sizes: Codes
 
@@ -60,6 +60,21 @@ class Partition:
             message = f"{name} mixes labels that cannot be compared. Use one type."
             raise ValueError(message) from error
         return cls(codes.astype(np.intp), [_name(value) for value in values.tolist()], sizes)
+
+    @classmethod
+    def of_known(cls, labels: Any, name: str, n_samples: int) -> Partition | None:
+        """Check labels of which some are unknown and number the others; None if all are."""
+        array = np.asarray(labels)
+        if array.ndim != 1:
+            return cls.of(array, name, n_samples)
+        refuse_length(array.size, n_samples, name)
+        known = np.array([not _is_unknown(value) for value in array.tolist()], dtype=bool)
+        if not known.any():
+            return None
+        found = cls.of(array[known], name)
+        codes = np.full(n_samples, -1, dtype=np.intp)
+        codes[known] = found.codes
+        return cls(codes, found.names, found.sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +172,7 @@ class Inputs:
             parameters=parameters,
             ids=None if given["ids"] is None else _ids(given["ids"], n),
             features=None if table is None else Features.of(table, given["feature_names"], n),
-            truth=None if truth is None else Partition.of(truth, "truth", n),
+            truth=None if truth is None else Partition.of_known(truth, "truth", n),
         )
 
 
@@ -184,6 +199,13 @@ def plain(value: Any, longest: int = LONGEST_TEXT) -> str:
 
 def _name(value: Any) -> str:
     return plain(value) or "(empty)"
+
+
+def _is_unknown(value: Any) -> bool:
+    """Whether a true class is not known: None, a missing number, or -1; no text is."""
+    if value is None or str(value) in {"<NA>", "NaT"}:
+        return not isinstance(value, str)
+    return isinstance(value, (int, float)) and (value != value or value == -1)  # noqa: PLR0124
 
 
 def refuse_length(n_given: int, n_samples: int, name: str) -> None:

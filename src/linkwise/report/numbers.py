@@ -74,9 +74,11 @@ class ClusterFeatures(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """Agreement with true classes, over all samples and over the free ones."""
+    """Agreement with true classes, over the samples of known class and the free ones of them."""
 
     scores: list[tuple[str, float, float]]
+    n_known: int
+    n_unknown: int
     n_free: int
     counts: Codes | None  # classes x clusters; None when that would be a large table
 
@@ -240,17 +242,16 @@ def agreement(inputs: Inputs) -> Truth | None:
         ("normalised mutual information", metrics.nmi),
         ("accuracy", metrics.accuracy),
     )
-    outside = inputs.constraints
+    known = truth.codes >= 0
+    bound = inputs.constraints.constrained[known]
+    classes, found = truth.codes[known], clusters.codes[known]
     scores = [
-        (
-            name,
-            score(truth.codes, clusters.codes),
-            score(truth.codes, clusters.codes, outside=outside),
-        )
+        (name, score(classes, found), score(classes, found, outside=bound))
         for name, score in compared
     ]
     counts = None
     if max(truth.n_groups, clusters.n_groups) <= LARGEST_TABLE:
         counts = np.zeros((truth.n_groups, clusters.n_groups), dtype=np.intp)
-        np.add.at(counts, (truth.codes, clusters.codes), 1)
-    return Truth(scores, int((~outside.constrained).sum()), counts)
+        np.add.at(counts, (classes, found), 1)
+    n_known = int(known.sum())
+    return Truth(scores, n_known, known.size - n_known, int((~bound).sum()), counts)

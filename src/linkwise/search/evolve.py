@@ -223,7 +223,8 @@ class CutSearch(NamedTuple):
                 stalled = 0 if population[0].value < best - SAME else stalled + BATCH
                 _tell(report, "generation", generation, population)
         except KeyboardInterrupt:
-            best_member = population[0] if population else self._member(self.color.known)
+            known = [self._member(z) for z in (*first, self.color.known)]
+            best_member = min((*population, *known), key=lambda member: member.value)
             return Found(best_member.z, best_member.value, generation, interrupted=True)
         return Found(population[0].z, population[0].value, generation)
 

@@ -226,9 +226,12 @@ def chain_gain(p: Problem, s: State, scratch: Scratch, size: int, a: int, b: int
     inside_a += loop[1] + within[1] + 2 * to_a[1] - between
     inside_b = s.inside[b] - 2 * to_b[1] + within[1] - loop[1]
     inside_b += loop[0] + within[0] + 2 * to_b[0] - between
-    gain = inside_a / (s.volume[a] - volume[0] + volume[1]) - s.inside[a] / s.volume[a]
-    gain += inside_b / (s.volume[b] - volume[1] + volume[0]) - s.inside[b] / s.volume[b]
-    return gain + p.gamma * soft
+    volume_a = s.volume[a] - volume[0] + volume[1]
+    volume_b = s.volume[b] - volume[1] + volume[0]
+    if volume_a <= 0 or volume_b <= 0:  # of next to nothing, rounding leaves nothing
+        return NEVER
+    before = s.inside[a] / s.volume[a] + s.inside[b] / s.volume[b]
+    return inside_a / volume_a + inside_b / volume_b - before + p.gamma * soft
 
 
 @njit(cache=True, nogil=True)
@@ -245,11 +248,12 @@ def best_move(
     has_soft = p.soft_indices.size > 0
     best = NEVER
     to = -1
-    can_leave = s.size[a] > p.n_samples[v]
+    rest = s.volume[a] - p.volume[v]  # may be rounded to nothing
+    can_leave = s.size[a] > p.n_samples[v] and rest > 0
     leaving = 0.0
     if can_leave:
         left = s.inside[a] - 2.0 * s.S[v, a] - p.loop[v]
-        leaving = left / (s.volume[a] - p.volume[v]) - s.inside[a] / s.volume[a]
+        leaving = left / rest - s.inside[a] / s.volume[a]
     for b in range(k):
         if b == a:
             continue

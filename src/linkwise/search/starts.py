@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy.sparse import csr_array, diags_array
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from linkwise._quiet import quiet
 from linkwise.constraints.coloring import CannotLinkGraph, Peeling, guided_coloring, peel
 from linkwise.linalg import eigen
 from linkwise.search.coarsen import hierarchy
@@ -110,9 +110,7 @@ def _walk_vectors(problem: Problem, m: int, rng: np.random.RandomState) -> Float
     if m >= problem.n_vertices:
         vectors = np.linalg.eigh(S.toarray())[1][:, ::-1]
     else:
-        with warnings.catch_warnings():
-            # A start may be rough.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with quiet(ConvergenceWarning):  # a start may be rough
             vectors = eigen.largest(S, m, rng, tol=EIGEN_TOL).vectors
     walk: Floats = vectors / root[:, None]
     return walk * np.sqrt(problem.volume.sum())
@@ -142,9 +140,8 @@ def _centers(rows: Floats, weights: Floats, k: int, rng: np.random.RandomState) 
     if chosen.size > EMBEDDED:
         chosen = rng.choice(chosen.size, max(EMBEDDED, 10 * k), replace=False)
     model = KMeans(k, n_init=1, random_state=rng)
-    with warnings.catch_warnings():
-        # Fewer distinct rows than clusters: the colouring fills the empty ones.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    # Fewer distinct rows than clusters: the colouring fills the empty ones.
+    with quiet(ConvergenceWarning):
         model.fit(rows[chosen], sample_weight=weights[chosen])
     centers: Floats = model.cluster_centers_
     return centers

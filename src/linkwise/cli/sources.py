@@ -1,0 +1,98 @@
+"""Where DATA come from: a file, or a pipe, which can be read only once."""
+
+from __future__ import annotations
+
+import codecs
+from io import BytesIO, TextIOWrapper
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from linkwise.cli.console import BadInput
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import TextIO
+
+    from linkwise.cli.requests import DataRequest
+
+__all__ = ["FORMATS", "TABLES", "Source", "is_stdin", "source_of", "suffix_of"]
+
+TABLES = (".csv", ".tsv", ".tab", ".txt", ".parquet")
+FORMATS = (*TABLES, ".npy", ".npz", ".mtx", ".h5ad")
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class Source(NamedTuple):
+    """DATA, with their name for messages; `content` is what a pipe held."""
+
+    name: str
+    path: Path
+    suffix: str
+    content: bytes | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+    def open(self) -> Any:
+        """Return what libraries read from: a path, or a file from its beginning."""
+        return self.path if self.content is None else BytesIO(self.content)
+
+    def text(self, encoding: str) -> TextIO:
+        """Open the content as text, with line ends as they are."""
+        binary = self.path.open("rb") if self.content is None else BytesIO(self.content)
+        try:
+            return TextIOWrapper(binary, encoding=encoding, newline="")
+        except BaseException:
+            binary.close()
+            raise
+
+    def encoding(self, asked: str) -> str:
+        """Return the encoding to read with; marks that programs write at the beginning count."""
+        if asked.lower() not in {"utf-8", "utf8"}:
+            return asked
+        if self.content is not None:
+            start = self.content[:2]
+        else:
+            with self.path.open("rb") as file:
+                start = file.read(2)
+        # A byte order mark, which spreadsheets write, is no part of the first name.
+        return "utf-16" if start in UTF16_MARKS else "utf-8-sig"
+
+
+def is_stdin(path: Path) -> bool:
+    """Whether a name stands for what is piped into the program."""
+    return str(path) == "-"
+
+
+def suffix_of(request: DataRequest) -> str:
+    """Return the format of DATA as a suffix: as typed, by name, or CSV for a pipe."""
+    path = request.data
+    if request.format is not None:
+        return f".{request.format}"
+    if is_stdin(path) or (not path.suffix and path.exists() and not path.is_file()):
+        return ".csv"
+    return path.suffix.lower()
+
+
+def source_of(request: DataRequest) -> Source:
+    """Find DATA; a pipe is read to its end."""
+    path, suffix = request.data, suffix_of(request)
+    if not is_stdin(path):
+        if path.is_dir():
+            message = f"{path} is a folder, not a file."
+            raise BadInput(message)
+        if not path.exists():
+            message = f"There is no file {path}."
+            raise BadInput(message)
+    if suffix not in FORMATS:
+        message = f"{path}: the name must end in one of {', '.join(FORMATS)}, or use --format."
+        raise BadInput(message)
+    if path.is_file():
+        return Source(request.name, path, suffix)
+    if suffix == ".h5ad":
+        message = f"{request.name} is a pipe, but .h5ad needs a file. Save it first."
+        raise BadInput(message)
+    if is_stdin(path):
+        return Source(request.name, path, suffix, click.get_binary_stream("stdin").read())
+    return Source(request.name, path, suffix, path.read_bytes())
