@@ -455,11 +455,14 @@ def test_many_pairs_of_a_large_matrix_stay_sparse():
     assert eigen._is_direct(MANY_PAIRS_LIMIT, n // 5, "auto")
 
 
-def test_a_spectrum_on_which_lapack_gives_up(monkeypatch):
+@pytest.mark.parametrize("in_silence", [False, True])
+def test_a_spectrum_on_which_lapack_gives_up(monkeypatch, in_silence):
     A = np.diag(np.arange(6.0))
     original = eigen.eigh
 
     def gives_up(H, **named):
+        if "subset_by_index" in named and in_silence:
+            return np.empty(0), np.empty((6, 0))
         if "subset_by_index" in named:
             raise np.linalg.LinAlgError("Internal Error.")
         return original(H, **named)

@@ -151,6 +151,32 @@ def test_subsamples_keep_the_classes_in_proportion():
     np.testing.assert_array_equal(subsample(y, 5000), np.arange(1000))
 
 
+def test_graph_of_the_paper():
+    """``max(exp(-4 d^2 / s_i^2), exp(-4 d^2 / s_j^2))`` among neighbours, in one piece."""
+    paper_graph = experiment("cosc_table2").paper_graph
+    rng = np.random.RandomState(0)
+    X = np.vstack([rng.normal(size=(12, 2)), rng.normal(size=(12, 2)) + 50])
+    D = np.linalg.norm(X[:, None] - X, axis=2)
+    scale = np.sort(D, axis=1)[:, 3]
+    near = scale[:, None] >= D
+    np.fill_diagonal(near, val=False)
+    S = np.where(near, np.exp(-4 * (D / scale[:, None]) ** 2), 0.0)
+    expected = np.maximum(S, S.T)
+    W = paper_graph(X, 3).toarray()
+    np.testing.assert_allclose(W[expected > 0], expected[expected > 0])
+    np.testing.assert_array_equal(W, W.T)
+    links = (W > 0) & (expected == 0)
+    assert links.sum() == 2  # one link, in both directions, between the two pieces
+    assert links[:12, 12:].sum() == 1
+
+
+def test_judging_on_some_of_the_sets():
+    table2 = experiment("cosc_table2")
+    rows = curves("violated_share", {"cosc": (0, 0, 0)}, data="a")
+    rows += curves("violated_share", {"cosc": (0, 0, 1)}, data="b")
+    assert answers(table2.on(("a",), table2.obeys("cosc")), rows) == {"a": True}
+
+
 # ------------------------------------------------------------------ COSC, figures and all of MNIST
 
 
@@ -279,6 +305,14 @@ def test_contrast_is_distance_between_over_distance_within():
     assert answers(fig4.clearest, rows) == {"toy": True}
     rows[0]["mean"] = 5.0
     assert answers(fig4.clearest, rows) == {"toy": False}
+
+
+def test_coarse_pictures_are_means_over_blocks():
+    coarse = experiment("srcp_fig4").coarse
+    D = np.arange(25.0).reshape(5, 5)
+    expected = [[D[:2, :2].mean(), D[:2, 2:].mean()], [D[2:, :2].mean(), D[2:, 2:].mean()]]
+    np.testing.assert_allclose(coarse(D, 2), expected)
+    np.testing.assert_array_equal(coarse(D, 9), D)
 
 
 def test_verdicts_on_times():

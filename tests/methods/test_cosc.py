@@ -366,7 +366,7 @@ def test_the_bare_recursion_lists_what_it_violates(four_blobs):
 def test_allowed_violations_follow_the_uniform_model():
     # Section 5: (k-1)(k-2)/2 of k(k-1)/2 pairs of classes stay inside when one class is parted.
     members = np.arange(200)
-    splitting = _recursion._Splitting(None, np.ones(200, np.int64), 4, 0.0, None, None, None)
+    splitting = _recursion._Splitting(None, None, np.ones(200, np.int64), 4, 0.0, None, None, None)
     assert splitting._allowed(members, 60) == 60 * 3 // 6
     assert splitting._allowed(members[:150], 60) == 60 * 1 // 3  # three classes are left
     assert splitting._allowed(members[:100], 60) == 0
@@ -769,6 +769,16 @@ def test_stored_zeros_and_no_edges_in_every_mode():
     path = csr_array(np.array([[0, 1.0, 0], [1, 0, 0], [0, 0, 0]]))
     assert np.unique(cosc(path, Constraints(3), 3, refine=False).labels).size == 3
     assert np.unique(cosc(csr_array((5, 5)), Constraints(5), 3, refine=False).labels).size == 3
+
+
+def test_a_side_without_any_edge():
+    # One group has all the weight, so every feasible cut is infinite: feasible all the same.
+    W = np.zeros((6, 6))
+    W[:4, :4] = 1 - np.eye(4)
+    known = Constraints(6, must_link=[(0, 1), (1, 2), (2, 3)], cannot_link=[(0, 4), (4, 3)])
+    for refine in (True, False):
+        found = cosc(csr_array(W), known, 2, refine=refine, random_state=0)
+        assert found.n_violated == 0
 
 
 def test_disconnected_cliques_are_certified():

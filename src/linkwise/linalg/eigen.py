@@ -416,7 +416,10 @@ def _direct(H: Block, k: int, known: _Known, shift: float) -> _Ritz:
     try:
         values, vectors = eigh(H, subset_by_index=(n - k, n - 1))
     except np.linalg.LinAlgError:
-        # LAPACK's way to some of the pairs gives up on a few highly degenerate spectra.
+        values, vectors = np.empty(0), np.empty((n, 0))
+    if values.size < k:
+        # LAPACK's way to some of the pairs gives up on a few highly degenerate spectra, and does
+        # not always say so.
         values, vectors = eigh(H, driver="evd")
         values, vectors = values[n - k :], vectors[:, n - k :]
     values, vectors = values[::-1], vectors[:, ::-1]

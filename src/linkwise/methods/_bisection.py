@@ -75,6 +75,7 @@ class Settings(NamedTuple):
     balance: str = "lovasz"
     tol: float = 1e-6
     max_iter: int = 800
+    by_degree: bool = True  # vertex weights are degrees, so a part of the graph has its own
 
 
 class Point(NamedTuple):
@@ -280,9 +281,11 @@ def follow(
     *,
     soft: float = 0.0,
     allowed: int = 0,
+    allowed_is_a_wish: bool = False,
 ) -> Track:
     """Raise the price of certain pairs until at most `allowed` are violated.
 
+    If more always are, there is no answer; or, where the number is a wish, the nearest one.
     Begins without a price, and continues from the vector at the last one. Meanwhile every vector
     gives a consistent partition by a threshold that parts the pairs; the best one is kept.
     """
@@ -305,10 +308,16 @@ def follow(
         if not allowed:
             record.offer(best)
         reference = best.value if np.isfinite(best.value) else value
-        if n_violated <= allowed or len(points) > DOUBLINGS or not 0 < reference < np.inf:
+        n_doublings = DOUBLINGS if not allowed else 2 * DOUBLINGS
+        if n_violated <= allowed or len(points) > n_doublings or not 0 < reference < np.inf:
             break
-        hard = 2 * hard if hard else FIRST_PRICE * family.enough(reference)
-    if not np.isfinite(best.value) and least is not None:
+        if hard:
+            hard *= 2
+        elif allowed:  # first, all that are violated cost as much as the cut
+            hard = family.enough(value) / n_violated
+        else:
+            hard = FIRST_PRICE * family.enough(reference)
+    if allowed_is_a_wish and not np.isfinite(best.value) and least is not None:
         best = least[1]
     return Track(best, f, hard, tuple(points), found)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from linkwise.methods._bisection import follow, matrices_of, spectral_start
 from linkwise.partition import recursive_bisection
@@ -96,8 +97,9 @@ def recursive_partition(
     """Split one cluster in two, again and again: the method of the paper, violations and all."""
     problem = cuts.problem
     matrices = matrices_of(problem)
+    degree = np.asarray(matrices.W.sum(axis=1)).ravel()
     splitting = _Splitting(
-        matrices, problem.n_samples, cuts.k, problem.gamma, settings, record, rng
+        matrices, degree, problem.n_samples, cuts.k, problem.gamma, settings, record, rng
     )
     # A vertex without weight stands for something, if only next to nothing.
     found = recursive_bisection(matrices.W, cuts.k, splitting.split, weights=problem.volume)
@@ -113,6 +115,7 @@ def _with_all_clusters(z: Ints, k: int) -> Ints:
 
 class _Splitting(NamedTuple):
     matrices: Matrices
+    degree: Floats
     n_samples: NDArray[np.int64]  # of each vertex
     k: int
     price: float  # of uncertain pairs, over the volume of a cluster
@@ -121,21 +124,63 @@ class _Splitting(NamedTuple):
     rng: np.random.RandomState
 
     def split(self, part: csr_array, members: NDArray[np.intp]) -> Ints | None:
-        """Return the two sides of a part, or None if it is better left alone."""
+        """Return the two sides of a part that add least to the total cut, or None.
+
+        A part may be in pieces, where the cuts before went through. To part them is free; so the
+        largest one is split as well, and the others stay on its heavier side.
+        """
+        n_pieces, piece = connected_components(part, directed=False)
+        candidates = [self._sides(part, members)]
+        if n_pieces > 1:
+            weight = np.bincount(piece, weights=self.matrices.volume[members])
+            largest = np.flatnonzero(piece == weight.argmax())
+            inner = self._sides(csr_array(part[np.ix_(largest, largest)]), members[largest])
+            if inner is not None:
+                volume = self.matrices.volume[members[largest]]
+                sides = np.full(members.size, volume[inner == 1].sum() * 2 > volume.sum())
+                sides[largest] = inner
+                candidates.append(sides.astype(np.int32))
+        usable = [sides for sides in candidates if sides is not None]
+        return min(usable, key=lambda sides: self._cost(members, sides), default=None)
+
+    def _cost(self, members: NDArray[np.intp], sides: Ints) -> float:
+        """Return cut over vertex weight of the two sides, in the whole graph."""
+        W, b = self.matrices.W, self.matrices.volume
+        total = 0.0
+        for side in (0, 1):
+            inside = np.zeros(b.size)
+            inside[members[sides == side]] = 1.0
+            cut, weight = float(inside @ (W @ (1.0 - inside))), float(b @ inside)
+            total += cut / weight if weight > 0 else 1.0
+        return total
+
+    def _sides(self, part: csr_array, members: NDArray[np.intp]) -> Ints | None:
+        """Split a part by descent, from the spectral vector and from a random one."""
+        if members.size < 2:
+            return None
         inside = self.matrices.restrict(members)
+        if self.settings.by_degree:
+            outside = self.degree[members] - np.asarray(part.sum(axis=1)).ravel()
+            inside = inside._replace(volume=np.maximum(inside.volume - outside, 0.0))
         family = inside.family(self.settings.balance)
         allowed = self._allowed(members, int((family.belief == 0).sum()))
         spectral = spectral_start(part, inside.volume, self.rng)
-        starts = [family.vector(spectral), self.rng.normal(size=members.size)]
-        soft = self.price * float(inside.volume.sum()) / 4
         tracks = [
-            follow(family, f, self.settings, self.record, soft=soft, allowed=allowed)
-            for f in starts
+            follow(
+                family,
+                f,
+                self.settings,
+                self.record,
+                soft=self.price * float(inside.volume.sum()) / 4,
+                allowed=allowed,
+                allowed_is_a_wish=True,
+            )
+            for f in (family.vector(spectral), self.rng.normal(size=members.size))
         ]
         best = min(tracks, key=lambda track: track.split.value)
-        self.record.certify_worst(best.last, best.gamma)
         if not np.isfinite(best.split.value):
             return None
+        self.record.certify_worst(best.last, best.gamma)
         return family.partition(best.split.above)
 
     def _allowed(self, members: NDArray[np.intp], n_pairs: int) -> int:

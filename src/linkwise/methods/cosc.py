@@ -114,7 +114,7 @@ def cosc(
     rng = check_random_state(random_state)
     graph, unit = _in_units(csr_array(W))
     b = _vertex_weights(graph, vertex_weights)
-    settings = Settings(n_starts, refine, balance, tol, max_iter)
+    settings = Settings(n_starts, refine, balance, tol, max_iter, by_degree=b is None)
     data = OneSpectralData.of(graph, n_clusters, b, settings)
     with workers(effective_n_jobs(n_jobs)) as run:
         report = _print_progress if verbose else None

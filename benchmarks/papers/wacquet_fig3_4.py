@@ -1,0 +1,147 @@
+"""Wacquet et al. 2013, figures 3 and 4: accuracy and Rand index on two sets of faces.
+
+Run: python benchmarks/papers/wacquet_fig3_4.py [--full] [--jobs 2]
+
+As figures 1 and 2 (see there for what the paper leaves open), with a full Gaussian graph of local
+scales (distance to the 7th neighbour) and grey values as they are. The copies at hand are the usual
+ones of 32 x 32 pixels, in which 95 % of the variance take 71 and 115 dimensions as in the paper.
+
+FCSC is not run: the paper says of all sets with more than two classes that its threshold is not
+feasible, and figures 1 and 2 show the same here.
+
+In reduced size there are 3 draws instead of 10, and steps of 5 % instead of 2 %.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from common import Claim, Means, Outcome, finish, load_data, paper_figure, parsed, raw_path, tidy
+from wacquet_fig1_2 import LABELS, METRICS, PAPER, methods, rises
+
+from linkwise import Affinity
+from linkwise.evaluate import learning_curve
+
+__all__ = ["PAPER"]
+
+NAME = "wacquet_fig3_4"
+TITLE = "Figures 3 and 4: accuracy and Rand index on the faces of Yale and ORL"
+DATASETS = ("yale", "orl")
+LOW = 5  # percent of all pairs up to which constraints are few
+
+
+def at_low(metric):
+    """Judge whether cSC is best while constraints are few, and SL second."""
+
+    def judge(rows):
+        means, found = Means(rows, metric), {}
+        share = {(r["data"], r["amount"]): float(r["share"]) for r in means.rows}
+        for data in means.datasets:
+            few = [m for m in means.amounts(data) if 0 < share[data, m] <= LOW + 0.01]
+            scores = {
+                method: sum(means.at(data, method, m) for m in few) / len(few)
+                for method in ("signed", "sl", "ncut", "cpca", "clpp", "signed:paper")
+            }
+            figures = ", ".join(f"{m} {value:.3f}" for m, value in scores.items())
+            del scores["signed:paper"]  # is shown, does not count
+            order = sorted(scores, key=scores.get, reverse=True)
+            found[data] = Outcome(order[:2] == ["signed", "sl"], figures)
+        return found
+
+    return judge
+
+
+def best_at_the_end(metric):
+    """Judge whether SL is best at the largest amount."""
+
+    def judge(rows):
+        means, found = Means(rows, metric), {}
+        for data in means.datasets:
+            scores = {m: means.last(data, m) for m in ("sl", "signed", "ncut", "cpca", "clpp")}
+            figures = ", ".join(f"{m} {value:.3f}" for m, value in scores.items())
+            found[data] = Outcome(scores["sl"] >= max(scores.values()), figures)
+        return found
+
+    return judge
+
+
+def below_plain(metric):
+    """Judge whether cPCA and cLPP stay below SC even at the largest amount."""
+
+    def judge(rows):
+        means, found = Means(rows, metric), {}
+        for data in means.datasets:
+            scores = {m: means.last(data, m) for m in ("cpca", "clpp", "ncut")}
+            figures = ", ".join(f"{m} {value:.3f}" for m, value in scores.items())
+            found[data] = Outcome(max(scores["cpca"], scores["clpp"]) < scores["ncut"], figures)
+        return found
+
+    return judge
+
+
+MANY_CLASSES = (
+    "With 15 and 40 classes 94 and 98 % of the random pairs are cannot-links; probably their "
+    "signs give low eigenvectors that tell nothing about other samples (not tested). It is not "
+    "the reading of the percentage: on Yale (accuracy of SC 0.51) cSC has 0.47 and 0.35 with 20 "
+    "and 100 pairs per 100 samples, 0.46 and 0.38 with 5 and 20 % of the labels, 0.40 and 0.33 "
+    "with 1 and 5 % of all pairs (2 draws). It is partly gamma: with 0.9 instead of 0.5 the "
+    "last two are 0.52 and 0.51, as good as SC, where SL has 0.56 and 0.58. And partly our "
+    "choice among roundings, which prefers satisfied pairs: the letter of the paper has 0.47 "
+    "and 0.42."
+)
+CLAIMS = (
+    Claim(
+        f"With few constraints (up to {LOW} %) cSC has the highest accuracy, then SL",
+        at_low("accuracy"),
+        MANY_CLASSES,
+    ),
+    Claim(
+        f"With few constraints (up to {LOW} %) cSC has the highest Rand index, then SL",
+        at_low("rand_index"),
+        MANY_CLASSES,
+    ),
+    Claim("With 20 % SL has the highest accuracy", best_at_the_end("accuracy")),
+    Claim("With 20 % SL has the highest Rand index", best_at_the_end("rand_index")),
+    Claim("The accuracy of SL increases with the constraints", rises("accuracy", "sl")),
+    Claim(
+        "Even with 20 % cPCA and cLPP are below plain spectral clustering (accuracy)",
+        below_plain("accuracy"),
+    ),
+    Claim(
+        "Even with 20 % cPCA and cLPP are below plain spectral clustering (Rand index)",
+        below_plain("rand_index"),
+    ),
+)
+
+
+def main(argv=None):
+    given = parsed(__doc__, argv, name=NAME)
+    step, n_draws = (2, 10) if given.full else (5, 3)
+    chosen = [(name, method) for name, method in methods() if not name.startswith("csp")]
+    curves = learning_curve(
+        {name: load_data(name) for name in DATASETS},
+        chosen,
+        [f"{share}%" for share in (0, 1, *range(step, 21, step))],
+        share_of="pairs",
+        nested=True,
+        n_draws=n_draws,
+        metrics=METRICS,
+        affinity=Affinity(None, scale="local"),
+        path=raw_path(given, NAME),
+        n_jobs=given.jobs,
+    )
+    rows = tidy(curves, METRICS, size=given.size, share_of="pairs")
+    figures = {
+        metric: paper_figure(
+            rows, metric, labels=LABELS, x="share", x_label="pairs given, % of all pairs"
+        )
+        for metric in METRICS
+    }
+    what = f"{n_draws} draws, 1 % and steps of {step} % of all pairs"
+    finish(given, NAME, rows, CLAIMS, figures, what=what)
+
+
+if __name__ == "__main__":
+    main()
