@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +72,18 @@ def test_imports_point_downwards(path):
     for used in imported_layers(path):
         if used != layer:
             assert level(used) < level(layer), f"{layer} imports linkwise.{used}"
+
+
+def test_the_drawing_shows_all_layers():
+    page = SOURCE.parents[1] / "CONTRIBUTING.md"
+    if not page.exists():
+        pytest.skip("linkwise is installed without its repository")
+    text = page.read_text(encoding="utf-8").partition("a test says so:\n\n")[2].partition("\n\n")[0]
+    known = set.union(*LAYERS)
+    # Names come first on a line; remarks follow after four spaces or more.
+    drawn = [set(re.split(r" {4,}", line.strip())[0].split()) for line in text.splitlines()]
+    assert drawn == [layers for layers in LAYERS if not layers & {"demo", "__main__"}]
+    assert known - set.union(*drawn) == {"demo", "__main__"}
 
 
 def test_the_core_works_without_any_optional_library():

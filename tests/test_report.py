@@ -239,6 +239,38 @@ def test_agreement_with_the_truth_is_that_of_the_metrics():
     )
 
 
+@pytest.mark.parametrize(
+    "unknown", [lambda c: -1, lambda c: np.nan, lambda c: None], ids=["-1", "nan", "None"]
+)
+def test_unknown_classes_are_left_out_of_the_scores(unknown):
+    X, y = blobs()
+    labels = np.where(np.arange(60) < 6, 0, y)
+    known = Constraints.sample(y, 10, random_state=0)
+    is_known = np.arange(60) % 3 > 0
+    partial = [c if told else unknown(c) for c, told in zip(y.tolist(), is_known, strict=True)]
+    truth = numbers.agreement(given(labels=labels, X=X, truth=partial, constraints=known))
+    for name, everywhere, free in truth.scores:
+        score = {"accuracy": metrics.accuracy, "adjusted Rand index": metrics.adjusted_rand}
+        score = score.get(name, metrics.nmi)
+        assert everywhere == score(y[is_known], labels[is_known])
+        outside = known.constrained[is_known]
+        assert free == score(y[is_known], labels[is_known], outside=outside)
+    assert (truth.n_known, truth.n_unknown) == (40, 20)
+    assert truth.n_free == (is_known & ~known.constrained).sum()
+    assert truth.counts.sum() == 40
+    text = render_report(labels=labels, X=X, truth=partial, constraints=known)
+    assert "The class of 20 samples is unknown" in text
+    assert "40 known samples" in text
+
+
+def test_a_class_may_be_called_minus_one_and_none_may_be_known():
+    truth = given(labels=[0, 0, 1], truth=["-1", "a", None]).truth
+    assert truth.names == ["-1", "a"]
+    assert_array_equal(truth.codes, [0, 1, -1])
+    assert given(labels=[0, 0, 1], truth=[-1, -1, -1]).truth is None
+    assert "is unknown" not in render_report(labels=[0, 0, 1], truth=["a", "b", "b"])
+
+
 def test_a_stratified_sample_has_every_group_and_what_is_wanted_first():
     rng = np.random.RandomState(0)
     codes = np.repeat(np.arange(4), [1, 10, 500, 4_489])

@@ -178,17 +178,17 @@ class Terminal:
 
     def wait_for(self, part, seconds=30):
         """Read until a text appears after what was waited for before; return what came."""
-        came, until = "", time.monotonic() + seconds
-        while part not in came:
-            assert time.monotonic() < until, f"no {part!r} in {came!r}"
+        until = time.monotonic() + seconds
+        while part not in self.text:
+            assert time.monotonic() < until, f"no {part!r} in {self.text!r}"
             if select.select([self.master], [], [], 0.2)[0]:
                 try:
-                    came += os.read(self.master, 65536).decode()
+                    self.text += os.read(self.master, 65536).decode()
                 except OSError:  # the program has ended
                     break
-        assert part in came
-        self.text += came
-        return came
+        came, found, self.text = self.text.partition(part)
+        assert found
+        return came + found
 
     def press(self, keys):
         os.write(self.master, keys.encode())

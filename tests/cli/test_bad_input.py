@@ -79,7 +79,7 @@ TABLES = {
     "set unknown": (
         GOOD,
         ("--set", "gama=1"),
-        ["SignedCSC has no such parameter. Did you mean gamma?", "link_weight", "affinity__NAME"],
+        ["SignedCSC has no such parameter. Did you mean 'gamma'?", "link_weight", "affinity__NAME"],
     ),
     "set out of range": (GOOD, ("--set", "gamma=-1"), ["--set:", "'gamma'", "Got -1"]),
     "set to text": (GOOD, ("--set", "hard=maybe"), ["'hard'", "Got 'maybe'"]),
@@ -88,7 +88,7 @@ TABLES = {
     "set graph unknown": (
         GOOD,
         ("--set", "affinity__neighbours=3"),
-        ["Did you mean affinity__neighbors?", "affinity__radius"],
+        ["Did you mean 'affinity__neighbors'", "affinity__radius"],
     ),
     "set graph out of range": (GOOD, ("--set", "affinity__neighbors=0"), ["'neighbors'", "Got 0"]),
     "encoding unknown": (GOOD, ("--encoding", "utf-9"), ["--encoding utf-9: there is no such"]),
@@ -218,7 +218,7 @@ def test_files_of_other_kinds(linkwise, tmp_path):
         "bad.npz": "no readable NumPy file",
         "bad.mtx": "no readable Matrix Market file",
         "text.npy": "values, which are no numbers",
-        "object.npy": "no readable NumPy file of numbers",
+        "object.npy": "holds Python objects",
         "line.npy": "shape (5,)",
         "nan.npy": "1 missing or infinite values, the first in row 1",
         "two.npz": "holds A, B: call the matrix with one row a sample X",

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,7 +90,7 @@ def test_an_interrupted_run_leaves_no_file(sent, code, start, tmp_path):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, OSError])
 def test_a_file_appears_only_when_it_is_complete(error, tmp_path):
-    from linkwise.cli.writing import atomic
+    from linkwise._files import atomic
 
     path = tmp_path / "out.csv"
     path.write_text("old")
@@ -124,13 +123,6 @@ def test_a_reader_that_leaves_is_no_error_of_ours(start, tmp_path):
     err = process.stderr.read()
     assert process.wait(timeout=60) == 141
     assert err == ""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="devices of POSIX")
-def test_output_to_a_device(linkwise, table):
-    run = linkwise("cluster", "table.csv", "-k", 3, "--id", "name", "-o", "/dev/null")
-    assert run.code == 0
-    assert Path("/dev/null").is_char_device()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -174,4 +166,4 @@ def test_data_sets_are_listed_and_written(linkwise, tmp_path):
     assert json.loads(run.out)["ari"] > 0.5
     run = linkwise("datasets", "irys")
     assert run.code == 2
-    assert "Did you mean iris" in run.error
+    assert "Did you mean 'iris'" in run.error

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
+from linkwise._hints import hint
 from linkwise._optional import require
 from linkwise._params import StrOptions
 from linkwise.cli.console import BadInput
@@ -41,9 +41,8 @@ def find_method(key: str) -> Method:
     classes = {Method.__name__.lower(): Method for Method in METHODS.values()}
     found = METHODS.get(key) or METHODS.get(key.lower()) or classes.get(key.lower())
     if found is None:
-        close = get_close_matches(key.lower(), METHODS, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        message = f"--method {key}: no such method.{hint} There are: {', '.join(METHODS)}."
+        meant = hint(key, METHODS)
+        message = f"--method {key}: no such method.{meant} There are: {', '.join(METHODS)}."
         raise BadInput(message)
     return found
 
@@ -98,13 +97,13 @@ def parse_settings(texts: Iterable[str], Method: Method) -> dict[str, Any]:
 def _parse(name: str, text: str, owner: type[Any], prefix: str = "") -> Any:
     valid = parameters_of(owner)
     if name not in valid:
-        close = get_close_matches(name, valid, n=1)
-        hint = f" Did you mean {prefix}{close[0]}?" if close else ""
+        # Compared without the prefix, which would make all names similar.
+        meant = hint(name, valid).replace(" '", f" '{prefix}")
         shown = ", ".join(prefix + known for known in valid) or "none"
         if not prefix and "affinity" in signature(owner).parameters:
             shown += f", and {GRAPH_PREFIX}NAME for the graph's"
         message = (
-            f"--set {prefix}{name}: {owner.__name__} has no such parameter.{hint} It has: {shown}."
+            f"--set {prefix}{name}: {owner.__name__} has no such parameter.{meant} It has: {shown}."
         )
         raise BadInput(message)
     allowed = owner._parameter_constraints.get(name, [])

@@ -284,13 +284,14 @@ def _merged_edges(
 
 def _read_array(source: Source) -> Any:
     try:
-        found = np.load(source.open(), allow_pickle=False)
-        if not hasattr(found, "files"):
-            return found
-        with found:  # now, because what is damaged shows only when it is read
+        with source.binary() as file:
+            found = np.load(file, allow_pickle=False)
+            if not hasattr(found, "files"):
+                return found
+            # Now, because what is damaged shows only when it is read.
             return {name: found[name] for name in found.files}
     except UNREADABLE as error:
-        if "allow_pickle" in str(error):
+        if "Object arrays" in str(error):
             message = f"{source} holds Python objects; save arrays of numbers or text instead."
             raise BadInput(message) from error
         message = f"{source} is no readable NumPy file of numbers ({error})."
@@ -314,12 +315,12 @@ def _archive(source: Source, request: DataRequest) -> Data:
     if set(arrays) >= SPARSE_KEYS:
         beside = {name: array for name, array in arrays.items() if name not in SPARSE_PARTS}
         try:
-            return _matrix(load_npz(source.open()), request, beside=beside)
-        except BadInput:
-            raise
+            with source.binary() as file:
+                matrix = load_npz(file)
         except UNREADABLE as error:
             message = f"{source} is no readable sparse matrix ({error})."
             raise BadInput(message) from error
+        return _matrix(matrix, request, beside=beside)
     tables = [name for name, array in arrays.items() if array.ndim == 2]
     name = "X" if "X" in tables else tables[0] if len(tables) == 1 else None
     if name is None:

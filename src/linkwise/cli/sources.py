@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import codecs
+import sys
 from io import BytesIO, TextIOWrapper
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import click
 
 from linkwise.cli.console import BadInput
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import TextIO
+    from typing import BinaryIO, TextIO
 
     from linkwise.cli.requests import DataRequest
 
@@ -38,9 +37,13 @@ class Source(NamedTuple):
         """Return what libraries read from: a path, or a file from its beginning."""
         return self.path if self.content is None else BytesIO(self.content)
 
+    def binary(self) -> BinaryIO:
+        """Open the content; the caller closes it, also where a library forgets to."""
+        return self.path.open("rb") if self.content is None else BytesIO(self.content)
+
     def text(self, encoding: str) -> TextIO:
         """Open the content as text, with line ends as they are."""
-        binary = self.path.open("rb") if self.content is None else BytesIO(self.content)
+        binary = self.binary()
         try:
             return TextIOWrapper(binary, encoding=encoding, newline="")
         except BaseException:
@@ -51,11 +54,8 @@ class Source(NamedTuple):
         """Return the encoding to read with; marks that programs write at the beginning count."""
         if asked.lower() not in {"utf-8", "utf8"}:
             return asked
-        if self.content is not None:
-            start = self.content[:2]
-        else:
-            with self.path.open("rb") as file:
-                start = file.read(2)
+        with self.binary() as file:
+            start = file.read(2)
         # A byte order mark, which spreadsheets write, is no part of the first name.
         return "utf-16" if start in UTF16_MARKS else "utf-8-sig"
 
@@ -94,5 +94,5 @@ def source_of(request: DataRequest) -> Source:
         message = f"{request.name} is a pipe, but .h5ad needs a file. Save it first."
         raise BadInput(message)
     if is_stdin(path):
-        return Source(request.name, path, suffix, click.get_binary_stream("stdin").read())
+        return Source(request.name, path, suffix, sys.stdin.buffer.read())
     return Source(request.name, path, suffix, path.read_bytes())

@@ -7,12 +7,12 @@ import math
 import re
 import shlex
 import warnings
-from difflib import get_close_matches
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from linkwise._hints import hint
 from linkwise._optional import require
 from linkwise.cli.console import BadInput
 
@@ -212,10 +212,9 @@ def check_columns(wanted: Iterable[str], existing: Sequence[str], option: str) -
     """Raise if a column is not there, naming the ones that are."""
     for name in wanted:
         if name not in existing:
-            close = get_close_matches(name, existing, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
             shown = ", ".join(map(repr, existing[:SHOWN])) + ", ..." * (len(existing) > SHOWN)
-            message = f"{option} {name}: no such column.{hint} There are: {shown or 'none'}."
+            message = f"{option} {name}: no such column.{hint(name, existing)} There are: "
+            message += f"{shown or 'none'}."
             raise BadInput(message)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwise._files import atomic
+from linkwise._hints import hint
 from linkwise.constraints.validation import as_n_samples, common_pair, is_missing
 from linkwise.exceptions import ConflictError
 
@@ -276,9 +276,8 @@ class _IdParser:
     def __call__(self, value: Any) -> int:
         position = self.positions.get(_name(value))
         if position is None:
-            close = get_close_matches(_name(value), self.positions, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            message = f"which is not among the {len(self.positions)} ids.{hint}"
+            known = self.positions
+            message = f"which is not among the {len(known)} ids.{hint(_name(value), known)}"
             raise ValueError(message)
         return position
 
