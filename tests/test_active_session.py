@@ -18,6 +18,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise import CSC, Affinity, ConflictError, Constraints
+from linkwise._files import lock
 from linkwise.active import STRATEGIES, NoisyOracle, Session, TruthOracle, simulate
 from linkwise.active.journal import fingerprint
 
@@ -152,6 +153,36 @@ def test_what_was_known_before_counts():
     assert adjusted_rand_score(y, session.labels) == 1
 
 
+def test_a_guess_known_before_gives_way_to_an_answer():
+    guess = Constraints(40, must_link=[(0, 1)], must_link_belief=[0.5])
+    session = a_session(constraints=guess)
+    assert session.constraints == guess
+    assert session.state.is_open(0, 1)
+    session.answer(0, 1, "unknown")
+    assert session.constraints == guess
+    session.answer(1, 0, "different")
+    assert session.constraints == Constraints(40, cannot_link=[(0, 1)])
+    assert session.labels[0] != session.labels[1]
+    session.undo()
+    assert session.constraints == guess
+    certain = a_session(constraints=Constraints(40, must_link=[(0, 1)]))
+    with pytest.raises(ConflictError, match="'different'"):
+        certain.answer(0, 1, "different")
+
+
+def test_a_guess_excludes_nothing_that_takes_several_answers_to_see():
+    guess = Constraints(40, [(0, 1)], [(2, 3)], must_link_belief=0.9, cannot_link_belief=0.9)
+    session = a_session(constraints=guess)
+    for i, j, said in ((0, 4, "same"), (1, 4, "different"), (2, 5, "same"), (3, 5, "same")):
+        session.answer(i, j, said)
+    assert session.constraints.n_pairs == 6
+    # What the answers decide is no evidence any more.
+    assert (session.state.evidence.must_link_belief == 1).all()
+    assert (session.state.evidence.cannot_link_belief == 1).all()
+    assert session.labels[2] == session.labels[3] == session.labels[5]
+    assert session.labels[0] == session.labels[4] != session.labels[1]
+
+
 def test_an_own_strategy_is_a_function():
     def in_order(state, n_queries, rng):
         pairs = [p for p in combinations(range(state.n_samples), 2) if state.is_open(*p)]
@@ -199,7 +230,7 @@ def test_undo_restores_everything(history, extra):
             (i, j), is_told = step
             session.answer(i, j, truth(i, j) if is_told else None)
     before = (list(session.answers), session.constraints, session.next(), session.labels.tolist())
-    n_added = simulate(session, truth, extra).n_questions[-1]
+    n_added = simulate(session, TruthOracle(y[:12]), extra).n_questions[-1]
     for _ in range(n_added):
         session.undo()
     after = (list(session.answers), session.constraints, session.next(), session.labels.tolist())
@@ -304,6 +335,121 @@ def test_an_answer_is_on_the_disk_before_it_counts(tmp_path, monkeypatch):
     assert session.answers == []
 
 
+# It leaves room for half a line, and takes the limit away again.
+FULL_DISK = """
+import resource, signal, sys
+from pathlib import Path
+from sklearn.datasets import make_blobs
+from linkwise.active import Session
+X, y = make_blobs(40, centers=3, cluster_std=3, random_state=0)
+path = Path(sys.argv[1])
+session = Session(X, 3, strategy="explore", random_state=0, path=path)
+session.answer(0, 1, "unknown")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+before = path.read_bytes()
+resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, resource.RLIM_INFINITY))
+for call in (lambda: session.answer(2, 3, "same"), session.undo):
+    try:
+        call()
+    except OSError as error:
+        print(error.strerror, path.read_bytes() == before, len(session.answers))
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+session.answer(4, 5, "same")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such limits there")
+def test_a_write_that_fails_half_way_leaves_the_session_whole(tmp_path):
+    path = tmp_path / "kept"
+    run = [sys.executable, "-c", FULL_DISK, str(path)]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert done.stdout == "File too large True 1\n" * 2
+    assert a_session(path=path).answers == [(0, 1, "unknown"), (4, 5, "same")]
+
+
+def test_an_interrupted_write_leaves_the_session_whole(tmp_path, monkeypatch):
+    path = tmp_path / "kept"
+    session = a_session(path=path)
+    before = path.read_bytes()
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            session.answer(0, 1, "same")
+    assert path.read_bytes() == before
+    session.answer(0, 1, "different")
+    assert a_session(path=path).answers == session.answers == [(0, 1, "different")]
+
+
+def test_of_two_sessions_on_one_file_the_later_one_is_refused(tmp_path):
+    path = tmp_path / "kept"
+    first, second = a_session(path=path), a_session(path=path)
+    first.answer(0, 1, "same")
+    kept = path.read_bytes()
+    for call in (lambda: second.answer(0, 1, "different"), lambda: second.answer(2, 3, "same")):
+        with pytest.raises(RuntimeError, match=r"Another session wrote to .*kept"):
+            call()
+    assert second.answers == []
+    assert path.read_bytes() == kept
+    first.answer(2, 3, "same")
+    again = Session.load(path, X)
+    again.answer(4, 5, "same")
+    assert again.answers == [(0, 1, "same"), (2, 3, "same"), (4, 5, "same")]
+    with pytest.raises(RuntimeError, match="Another session wrote"):
+        first.undo()
+    assert len(first.answers) == 2
+
+
+def test_sessions_that_begin_a_file_at_the_same_moment_are_told_apart(tmp_path):
+    path = tmp_path / "kept"
+    first = a_session(path=path, random_state=1)
+    path.unlink()
+    a_session(path=path, random_state=2)  # as long as the other one
+    with pytest.raises(RuntimeError, match="Another session wrote"):
+        first.answer(0, 1, "same")
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        first.answer(0, 1, "same")
+    assert not path.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no locks there")
+def test_a_file_is_left_alone_while_somebody_writes(tmp_path):
+    path = tmp_path / "kept"
+    session = a_session(path=path)
+    with path.open("ab") as file:
+        lock(file, path)
+        with pytest.raises(RuntimeError, match="Another run is writing"):
+            session.answer(0, 1, "same")
+        file.write(b'{"i": 0, "j"')
+        file.flush()
+        with pytest.raises(RuntimeError, match="Another run is writing"):
+            a_session(path=path)  # the torn line is not cut off: its end may come
+        file.write(b': 1, "answer": "same"}\n')
+    assert a_session(path=path).answers == [(0, 1, "same")]
+    assert session.answers == []
+
+
+def test_a_session_is_saved_whole_or_not_at_all(tmp_path, monkeypatch):
+    session = a_session()
+    session.save(tmp_path / "kept")
+    before = (tmp_path / "kept").read_bytes()
+    session.answer(0, 1, "same")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: os.read(-1, 1))  # an OSError
+        with pytest.raises(OSError, match="kept"):
+            session.save(tmp_path / "kept")
+    assert (tmp_path / "kept").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    (tmp_path / "link").symlink_to(tmp_path / "kept")
+    session.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert Session.load(tmp_path / "kept", X).answers == session.answers
+
+
 def test_undo_is_an_appended_record(tmp_path):
     session = a_session(path=tmp_path / "kept")
     session.answer(0, 1, "same")
@@ -388,7 +534,7 @@ def test_a_curve_tells_what_happened():
 
 def test_a_session_ends_when_nothing_is_left_to_ask():
     session = Session(X[:15], 3, strategy="random", random_state=0)
-    curve = simulate(session, truth, 1_000, every=1_000)
+    curve = simulate(session, TruthOracle(y[:15]), 1_000, every=1_000)
     assert curve.n_questions[-1] < 15 * 14 / 2
     assert curve.ari(y[:15])[-1] == 1
 
@@ -411,5 +557,46 @@ def test_a_noisy_oracle_keeps_its_rates_and_its_word():
     assert abs(np.mean([a != t for a, t in told]) - 0.2) < 0.028
 
 
-def test_the_truth_knows_nothing_about_samples_without_a_label():
-    assert TruthOracle([0, -1])(0, 1) == "unknown"
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [0, 0, 1, -1],
+        [0, 0, 1, None],
+        [0.0, 0.0, 1.0, float("nan")],
+        np.array([0.0, 0.0, 1.0, np.nan]),
+        ["a", "a", "b", None],
+        ["a", "a", "b", float("nan")],
+        np.array(["a", "a", "b", np.nan], dtype=object),
+    ],
+)
+@pytest.mark.parametrize("kind", [TruthOracle, lambda labels: NoisyOracle(labels, flip=0)])
+def test_the_truth_knows_nothing_about_samples_without_a_label(labels, kind):
+    oracle = kind(labels)
+    assert [oracle(0, j) for j in (1, 2, 3)] == ["same", "different", "unknown"]
+    assert oracle(3, 0) == oracle(3, 3) == "unknown"
+
+
+def test_missing_values_of_pandas_are_not_known():
+    pandas = pytest.importorskip("pandas")
+    oracle = TruthOracle(pandas.Series([0, 0, 1, None], dtype="Int64"))
+    assert [oracle(0, j) for j in (1, 2, 3)] == ["same", "different", "unknown"]
+
+
+def test_a_text_is_a_label_whatever_it_says():
+    assert TruthOracle(np.array(["nan", "nan", "-1"]))(0, 1) == "same"
+
+
+@pytest.mark.parametrize("labels", [y[:39], np.append(y, 0)])
+def test_true_labels_of_other_samples_are_refused(labels):
+    session = a_session()
+    with pytest.raises(ValueError, match=r"labels of (39|41) samples, the session is about 40"):
+        simulate(session, TruthOracle(labels), 5)
+    assert session.answers == []
+
+
+def test_the_truth_is_asked_about_samples_it_has():
+    for pair in ((0, 40), (-1, 3)):
+        with pytest.raises(IndexError, match="true labels of 40 samples only"):
+            truth(*pair)
+    with pytest.raises(ValueError, match="one label per sample"):
+        TruthOracle([[0, 1]])

@@ -218,16 +218,22 @@ def test_available_tells_what_is_here(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "hint"),
     [
-        ("spambas", "Did you mean spambase"),
+        ("spambas", "Did you mean 'spambase'"),
         ("USP", "usps"),
         ("iris 3", "iris"),
-        ("qqqq", "Known: iris, wine"),
+        ("qqqq", "There are iris, wine"),
     ],
 )
 def test_an_unknown_name_suggests_others(wrong, hint):
     with pytest.raises(ValueError, match="There is no data set") as caught:
         load(wrong)
     assert hint in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [3, None, b"iris", ["iris"]])
+def test_a_name_is_a_text(wrong):
+    with pytest.raises(TypeError, match="asked for by its name, got"):
+        load(wrong)
 
 
 def test_names_are_read_kindly():

@@ -145,7 +145,7 @@ def available(*, data_home: PathLike | None = None) -> list[Listing]:
     return [_listing(entry, data_home) for entry in CATALOGUE.values()]
 
 
-def _entry(name: str) -> Entry:
+def _entry(name: Any) -> Entry:
     if not isinstance(name, str):
         message = (
             f"A data set is asked for by its name, got {type(name).__name__} {name!r}. "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from inspect import Parameter, isclass, signature
+from inspect import Parameter, isclass, signature, unwrap
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,9 +25,10 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.evaluate.data import Problem
 
-__all__ = ["Contender", "contenders", "described"]
+__all__ = ["Contender", "by_name_only", "contenders", "described", "is_partly_seen"]
 
 GIVEN = ("X", "W", "constraints", "n_clusters", "random_state")
+CODE = re.compile(r" \(code [0-9a-f]{12}(, closure)?\)")  # what is said of a function
 
 
 @dataclass(frozen=True)
@@ -197,7 +200,11 @@ def _random_states(model: Any) -> list[str]:
 
 
 def described(thing: Any) -> str:
-    """Say what an estimator or a function is, in the same words in every process."""
+    """Say what an estimator or a function is, in the same words in every process.
+
+    Of a function, a hash of its code is part of it. The functions that it calls and the values
+    that it takes from outside are not seen: of closures and lambdas this is said.
+    """
     if isinstance(thing, partial):
         words = [described(thing.func), *map(repr, thing.args)]
         words += [f"{name}={value!r}" for name, value in sorted(thing.keywords.items())]
@@ -207,5 +214,55 @@ def described(thing: Any) -> str:
         text = f"{type(thing).__module__}.{type(thing).__qualname__}({', '.join(shown)})"
     else:
         named = thing if hasattr(thing, "__qualname__") else type(thing)
-        text = f"{named.__module__}.{named.__qualname__}"
+        text = f"{named.__module__}.{named.__qualname__}{_code(thing)}"
+    return _without_addresses(text)
+
+
+def _without_addresses(text: str) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+|\s+", lambda match: " " if match[0].isspace() else "", text)
+
+
+def by_name_only(description: str) -> str:
+    """Return a description without what it says of code."""
+    return CODE.sub("", description)
+
+
+def is_partly_seen(description: str) -> bool:
+    """Whether a description is of a function that may depend on values from outside."""
+    return any(match[1] for match in CODE.finditer(description))
+
+
+def _code(thing: Any) -> str:
+    """Return a hash of the code of a function, in words; nothing if it has no code in Python."""
+    function = thing if hasattr(thing, "__qualname__") else type(thing).__call__
+    layers = [
+        layer
+        for layer in dict.fromkeys((function, unwrap(function)))
+        if isinstance(getattr(layer, "__code__", None), CodeType)
+    ]
+    if not layers:
+        return ""
+    digest = hashlib.sha256("\n".join(map(_function_words, layers)).encode()).hexdigest()[:12]
+    is_open = any(f.__name__ == "<lambda>" or getattr(f, "__closure__", None) for f in layers)
+    return f" (code {digest}{', closure' if is_open else ''})"
+
+
+def _function_words(function: Any) -> str:
+    code = function.__code__
+    if code.co_consts and code.co_consts[0] == function.__doc__:
+        code = code.replace(co_consts=(None, *code.co_consts[1:]))  # words about it do not count
+    defaults = (getattr(function, name, None) for name in ("__defaults__", "__kwdefaults__"))
+    return " ".join([_words(code), *(_without_addresses(repr(value)) for value in defaults)])
+
+
+def _words(constant: Any) -> str:
+    """Spell out code and what it holds, line numbers and places in memory left out."""
+    if isinstance(constant, CodeType):
+        parts = (constant.co_code, constant.co_exceptiontable, constant.co_consts)
+        names = (constant.co_names, constant.co_freevars, constant.co_cellvars)
+        return _words((*parts, *names))
+    if isinstance(constant, tuple):
+        return f"({', '.join(map(_words, constant))})"
+    if isinstance(constant, frozenset):  # its order differs between processes
+        return f"{{{', '.join(sorted(map(_words, constant)))}}}"
+    return repr(constant)

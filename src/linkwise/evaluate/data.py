@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import coo_array, issparse
 from sklearn.utils import check_array
 
 from linkwise.evaluate.draws import encoded
 from linkwise.graph import Affinity, check_affinity
 
-__all__ = ["Problem", "named_datasets", "with_graph"]
+__all__ = ["Problem", "named_datasets", "refuse_gaps", "with_graph"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,39 @@ def named_datasets(given: Any) -> dict[str, Problem]:
     if not named:
         message = "There is no data set. Give a dict of name: (X, y)."
         raise ValueError(message)
+    for name, dataset in named.items():
+        _refuse_one_class(dataset, name)
     return named
+
+
+def _refuse_one_class(dataset: Problem, name: str) -> None:
+    if not dataset.y.any():
+        message = (
+            f"Data set {name!r}: all {dataset.y.size} samples are of one class, so there is "
+            "nothing to find or to score. Give data of two classes or more."
+        )
+        raise ValueError(message)
+
+
+def refuse_gaps(dataset: Problem, name: str) -> None:
+    """Say which value of `X` keeps the graph from being built."""
+    if dataset.W is not None or dataset.X is None:
+        return
+    stored = dataset.X.data if issparse(dataset.X) else dataset.X
+    if stored.dtype.kind not in "fc" or np.isfinite(stored).all():
+        return
+    X = coo_array(dataset.X) if issparse(dataset.X) else dataset.X
+    if issparse(X):
+        at = int(np.flatnonzero(~np.isfinite(X.data))[0])
+        row, column, value = X.row[at], X.col[at], X.data[at]
+    else:
+        row, column = np.argwhere(~np.isfinite(X))[0]
+        value = X[row, column]
+    message = (
+        f"Data set {name!r}: X[{row}, {column}] is {value}, so its graph cannot be built. Fill or "
+        "leave out such values, or give the graph, as Problem(X, y, W=W)."
+    )
+    raise ValueError(message)
 
 
 def _dataset(value: Any, name: object) -> Problem:

@@ -63,7 +63,7 @@ def measure(
             W = dataset.W if CUTS & set(metrics) else None
             found = scores(dataset.y, labels, W=W, constraints=task.constraints)
             status, message = "ok", ""
-        except Exception as error:  # what it was is recorded, and the run goes on
+        except (Exception, SystemExit) as error:  # it is recorded, and the run goes on
             seconds = clock.read()
             status, message = _status(error)
     if status == "ok" and time_limit is not None and seconds[0] > time_limit:
@@ -115,7 +115,7 @@ def _plain(value: Any) -> float:
     return int(value) if isinstance(value, (int, np.integer)) else float(value)
 
 
-def _status(error: Exception) -> tuple[str, str]:
+def _status(error: BaseException) -> tuple[str, str]:
     status = "failed"
     if isinstance(error, ConflictError):
         status = "infeasible"

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from linkwise._hints import hint
 from linkwise._version import __version__
 from linkwise.evaluate.contenders import Contender, contenders, described
-from linkwise.evaluate.data import Problem, named_datasets, with_graph
+from linkwise.evaluate.data import Problem, named_datasets, refuse_gaps, with_graph
 from linkwise.evaluate.draws import counts, draw_constraints, fit_seed
 from linkwise.evaluate.measure import ANSWERED, CUTS, METRICS, Task, measure, pinned, skipped
 from linkwise.evaluate.progress import Progress
@@ -151,6 +151,7 @@ def learning_curve(  # noqa: PLR0913  (the settings of an experiment are as many
         "methods": {c.name: described(c.answers) for c in entered},
     }
     plan = _Plan(sets, entered, grid, int(n_draws), settings, kind, builder, chosen, time_limit)
+    plan.check()
     with Store(path, settings) as store:
         _fill(store, plan, frozenset(retry), n_jobs=n_jobs, progress=progress)
         rows = [store.rows[key] for key in plan.fits()]
@@ -196,13 +197,27 @@ class _Plan(NamedTuple):
                 known = (constraints, fit_seed(seed, data, draw))
                 yield Task(data, by_name[method], amount, draw, *known)
 
+    @property
+    def wants_graph(self) -> bool:
+        """Whether anything needs the graphs."""
+        return bool(CUTS & set(self.metrics)) or any(c.wants_graph for c in self.contenders)
+
+    def check(self) -> None:
+        """Refuse data without a graph before anything is done, not after the fits on others."""
+        if self.wants_graph:
+            for name, dataset in self.datasets.items():
+                refuse_gaps(dataset, name)
+
     def prepared(self, data: str) -> Problem:
         """Return a data set, with a graph if anything needs it."""
-        wanted = bool(CUTS & set(self.metrics)) or any(c.wants_graph for c in self.contenders)
-        if not wanted:
+        if not self.wants_graph:
             return self.datasets[data]
-        with pinned():
-            return with_graph(self.datasets[data], self.affinity)
+        try:
+            with pinned():
+                return with_graph(self.datasets[data], self.affinity)
+        except ValueError as error:
+            message = f"Data set {data!r}: {error}"
+            raise ValueError(message) from error
 
 
 def _fill(

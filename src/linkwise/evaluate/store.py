@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from linkwise._files import lock
+from linkwise.evaluate.contenders import by_name_only, is_partly_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
     from typing import IO
-
-if sys.platform != "win32":
-    import fcntl
 
 __all__ = ["Key", "Row", "Store", "key_of", "read_rows"]
 
@@ -60,7 +60,7 @@ class Store:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self.path.open("a+b")
             try:
-                _lock(self._file, self.path)
+                lock(self._file, self.path)
                 self._resume(self._file, self.path)
             except BaseException:
                 self._file.close()
@@ -89,16 +89,32 @@ class Store:
         if header is None:
             self._write({"file": KIND, "settings": self.settings})
             return
-        stored = header["settings"]
-        for record in records:
-            if "more" in record:
-                for part in NAMED:
-                    stored[part] |= record["more"][part]
-            else:
-                self.rows[key_of(record)] = record
+        stored, self.rows = _merged(header, records)
         more = _additions(stored, self.settings, path)
+        self._warn_of_code(stored, path)
         if any(more.values()):
             self._write({"more": more})
+
+    def _warn_of_code(self, stored: dict[str, Any], path: Path) -> None:
+        """Say of which functions it cannot be seen whether they are still the same."""
+        answered = {method for _, method, *_ in self.rows}
+        known = {name: text for name, text in stored["methods"].items() if name in answered}
+        asked = self.settings["methods"]
+        doubtful = [
+            repr(name)
+            for name in known.keys() & asked.keys()
+            if is_partly_seen(asked[name]) or known[name] != asked[name]
+        ]
+        kind = self.settings["kind"]
+        if self.rows and (is_partly_seen(kind) or stored["kind"] != kind):
+            doubtful.append("kind")
+        if doubtful:
+            message = (
+                f"{path} holds results of {', '.join(sorted(doubtful))}. Of a function only the "
+                "code is compared, not the values that a closure or a lambda takes from outside; "
+                "and in older files only the name. If anything was changed, take a new file."
+            )
+            warnings.warn(message, UserWarning, stacklevel=4)
 
     def _write(self, record: dict[str, Any]) -> None:
         if self._file is not None:
@@ -114,8 +130,20 @@ def read_rows(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Row]]:
     if header is None:
         message = f"{path} holds no settings yet: its run was stopped before it began."
         raise ValueError(message)
-    rows = {key_of(record): record for record in records if "more" not in record}
-    return header["settings"], list(rows.values())
+    settings, rows = _merged(header, records)
+    return settings, list(rows.values())
+
+
+def _merged(header: dict[str, Any], records: list[Row]) -> tuple[dict[str, Any], dict[Key, Row]]:
+    """Return the settings, with what was added later, and the last row of each fit."""
+    settings, rows = header["settings"], {}
+    for record in records:
+        if "more" in record:
+            for part in NAMED:
+                settings[part] |= record["more"][part]
+        else:
+            rows[key_of(record)] = record
+    return settings, rows
 
 
 def _read(file: IO[bytes], path: Path) -> tuple[dict[str, Any] | None, list[Row], int]:
@@ -176,21 +204,11 @@ def _additions(stored: dict[str, Any], asked: dict[str, Any], path: Path) -> dic
 
 
 def _refuse_other(path: Path, name: str, stored: Any, asked: Any) -> None:
-    if stored != asked:
+    is_same = stored == asked or (isinstance(asked, str) and stored == by_name_only(asked))
+    if not is_same:
         message = (
             f"{path} was made with other settings: {name} is {stored!r} there, and {asked!r} now. "
             "Mixed in one table, the numbers would mean nothing. Repeat the call with the "
             "settings of the file, or choose another path."
         )
         raise ValueError(message)
-
-
-def _lock(file: IO[bytes], path: Path) -> None:
-    """Make sure that one run at a time writes; the lock ends with the process."""
-    if sys.platform == "win32":
-        return  # no such locks there
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        message = f"Another run is writing to {path}. Wait for it, or choose another path."
-        raise RuntimeError(message) from error

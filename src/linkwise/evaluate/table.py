@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import math
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
 
+from linkwise._files import atomic
 from linkwise._optional import require
 from linkwise.evaluate.store import Row, read_rows
 
@@ -57,8 +57,11 @@ class Table(list[dict[str, Any]]):
         )
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows as CSV, with a header."""
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
+        """Write the rows as CSV, with a header; an old file is replaced when all are written."""
+        with (
+            atomic(path) as unfinished,
+            unfinished.open("w", newline="", encoding="utf-8") as file,
+        ):
             writer = csv.DictWriter(file, list(self[0]) if self else [], lineterminator="\n")
             writer.writeheader()
             writer.writerows(self)
