@@ -160,3 +160,23 @@ def test_bad_input(arguments, part, linkwise, tmp_path):
     run = linkwise("check", *arguments)
     assert run.code == 2
     assert part in run.error
+
+
+def test_soft_methods_answer_contradictory_pairs(tmp_path):
+    from linkwise.cli import main
+
+    data = tmp_path / "data.csv"
+    data.write_text("id,x\n" + "".join(f"s{i},{i // 5}.{i}\n" for i in range(10)))
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("i,j,link\ns0,s1,must\ns1,s2,must\ns0,s2,cannot\n")
+    asked = ["cluster", str(data), "-k", "2", "-c", str(pairs), "--quiet"]
+    for method, mode in (("cosc", "violations=auto"), ("cut", "constraints_mode=soft")):
+        out = tmp_path / f"{method}.csv"
+        done = main([*asked, "-m", method, "--set", mode, "-o", str(out)])
+        assert done == 0
+        assert out.exists()
+        assert main([*asked, "-m", method, "-o", str(tmp_path / "no.csv")]) == 1
+    pairs.write_text("i,j,link\ns0,s1,must\ns0,s1,cannot\n")
+    soft = [*asked, "-m", "cosc", "--set", "violations=auto"]
+    assert main([*soft, "-o", str(tmp_path / "no.csv")]) == 1
+    assert not (tmp_path / "no.csv").exists()

@@ -16,7 +16,7 @@ from linkwise._files import atomic
 from linkwise._optional import require
 from linkwise.cli import options
 from linkwise.cli.console import BadInput, Infeasible, counted
-from linkwise.cli.pairs import error_in_words, read_constraints
+from linkwise.cli.pairs import error_in_words, read_constraints, violated_pairs
 from linkwise.cli.reading import read_data
 from linkwise.cli.sources import suffix_of
 from linkwise.cli.writing import CLUSTER_FORMATS, check_output, refuse_equal, write_clusters
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Task", "fit", "load", "number_of_clusters", "run"]
 
+LISTED = 5  # violated pairs on stderr; --json has all
 PICTURES = (".png", ".svg", ".pdf")
 
 
@@ -56,7 +57,8 @@ def run(request: ClusterRequest, console: Console) -> int:
     with console.progress(2, "step") as bar:
         bar.set_description("reading")
         needs = options.needs_features(Method, settings)
-        task = load(request, console, needs_features=needs)
+        is_soft = Method(**settings).accepts_contradictions
+        task = load(request, console, needs_features=needs, accepts_contradictions=is_soft)
         _check_column(request, task.data)
         n_clusters = number_of_clusters(request.n_clusters, task.data, console)
         model = options.build(
@@ -83,12 +85,20 @@ def run(request: ClusterRequest, console: Console) -> int:
     return 0
 
 
-def load(request: DataRequest, console: Console, *, needs_features: bool) -> Task:
+def load(
+    request: DataRequest,
+    console: Console,
+    *,
+    needs_features: bool,
+    accepts_contradictions: bool = False,
+) -> Task:
     """Read DATA and the constraints on it, and say what they are."""
     data = read_data(request, needs_features=needs_features)
     for note in data.notes:
         console.note(f"{request.name}: {note}")
-    known = read_constraints(request.constraints, data)
+    known = read_constraints(
+        request.constraints, data, accepts_contradictions=accepts_contradictions
+    )
     console.note(f"known: {_counted(known)}")
     return Task(data, known)
 
@@ -256,6 +266,7 @@ def _summary(request: ClusterRequest, task: Task, model: Any, seconds: float) ->
         "labelled": 0 if known.labels is None else int((known.labels >= 0).sum()),
         "violated_must_links": broken.must_link,
         "violated_cannot_links": broken.cannot_link,
+        "violated_pairs": violated_pairs(known, labels, data.shown_ids()),
         "ncut": None if W is None else metrics.ncut(W, labels),
         "objective": model.result_.objective,
         "converged": bool(model.result_.converged),
@@ -281,5 +292,16 @@ def _tell(summary: dict[str, Any], console: Console) -> None:
     if summary["ari"] is not None:
         told += f"; ARI {summary['ari']:.3f}"
     console.note(f"{told}; {summary['seconds']:.1f} s")
+    _tell_violated(summary["violated_pairs"], violated, console)
     for path in summary["outputs"].values():
         console.note(f"wrote {path}")
+
+
+def _tell_violated(pairs: list[dict[str, Any]], total: int, console: Console) -> None:
+    for pair in pairs[:LISTED]:
+        what = f"{pair['link']}-link {pair['i']} - {pair['j']}"
+        console.note(f"violated: {what} (line {pair['line']})")
+    if len(pairs) > LISTED:
+        console.note(f"violated: {len(pairs) - LISTED} more; --json lists all")
+    elif total > len(pairs):
+        console.note(f"violated: {counted(total - len(pairs), 'pair')} that labels imply")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,7 @@ __all__ = [
     "proof_in_words",
     "read_constraints",
     "read_pairs",
+    "violated_pairs",
 ]
 
 LISTED = 20  # lines or names in one message
@@ -71,13 +73,19 @@ class Pairs(NamedTuple):
         return made
 
 
-def read_constraints(path: Path | None, data: Data) -> Constraints:
-    """Return what is known about the rows of DATA, or raise if it contradicts itself."""
+def read_constraints(
+    path: Path | None, data: Data, *, accepts_contradictions: bool = False
+) -> Constraints:
+    """Return what is known about the rows of DATA, or raise if it contradicts itself.
+
+    A soft method accepts contradictions; but no pair may be said to be both.
+    """
     if path is None:
         return Constraints(data.n_samples, labels=data.labels)
     pairs = read_pairs(path, data)
     found, total = pairs.conflicts(1)
-    if found:
+    is_both = any(len(conflict.chain) == 2 for conflict in pairs.conflicts(total)[0])
+    if found and (is_both or not accepts_contradictions):
         words = conflict_in_words(found[0], data.names, data.label_names)
         more = f" {total - 1} more: linkwise check lists them." if total > 1 else ""
         message = f"{path}: {words}{more}"
@@ -94,12 +102,32 @@ def read_pairs(path: Path, data: Data | None) -> Pairs:
     try:
         table, ids = io.read_pairs(path, *known)
     except (ValueError, IndexError) as error:
+        _refuse_session(path)
         text = str(error).replace("Pass ids=names if", "Name their column with --id if")
         raise BadInput(text) from error
     names = None if ids is None else [str(name) for name in ids]
     must, cannot = _part(table, table.is_must), _part(table, ~table.is_must)
     labels = None if data is None else data.labels
     return Pairs(_facts(must, cannot, labels), names, must, cannot, labels)
+
+
+def _refuse_session(path: Path) -> None:
+    """Say how to get pairs if a file is what ``linkwise ask --session`` keeps."""
+    if not path.is_file():  # a pipe has been read
+        return
+    with path.open("rb") as file:
+        start = file.readline(10_000)
+    try:
+        header = json.loads(start)
+    except ValueError:
+        return
+    if isinstance(header, dict) and str(header.get("format")).startswith("linkwise session"):
+        message = (
+            f"{path} is a session of linkwise ask, not a file of pairs. Write its answers as pairs: "
+            f"linkwise ask DATA -k {header.get('n_clusters')} --session {path} -o pairs.csv, with "
+            "the options that it was begun with."
+        )
+        raise BadInput(message)
 
 
 def _part(table: io.PairTable, kept: NDArray[np.bool_]) -> io.PairTable:
@@ -128,6 +156,21 @@ def _facts(must: io.PairTable, cannot: io.PairTable, labels: Ints | None) -> log
     return logic.Facts(
         n, must_pairs, cannot_pairs, must_row, cannot_row, labelled, class_of, classes
     )
+
+
+def violated_pairs(known: Constraints, labels: Ints, ids: list[Any]) -> list[dict[str, Any]]:
+    """Return the pairs of a file that a clustering violates, in the order of their lines."""
+    found = []
+    for link, pairs, belief, lines in (
+        ("must", known.must_link, known.must_link_belief, known._must_link_row),
+        ("cannot", known.cannot_link, known.cannot_link_belief, known._cannot_link_row),
+    ):
+        together = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+        for k in np.flatnonzero(together == (link == "cannot")).tolist():
+            i, j = (ids[sample] for sample in pairs[k].tolist())
+            line, weight = int(lines[k]), float(belief[k])
+            found.append({"i": i, "j": j, "link": link, "belief": weight, "line": line})
+    return sorted(found, key=lambda pair: pair["line"])
 
 
 # In words ----------------------------------------------------------------------------------

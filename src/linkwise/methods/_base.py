@@ -192,6 +192,11 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         return self.affinity_.fit_transform(X)
 
     @property
+    def accepts_contradictions(self) -> bool:
+        """Whether, as it is set, the method trades constraints that cannot all hold."""
+        return False
+
+    @property
     def _is_precomputed(self) -> bool:
         return isinstance(getattr(self, "affinity", None), str)
 

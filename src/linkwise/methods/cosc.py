@@ -419,6 +419,11 @@ class COSC(ConstrainedClusterer):
             )
             raise ValueError(message)
 
+    @property
+    def accepts_contradictions(self) -> bool:
+        """Whether constraints are soft: then contradictory ones are traded like the others."""
+        return self.violations is not None
+
     def _refuse_impossible(self, constraints: Constraints) -> None:
         if self.violations is None:
             # `fit` looks for a partition itself, and explains if there is none.

@@ -335,6 +335,11 @@ class ConstrainedCut(ConstrainedClusterer):
         copies = np.array([known.get(row.tobytes(), -1) for row in X + 0.0], np.intp)
         return np.where(copies >= 0, self.labels_[copies], labels)
 
+    @property
+    def accepts_contradictions(self) -> bool:
+        """Whether constraints are soft: then contradictory ones are traded like the others."""
+        return self.constraints_mode == "soft"
+
     def _refuse_impossible(self, constraints: Constraints) -> None:
         if self.constraints_mode == "hard":
             # `fit` looks for a partition itself, and explains if there is none.
