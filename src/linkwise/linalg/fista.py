@@ -34,6 +34,7 @@ __all__ = ["Edges", "Flow", "InnerSolution", "edges_of", "minimize", "new_flow",
 PARALLEL_FROM = 500_000  # edges below which a second thread costs more than it brings
 # Not every threading layer of numba bears two parallel kernels at once, from different threads.
 ONE_AT_A_TIME = Lock()
+NEWTON = 60  # steps to the levels; two or three are usual
 FIRST_CHECK, LAST_CHECK = 10, 160  # iterations between two looks at the duality gap
 
 
@@ -204,14 +205,15 @@ def _run_threads(
     edges: Edges, y: Floats, c: Any, flow: Flow, vertex: Floats, scratch: Floats, n_steps: int
 ) -> Flow:
     number = y.dtype.type
+    n_blocks = edges.rows.size - 1
     now, before = flow.now, flow.before
-    _cut_off(vertex[:, 0], c, flow.state)
+    _cut_off_blocks(vertex[:, 0], c, flow.state, n_blocks)
     for _ in range(n_steps):
         slope = _sweep_blocks(edges, now, before, vertex, scratch, number(flow.state[1]))
         now, before = before, now
         theta = number(_next_momentum(flow.state, slope))
         _advance_blocks(y, theta, flow.sums, flow.ahead, scratch, vertex)
-        _cut_off(vertex[:, 0], c, flow.state)
+        _cut_off_blocks(vertex[:, 0], c, flow.state, n_blocks)
     return flow._replace(now=now, before=before)
 
 
@@ -286,33 +288,66 @@ def _cut_off(d, c, state):  # type: ignore[no-untyped-def]
     """Cut off the top and the bottom of `d`, a total of `c` each: the prox of the max-min term."""
     if c == 0:
         return
-    top, bottom = _levels(d, c, state)
+    moved = True
+    for _ in range(NEWTON):
+        if not moved:
+            break
+        moved = _newton(d, c, state, _excess(d, state))
+    _clip(d, state)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _cut_off_blocks(d, c, state, n_blocks):  # type: ignore[no-untyped-def]
+    """Do the same on several blocks at once."""
+    if c == 0:
+        return
+    moved = True
+    parts = np.zeros((n_blocks, 4))
+    for _ in range(NEWTON):
+        if not moved:
+            break
+        for block in prange(n_blocks):
+            first, last = d.size * block // n_blocks, d.size * (block + 1) // n_blocks
+            parts[block] = _excess(d[first:last], state)
+        moved = _newton(d, c, state, parts.sum(axis=0))
+    for block in prange(n_blocks):
+        first, last = d.size * block // n_blocks, d.size * (block + 1) // n_blocks
+        _clip(d[first:last], state)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _excess(d, state):  # type: ignore[no-untyped-def]
+    """Return what is above the upper and below the lower level, and how many entries are."""
+    top, bottom = d.dtype.type(state[2]), d.dtype.type(state[3])
+    above = below = 0.0
+    n_above = n_below = 0
+    for x in d:
+        if x > top:
+            above += x - top
+            n_above += 1
+        if x < bottom:
+            below += bottom - x
+            n_below += 1
+    return np.array([above, below, float(n_above), float(n_below)])
+
+
+@njit(cache=True, nogil=True)
+def _newton(d, c, state, excess):  # type: ignore[no-untyped-def]
+    """Move the levels to where linear sums put them: no sorting. Return whether they moved."""
+    above, below, n_above, n_below = excess
+    top = state[2] + (above - c) / n_above if n_above else d.max() - c / d.size
+    bottom = state[3] - (below - c) / n_below if n_below else d.min() + c / d.size
+    step = abs(top - state[2]) + abs(bottom - state[3])
+    state[2], state[3] = top, bottom
+    return step > 1e-7 * (abs(top) + abs(bottom))
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _clip(d, state):  # type: ignore[no-untyped-def]
+    """Clip to the levels; if they cross, nothing is left."""
+    top, bottom = d.dtype.type(state[2]), d.dtype.type(state[3])
     if top <= bottom:
         d[:] = 0
         return
     for i in range(d.size):
         d[i] = min(max(d[i], bottom), top)
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def _levels(d, c, state):  # type: ignore[no-untyped-def]
-    """Find where to cut off, by Newton's method from where it was last: no sorting."""
-    top, bottom = d.dtype.type(state[2]), d.dtype.type(state[3])
-    for _ in range(60):
-        above = below = 0.0
-        n_above = n_below = 0
-        for x in d:
-            if x > top:
-                above += x - top
-                n_above += 1
-            if x < bottom:
-                below += bottom - x
-                n_below += 1
-        old_top, old_bottom = top, bottom
-        top = top + (above - c) / n_above if n_above else d.max() - c / d.size
-        bottom = bottom - (below - c) / n_below if n_below else d.min() + c / d.size
-        moved = abs(top - old_top) + abs(bottom - old_bottom)
-        if moved <= 1e-7 * (abs(top) + abs(bottom)):
-            break
-    state[2], state[3] = top, bottom
-    return d.dtype.type(top), d.dtype.type(bottom)
