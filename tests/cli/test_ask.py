@@ -36,7 +36,7 @@ def type_keys(monkeypatch, keys):
 
 
 def test_keys_from_a_pipe_become_constraints(linkwise, table, tmp_path, monkeypatch):
-    type_keys(monkeypatch, "s d\nu x q")
+    type_keys(monkeypatch, "s d\n\nuq")
     run = linkwise("ask", "table.csv", *OPTIONS, "--session", "s.jsonl", "-o", "answers.csv")
     assert run.code == 0
     kept = answers_of(tmp_path / "s.jsonl")
@@ -57,7 +57,9 @@ def test_the_end_of_the_keys_is_the_end(linkwise, table, monkeypatch):
     type_keys(monkeypatch, "d")
     run = linkwise("ask", "table.csv", *OPTIONS, "--json", "--quiet")
     assert run.code == 0
-    told = json.loads(run.out.splitlines()[-1].rpartition("] ")[2])
+    told = json.loads(run.out)
+    assert run.err.endswith("[s/d/u/z/q] \nWarning: 1 answer given, but not kept: "
+                            "use -o pairs.csv or --session FILE to keep them.\n")  # fmt: skip
     assert (told["n_answers"], told["different"], len(told["labels"])) == (1, 1, 60)
 
 
@@ -84,7 +86,74 @@ def test_it_goes_on_where_it_was_left(linkwise, table, tmp_path, monkeypatch):
     run = linkwise("ask", "table.csv", "-k", 2, "--id", "name", "--drop", "class",
                    "--session", "parts.jsonl")  # fmt: skip
     assert run.code == 2
-    assert "was begun with n_clusters=3" in run.error
+    assert "was begun with -k 3, not -k 2. Use -k 3, or choose another file." in run.error
+    run = linkwise("ask", "table.csv", *OPTIONS, "--session", "parts.jsonl", "--seed", 5)
+    assert run.code == 2
+    assert "was begun with --seed 0, not --seed 5. Leave --seed out" in run.error
+    run = linkwise("ask", "table.csv", "-k", 3, "--id", "name", "--session", "parts.jsonl")
+    assert run.code == 2
+    assert "other data: the columns or values differ" in run.error
+    assert "--drop" in run.error
+    lines = (tmp_path / "table.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "table.csv").write_text("".join(lines[:-1]))
+    run = linkwise("ask", "table.csv", *OPTIONS, "--session", "parts.jsonl")
+    assert run.code == 2
+    assert "other data: 60 rows, and these are 59" in run.error
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        *((word, "same") for word in ("same", "s", "yes", "y", " YES ")),
+        *((word, "different") for word in ("different", "d", "no", "n")),
+        *((word, "unknown") for word in ("unknown", "u", "?", "don't know", "Don\u2019t  know")),
+        *((word, None) for word in ("quit", "q", "zq", "undo", "")),
+    ],
+)
+def test_a_line_of_a_pipe_is_an_answer(line, answer, linkwise, table, tmp_path, monkeypatch):
+    type_keys(monkeypatch, f"{line}\n")
+    run = linkwise("ask", "table.csv", *OPTIONS, "--session", "s.jsonl")
+    assert run.code == 0
+    said = [record["answer"] for record in answers_of(tmp_path / "s.jsonl")]
+    assert said == ([] if answer is None else [answer])
+
+
+@pytest.mark.parametrize("line", ["unsure", "dunno", "sdx", "yyn", "don't", "s,d", "quit now"])
+def test_a_line_that_is_no_answer_is_refused_as_a_whole(
+    line, linkwise, table, tmp_path, monkeypatch
+):
+    type_keys(monkeypatch, f"don't know\n{line}\nyes\n")
+    run = linkwise("ask", "table.csv", *OPTIONS, "--session", "s.jsonl", "-o", "o.csv")
+    assert run.code == 2
+    assert f"Line 2 of the answers is {line!r}, which is no answer." in run.error
+    assert "same (s, yes, y), different (d, no, n), unknown (u, ?, don't know)" in run.error
+    assert run.out.endswith("[s/d/u/z/q] \n")
+    assert [record["answer"] for record in answers_of(tmp_path / "s.jsonl")] == ["unknown"]
+    assert "1 answer kept in s.jsonl; linkwise ask ... -o pairs.csv" in run.err
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_it_says_where_the_answers_are(linkwise, table, monkeypatch):
+    lost = "2 answers given, but not kept: use -o pairs.csv or --session FILE"
+    kept = "2 answers kept in s.jsonl"
+    how = "; linkwise ask ... -o pairs.csv writes them as pairs"
+    for arguments, told, untold in (
+        ((), lost, "kept in"),
+        (("--session", "s.jsonl"), kept + how, "not kept"),
+        (("-o", "o.csv"), "wrote o.csv", "kept"),
+    ):
+        type_keys(monkeypatch, "sdq")
+        run = linkwise("ask", "table.csv", *OPTIONS, *arguments)
+        assert run.code == 0
+        assert run.out.endswith("[s/d/u/z/q] \n")
+        assert told in run.err
+        assert untold not in run.err
+    type_keys(monkeypatch, "q")
+    run = linkwise("ask", "table.csv", *OPTIONS, "--session", "s.jsonl", "-o", "o.csv")
+    assert kept in run.err
+    assert how not in run.err
+    type_keys(monkeypatch, "q")
+    assert "kept" not in linkwise("ask", "table.csv", *OPTIONS).err
 
 
 def test_all_questions_can_be_answered(linkwise, table, monkeypatch):
@@ -99,9 +168,9 @@ def test_all_questions_can_be_answered(linkwise, table, monkeypatch):
         def isatty(self):
             return False
 
-        def read(self, _):
+        def readline(self):
             i, j = asked[-1]
-            return "s" if table.y[i] == table.y[j] else "d"
+            return "same\n" if table.y[i] == table.y[j] else "different\n"
 
     monkeypatch.setattr(Session, "next", remembered)
     monkeypatch.setattr("sys.stdin", Oracle())

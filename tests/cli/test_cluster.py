@@ -314,6 +314,58 @@ def test_the_json_summary_says_what_was_done(linkwise, table):
     assert told["warnings"] == []
 
 
+def test_violated_pairs_are_named(linkwise, table, tmp_path):
+    wrong = [f"p0{k},p{20 + k},must,1" for k in range(7)]
+    lines = ["i,j,link,belief", "p00,p01,must,1", *wrong, "p08,p09,cannot,0.5"]
+    (tmp_path / "wrong.csv").write_text("\n".join(lines) + "\n")
+    options = ("cluster", "table.csv", "-k", 3, "--id", "name", "--drop", "class", "-m", "ncut")
+    run = linkwise(*options, "-c", "wrong.csv", "-o", "out.csv")
+    listed = [line for line in run.err.splitlines() if line.startswith("violated: ")]
+    expected = [f"violated: must-link p0{k} - p2{k} (line {k + 3})" for k in range(5)]
+    assert listed == [*expected, "violated: 3 more; --json lists all"]
+    told = json.loads(linkwise(*options, "-c", "wrong.csv", "--json").out)
+    assert told["violated_pairs"] == [
+        *(
+            {"i": f"p0{k}", "j": f"p2{k}", "link": "must", "belief": 1.0, "line": k + 3}
+            for k in range(7)
+        ),
+        {"i": "p08", "j": "p09", "link": "cannot", "belief": 0.5, "line": 10},
+    ]
+    assert len(told["violated_pairs"]) == (
+        told["violated_must_links"] + told["violated_cannot_links"]
+    )
+    run = linkwise(*options, "-c", "pairs.csv", "--json")
+    assert json.loads(run.out)["violated_pairs"] == []
+    assert "violated: " not in run.err
+
+
+def test_violated_pairs_of_labels_are_counted(linkwise, table, tmp_path):
+    lines = (tmp_path / "table.csv").read_text().splitlines()
+    texts = {0: "a", 1: "b", 30: "a"}
+    marked = [f"{lines[0]},partial", *(f"{x},{texts.get(k, '')}" for k, x in enumerate(lines[1:]))]
+    (tmp_path / "t.csv").write_text("\n".join(marked))
+    (tmp_path / "p.csv").write_text("i,j,link\np00,p30,must\n")
+    options = ("-k", 3, "--id", "name", "--drop", "class", "--labels", "partial", "-m", "ncut")
+    run = linkwise("cluster", "t.csv", *options, "-c", "p.csv")
+    listed = [line for line in run.err.splitlines() if line.startswith("violated: ")]
+    assert listed == [
+        "violated: must-link p00 - p30 (line 2)", "violated: 1 pair that labels imply",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [("cluster", "table.csv", "-k", 3, "-c"), ("check",)])
+def test_a_session_is_no_file_of_pairs(command, linkwise, table, tmp_path):
+    options = ("--id", "name", "--drop", "class") if command[0] == "cluster" else ()
+    header = {"format": "linkwise session 1", "n_clusters": 3}
+    (tmp_path / "answers.jsonl").write_text(
+        json.dumps(header) + '\n{"i": 1, "j": 2, "answer": "same"}\n'
+    )
+    run = linkwise(*command, "answers.jsonl", *options)
+    assert run.code == 2
+    assert "answers.jsonl is a session of linkwise ask" in run.error
+    assert "linkwise ask DATA -k 3 --session answers.jsonl -o pairs.csv" in run.error
+
+
 def test_a_warning_is_one_line(linkwise, table):
     run = linkwise("cluster", "table.csv", "-k", 3, "-c", "pairs.csv", "--id", "name", "-m", "ncut")
     assert run.code == 0

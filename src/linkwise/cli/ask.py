@@ -1,4 +1,4 @@
-"""``linkwise ask``: questions in the terminal, one key an answer."""
+"""``linkwise ask``: one key an answer in the terminal, one line an answer in a pipe."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import click
 import numpy as np
 
 from linkwise.active import Session
+from linkwise.active.journal import Journal
 from linkwise.cli import options
 from linkwise.cli.cluster import load
-from linkwise.cli.console import BadInput, Infeasible
+from linkwise.cli.console import BadInput, Infeasible, counted
 from linkwise.cli.pairs import error_in_words
 from linkwise.cli.sources import is_stdin
 from linkwise.cli.tables import text_of
@@ -34,6 +35,23 @@ __all__ = ["Comparison", "compare_rows", "run"]
 
 ANSWERS = {"s": "same", "d": "different", "u": "unknown", "?": "unknown"}
 KEYS = "s same, d different, u don't know, z undo, q quit"
+WORDS = {
+    **dict.fromkeys(("same", "s", "yes", "y"), "s"),
+    **dict.fromkeys(("different", "d", "no", "n"), "d"),
+    **dict.fromkeys(("unknown", "u", "?", "don't know"), "u"),
+    **dict.fromkeys(("undo", "z"), "z"),
+    **dict.fromkeys(("quit", "q"), "q"),
+}
+ACCEPTED = (
+    "same (s, yes, y), different (d, no, n), unknown (u, ?, don't know), undo (z) or quit (q); "
+    "or a line of the keys s, d, u, ?, z, q, such as sdq"
+)
+SETTINGS = {
+    "n_clusters": "-k",
+    "strategy": "--strategy",
+    "method": "--method",
+    "random_state": "--seed",
+}
 MAX_SHOWN = 20  # columns of a row; the most different ones
 WIDEST = 28
 
@@ -71,11 +89,16 @@ def run(request: AskRequest, console: Console) -> int:
     if session.answers:
         console.note(f"{request.session}: goes on after {len(session.answers)} answers")
     console.note(f"Do these belong together? {KEYS}")
-    with _keys() as key:
-        _converse(session, task, console, key)
+    try:
+        with _keys() as key:
+            _converse(session, task, console, key)
+    except (BadInput, KeyboardInterrupt):
+        _tell_kept(request, session, console, written=False)
+        raise
     if request.output is not None:
         session.constraints.to_csv(request.output, ids=task.data.names)
         console.note(f"wrote {request.output}")
+    _tell_kept(request, session, console, written=request.output is not None)
     said = [answer.answer for answer in session.answers]
     console.summary(
         {
@@ -87,6 +110,21 @@ def run(request: AskRequest, console: Console) -> int:
         }
     )
     return 0
+
+
+def _tell_kept(request: AskRequest, session: Session, console: Console, *, written: bool) -> None:
+    """Say where the answers are; if nowhere, how to keep them the next time."""
+    answers = counted(len(session.answers), "answer")
+    if request.session is not None:
+        how = (
+            ""
+            if written or not session.answers
+            else "; linkwise ask ... -o pairs.csv writes them as pairs"
+        )
+        console.note(f"{answers} kept in {request.session}{how}")
+    elif session.answers and not written:
+        how = "--session FILE" if request.output else "-o pairs.csv or --session FILE"
+        console.warn(f"{answers} given, but not kept: use {how} to keep them.")
 
 
 def _session(request: AskRequest, task: Task) -> Session:
@@ -108,25 +146,49 @@ def _session(request: AskRequest, task: Task) -> Session:
 
 
 def _resumed(path: Path, task: Task, settings: dict[str, Any]) -> Session:
+    """Go on with a session; what differs from its beginning is told in terms of what was typed."""
     try:
+        _refuse_other_settings(path, settings)
         return Session.load(path, task.input, **settings)
     except ConflictError:
         raise
     except ValueError as error:
-        # In terms of what was typed.
-        found = str(error).partition(" Session.load takes")
-        advice = " Leave the option out, or choose another file." * bool(found[1])
-        raise BadInput(found[0] + advice) from error
+        if "keeps answers about other data" not in str(error):
+            raise BadInput(str(error)) from error
+        header, n_rows = Journal(path).header or {}, task.data.n_samples
+        differ = "the columns or values differ"
+        if header.get("n_samples") != n_rows:
+            differ = f"{header.get('n_samples')} rows, and these are {n_rows}"
+        message = (
+            f"{path} keeps answers about other data: {differ}. Give the same DATA with the options "
+            "of then (such as --drop, --features, --scale), or choose another file."
+        )
+        raise BadInput(message) from error
+
+
+def _refuse_other_settings(path: Path, settings: dict[str, Any]) -> None:
+    header = Journal(path).header or {}
+    for name, option in SETTINGS.items():
+        begun, typed = header.get("seed" if name == "random_state" else name), settings.get(name)
+        if typed is None or begun is None or typed == begun:
+            continue
+        # Without -k there is no question; the others may be left out.
+        remedy = f"Use {option} {begun}" if name == "n_clusters" else f"Leave {option} out"
+        message = (
+            f"{path} was begun with {option} {begun}, not {option} {typed}. {remedy}, or choose "
+            "another file."
+        )
+        raise BadInput(message)
 
 
 @contextmanager
 def _keys() -> Iterator[Callable[[], str]]:
-    """Yield a function that waits for a key: of the terminal, or else the next letter of stdin.
+    """Yield a function that waits for a key: of the terminal, or else of the lines of stdin.
 
     The terminal is set up once, not for each key, so that what is typed ahead is not lost.
     """
     if not sys.stdin.isatty():
-        yield _letter
+        yield _Lines().key
         return
     try:
         termios, tty = import_module("termios"), import_module("tty")
@@ -142,10 +204,35 @@ def _keys() -> Iterator[Callable[[], str]]:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 
 
-def _letter() -> str:
-    while (letter := sys.stdin.read(1)).isspace():
-        pass
-    return letter
+class _Lines:
+    """The lines of a pipe as keys; a line is understood as a whole, or refused as a whole."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._keys: list[str] = []
+
+    def key(self) -> str:
+        """Return the next key, or an empty text at the end."""
+        while not self._keys:
+            line = sys.stdin.readline()
+            if not line:
+                return ""
+            self._number += 1
+            self._keys = self._understood(line)
+        return self._keys.pop(0)
+
+    def _understood(self, line: str) -> list[str]:
+        words = line.lower().replace("\u2019", "'").split()
+        said, keys = " ".join(words), "".join(words)
+        if said in WORDS:
+            return [WORDS[said]]
+        if set(keys) <= {*ANSWERS, "z", "q"}:
+            return list(keys)
+        message = (
+            f"Line {self._number} of the answers is {_cut(line.strip(), WIDEST).rstrip()!r}, which "
+            f"is no answer. Accepted, one a line: {ACCEPTED}."
+        )
+        raise BadInput(message)
 
 
 def _key(terminal: int) -> str:
@@ -160,19 +247,23 @@ def _key(terminal: int) -> str:
 def _converse(session: Session, task: Task, console: Console, key: Callable[[], str]) -> None:
     while (pair := session.next()) is not None:
         _show_question(session, task, pair, console)
-        while not (said := _obeyed(session, task, pair, _pressed(key))):
+        while not (said := _obeyed(session, task, pair, _pressed(key, console))):
             console.ask(f"  {KEYS}")
         if said == "quit":
+            console.ask("")  # ends the line of the question
             return
         console.ask(f"  {said}\n")
     console.note("Nothing is left to ask: everything follows from the answers.")
 
 
-def _pressed(key: Callable[[], str]) -> str:
+def _pressed(key: Callable[[], str], console: Console) -> str:
     try:
         return key().lower()
     except EOFError:
         return ""
+    except (BadInput, KeyboardInterrupt):
+        console.ask("")
+        raise
 
 
 def _obeyed(session: Session, task: Task, pair: tuple[int, int], key: str) -> str:

@@ -303,5 +303,5 @@ def _tell_violated(pairs: list[dict[str, Any]], total: int, console: Console) ->
         console.note(f"violated: {what} (line {pair['line']})")
     if len(pairs) > LISTED:
         console.note(f"violated: {len(pairs) - LISTED} more; --json lists all")
-    elif total > len(pairs):
+    if total > len(pairs):
         console.note(f"violated: {counted(total - len(pairs), 'pair')} that labels imply")

@@ -303,7 +303,8 @@ def ask(console: Console, /, **typed: Any) -> Any:
 
     The most useful questions come first, and the clustering follows the answers.
 
-    One key is one answer: s same, d different, u (or ?) don't know, z undo, q quit.
+    One key is one answer: s same, d different, u (or ?) don't know, z undo, q quit. In a pipe
+    one line is one answer, and may be a word: same, different, unknown, undo, quit.
     """
     return _work("ask").run(AskRequest(**typed), console)
 

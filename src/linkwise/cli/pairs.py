@@ -122,10 +122,10 @@ def _refuse_session(path: Path) -> None:
     except ValueError:
         return
     if isinstance(header, dict) and str(header.get("format")).startswith("linkwise session"):
+        command = f"linkwise ask DATA -k {header.get('n_clusters')} --session {path} -o pairs.csv"
         message = (
-            f"{path} is a session of linkwise ask, not a file of pairs. Write its answers as pairs: "
-            f"linkwise ask DATA -k {header.get('n_clusters')} --session {path} -o pairs.csv, with "
-            "the options that it was begun with."
+            f"{path} is a session of linkwise ask, not a file of pairs. Write its answers as "
+            f"pairs: {command}, with the options that it was begun with."
         )
         raise BadInput(message)
 
