@@ -191,7 +191,7 @@ def test_errors_are_told_to_machines(arguments, code, part, linkwise, table, tmp
 
 
 def test_questions_stay_off_the_output_for_machines(linkwise, table, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.StringIO("sdxq"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("sdq"))
     run = linkwise("ask", *CLUSTER[1:], "--json")
     assert json.loads(run.out)["n_answers"] == 2
     assert run.err.count("Question") == 3
@@ -400,7 +400,7 @@ def test_a_session_keeps_its_seed(linkwise, table, monkeypatch):
     assert ask("--seed", 1).code == 0
     run = ask("--seed", 2)
     assert run.code == 2
-    assert "was begun with seed=1, not 2. Leave the option out" in run.error
+    assert "was begun with --seed 1, not --seed 2. Leave --seed out" in run.error
     assert "Session.load" not in run.error
     assert ask().code == 0
     assert ask("--seed", 1).code == 0
