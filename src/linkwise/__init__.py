@@ -15,7 +15,7 @@ from linkwise._version import __version__
 if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.exceptions import ConflictError
-    from linkwise.graph import Affinity
+    from linkwise.graph import Affinity, Prepared
     from linkwise.methods import (
         CCL,
         CCSR,
@@ -66,6 +66,7 @@ __all__ = [
     "GPAffinity",
     "NCut",
     "Poisson",
+    "Prepared",
     "Result",
     "SignedCSC",
     "SpectralLearning",
@@ -78,6 +79,7 @@ _HOME = {
     "Constraints": "linkwise.constraints",
     "ConflictError": "linkwise.exceptions",
     "Affinity": "linkwise.graph",
+    "Prepared": "linkwise.graph",
     "Result": "linkwise.result",
 }
 

@@ -5,5 +5,6 @@ from __future__ import annotations
 from linkwise.graph.affinity import Affinity
 from linkwise.graph.neighbors import DENSE_LIMIT
 from linkwise.graph.precomputed import check_affinity
+from linkwise.graph.prepared import Prepared
 
-__all__ = ["DENSE_LIMIT", "Affinity", "check_affinity"]
+__all__ = ["DENSE_LIMIT", "Affinity", "Prepared", "check_affinity"]

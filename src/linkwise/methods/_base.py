@@ -11,6 +11,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,7 +19,7 @@ from linkwise._params import HasMethods, Interval, StrOptions, validates_paramet
 from linkwise.constraints import Constraints
 from linkwise.constraints.feasible import raise_if_too_few_groups
 from linkwise.exceptions import ConstraintsIgnoredWarning
-from linkwise.graph import Affinity, check_affinity
+from linkwise.graph import Affinity, Prepared, check_affinity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +36,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
 
     A subclass gives `solve`, a function of plain values that returns a
     :class:`~linkwise.Result`. The function names what it needs: ``X`` (the data), ``W`` (the
-    graph), ``constraints``, or a parameter of the estimator; it gets nothing else.
+    graph), ``constraints``, ``memory`` (what earlier fits of the same prepared data left behind),
+    or a parameter of the estimator; it gets nothing else.
 
     Attributes
     ----------
@@ -73,7 +75,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The data; or, with ``affinity="precomputed"``, the symmetric non-negative graph of
-            shape (n_samples, n_samples). Self-similarities on its diagonal are ignored.
+            shape (n_samples, n_samples). Self-similarities on its diagonal are ignored. A
+            :class:`~linkwise.Prepared` brings its graph, and makes the next fit cheaper.
         y : Ignored
             Never supervision: scoring tools pass the true labels here. What is known of the
             labels goes through `constraints`, see :meth:`linkwise.Constraints.from_labels`.
@@ -90,7 +93,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         self._refuse_settings()
         solve = self._solver()
         needed = signature(solve).parameters
-        X = self._validated(X, needs_features="X" in needed)
+        prepared = self._prepared(X)
+        X = self._validated(X if prepared is None else prepared, needs_features="X" in needed)
         n_samples = X.shape[0]
         if self.n_clusters > n_samples:
             message = (
@@ -106,8 +110,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             )
             warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=3)
         given = {"X": X, "constraints": constraints, **self.get_params(deep=False)}
+        given["memory"] = None if prepared is None else prepared.memory
         if "W" in needed:
-            given["W"] = self.affinity_matrix_ = self._graph(X)
+            given["W"] = self.affinity_matrix_ = self._graph(X if prepared is None else prepared)
         self.result_ = solve(**{name: given[name] for name in needed})
         self.labels_ = self.result_.labels
         if self.result_.embedding is not None:
@@ -143,7 +148,23 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         votes: NDArray[np.float64] = np.asarray(similarity @ membership)
         return votes.argmax(axis=1)
 
+    def _prepared(self, X: Any) -> Prepared | None:
+        """Return prepared data that suit this estimator; None for plain data."""
+        if not isinstance(X, Prepared):
+            return None
+        affinity = getattr(self, "affinity", None)
+        if affinity is not None and affinity != X.affinity:
+            message = (
+                f"affinity={affinity!r} was given to {type(self).__name__}, but the data are "
+                f"prepared with affinity={X.affinity!r}. Give it to Prepared(X, affinity=...) and "
+                "leave it out here."
+            )
+            raise ValueError(message)
+        return X
+
     def _validated(self, X: Any, *, needs_features: bool) -> Any:
+        if isinstance(X, Prepared):
+            return self._validated_before(X, needs_features=needs_features)
         if not self._is_precomputed:
             sparse = False if needs_features else "csr"
             return validate_data(
@@ -151,6 +172,18 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             )
         W = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
         return check_affinity(W)
+
+    def _validated_before(self, prepared: Prepared, *, needs_features: bool) -> Any:
+        """Take prepared data as they are; they have been checked once for all fits."""
+        if needs_features and (prepared.is_graph or issparse(prepared.X)):
+            found = "a graph" if prepared.is_graph else "sparse"
+            message = (
+                f"{type(self).__name__} needs dense features, but the prepared data are {found}. "
+                "Prepare the array of features: Prepared(X)."
+            )
+            raise ValueError(message)
+        validate_data(self, prepared.source, skip_check_array=True)
+        return prepared.X
 
     def _checked(self, constraints: Any, n_samples: int) -> Constraints:
         if constraints is None:
@@ -185,6 +218,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         return self.solve
 
     def _graph(self, X: Any) -> Any:
+        if isinstance(X, Prepared):
+            W, self.affinity_ = X.graph, X.affinity_
+            return W
         if self._is_precomputed:
             self.affinity_ = None
             return X

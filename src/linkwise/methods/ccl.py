@@ -18,6 +18,7 @@ from linkwise._params import StrOptions
 from linkwise.constraints.certificates import graph_of
 from linkwise.constraints.coloring import assign
 from linkwise.exceptions import TooLargeError
+from linkwise.graph import Prepared
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.partition import canonical
 from linkwise.result import Result
@@ -531,7 +532,10 @@ class CCL(ConstrainedClusterer):
         return self.labels_[np.concatenate(nearest)]
 
     def _validated(self, X: Any, *, needs_features: bool) -> Any:
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        if isinstance(X, Prepared):
+            X = super()._validated(X, needs_features=True)
+        else:
+            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         if self._is_precomputed:
             _refuse_no_distances(X)
         else:
