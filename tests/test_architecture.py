@@ -19,6 +19,7 @@ LAYERS = [
     {"result", "constraints", "linalg"},
     {"search"},
     {"graph", "partition", "metrics", "datasets"},
+    {"experts"},
     {"methods"},
     {"plots", "evaluate", "active"},
     {"report"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -170,3 +171,47 @@ def test_a_graph_without_edges():
     found, _ = solve(W, np.array([1.0, 0.0, -1.0]), 0.0, max_iter=10)
     assert_allclose(found.f, np.array([1.0, 0.0, -1.0]) / np.sqrt(2))
     assert_allclose(found.value, -np.sqrt(2))
+
+
+def test_the_bits_do_not_depend_on_the_number_of_threads(monkeypatch):
+    most = numba.get_num_threads()
+    if most < 2:
+        pytest.skip("one thread only")
+    rng = np.random.RandomState(3)
+    W, y = random_graph(rng, 400, 0.05), random_direction(rng, 400, 1.0)
+    monkeypatch.setattr(fista, "PARALLEL_FROM", 10)
+    answers = []
+    for n_threads in (1, 2):
+        numba.set_num_threads(n_threads)
+        try:
+            answers.append(solve(W, y, 0.7, dtype=np.float32, max_iter=200))
+        finally:
+            numba.set_num_threads(most)
+    assert_array_equal(answers[0][0].f, answers[1][0].f)
+    assert_array_equal(answers[0][1].now, answers[1][1].now)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10_000), st.floats(1e-3, 1e4), st.sampled_from([1e-3, 1.0, 1e5]))
+def test_levels_of_single_precision_are_found_in_double(seed, c, scale):
+    rng = np.random.RandomState(seed)
+    d = (scale * (1 + rng.normal(size=500))).astype(np.float32)
+    state = np.zeros(4)
+    fista._find_levels(d, c, state, fista._excess(d, state))
+    top, bottom = state[2:]
+    assert_allclose(np.maximum(d.astype(float) - top, 0).sum(), c, rtol=1e-6)
+    assert_allclose(np.maximum(bottom - d.astype(float), 0).sum(), c, rtol=1e-6)
+    # Found means found: from here no further step is taken.
+    assert not fista._newton(d, c, state, fista._excess(d, state))
+
+
+def test_iterations_may_be_interrupted_and_continued():
+    rng = np.random.RandomState(4)
+    W, y = random_graph(rng, 50, 0.2), random_direction(rng, 50, 1.0)
+    edges = fista.edges_of(W)
+    whole, parts = fista.new_flow(edges), fista.new_flow(edges)
+    fista._iterate(edges, y, 0.5, whole, 40)
+    for n_steps in (1, 9, 30):
+        fista._iterate(edges, y, 0.5, parts, n_steps)
+    assert_allclose(parts.now, whole.now, atol=1e-10)
+    assert_allclose(parts.ahead, whole.ahead, atol=1e-10)

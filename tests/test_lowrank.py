@@ -118,3 +118,14 @@ def test_no_shifts_do_better_than_the_best_ones():
         other = best.shifts * np.exp(0.1 * rng.normal(size=3))
         r = np.prod((x[:, None] - other) / (x[:, None] + other), axis=1)
         assert np.max(r**2) >= 0.98 * best.error
+
+
+def test_columns_of_several_lists_are_those_of_one(monkeypatch):
+    W = random_graph(12, 0)
+    S, profile = normalized_adjacency(W), np.sqrt(degrees(W))
+    columns = np.array([7, 2, 3, 11, 0])
+    together = resolvent_columns(S, profile, columns, alpha=0.8, tol=1e-2)
+    monkeypatch.setattr("linkwise.linalg.lowrank.COLUMNS_PER_LIST", 2)
+    apart = resolvent_columns(S, profile, columns, alpha=0.8, tol=1e-2)
+    assert_array_equal(apart.toarray(), together.toarray())
+    assert resolvent_columns(S, profile, columns[:0], alpha=0.8, tol=1e-2).shape == (12, 0)

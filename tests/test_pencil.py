@@ -163,3 +163,34 @@ def test_multigrid_names_the_extra_it_needs(monkeypatch):
     A, B = combinatorial(ring(900)), identity_plus(random_links(900, 10, 0))
     with pytest.raises(ImportError, match=r"pip install 'linkwise\[large\]'"):
         pencil.lowest(A, B, 3, np.random.RandomState(0), kernel=constant(B), solver="multigrid")
+
+
+@pytest.mark.parametrize("n_links", [0, 1, 10, 20])
+def test_root_of_the_inverse_as_a_matrix(n_links):
+    B = identity_plus(random_links(50, n_links, 0))
+    N = pencil.root_minus_identity(B)
+    R = np.eye(50) + N.toarray()
+    assert_allclose(R.T @ B.toarray() @ R, np.eye(50), atol=1e-12)
+    assert np.count_nonzero(N.toarray().any(axis=1)) <= 2 * n_links
+
+
+def test_a_large_connected_set_stays_an_operator(monkeypatch):
+    B = identity_plus(ring(40))
+    assert pencil.root_minus_identity(B) is None
+    monkeypatch.setattr(pencil, "MAX_SET", 40)
+    assert pencil.root_minus_identity(B) is not None
+
+
+@pytest.mark.parametrize("n", [60, 700])
+def test_matrix_and_operator_have_the_same_eigenpairs(n, monkeypatch):
+    A = combinatorial(csr_array(ring(n) + random_links(n, n, 1)))
+    B = identity_plus(random_links(n, n // 10, 2))
+    answers = []
+    for max_set in (n, 0):
+        monkeypatch.setattr(pencil, "MAX_SET", max_set)
+        answers.append(
+            pencil.lowest(A, B, 4, np.random.RandomState(0), kernel=constant(B), solver="lanczos")
+        )
+    assert_allclose(answers[0].values, answers[1].values, rtol=1e-6, atol=1e-9)
+    gram = answers[0].vectors.T @ (B @ answers[1].vectors)
+    assert_allclose(np.abs(gram), np.eye(4), atol=1e-4)

@@ -452,3 +452,20 @@ def test_threads_and_no_threads_run_the_same_tasks():
     for n_jobs in (1, 2):
         with evolve.workers(n_jobs) as run:
             assert [member.value for member in run(tasks)] == [0, 1, 2, 3, 4]
+
+
+def test_dense_copies_of_large_graphs_are_not_climbed():
+    dense = problem.build_problem(csr_array(1 - np.eye(60)), one_group_each(60, []), NO_PAIRS, 0.0)
+    ring = np.eye(60, k=1) + np.eye(60, k=59)
+    sparse = problem.build_problem(csr_array(ring + ring.T), one_group_each(60, []), NO_PAIRS, 0.0)
+    for name in ("default", "fast"):
+        effort = evolve.effort_for(name, 100_000, 5, mean_degree=16.0)
+        assert evolve._plan(effort, dense).rounds == 0
+        assert evolve._plan(effort, sparse).rounds > 0
+        # A graph that is dense itself is climbed, and so is every small one.
+        assert evolve._plan(evolve.effort_for(name, 100_000, 5, 50.0), dense).rounds > 0
+        assert evolve._plan(evolve.effort_for(name, 1_000, 5, 16.0), dense).rounds > 0
+    assert evolve._plan(evolve.effort_for("thorough", 100_000, 5, 16.0), dense).rounds > 0
+
+
+NO_PAIRS = csr_array((60, 60))

@@ -239,3 +239,15 @@ def test_no_dense_array_is_formed_from_a_sparse_graph(monkeypatch):
     assert dirichlet(W, fixed, np.ones((fixed.sum(), 1))).converged
     assert poisson_solve(W, B).converged
     assert resolvent(normalized_adjacency(W), 0.9, B).converged
+
+
+def test_columns_solved_in_parts_are_those_solved_together(monkeypatch):
+    W = csr_array(random_graph(60, 0))
+    B = np.random.RandomState(0).normal(size=(60, 7))
+    together = poisson_solve(W, B, method="cg")
+    monkeypatch.setattr(solve, "BLOCK_ENTRIES", 60 * 3)
+    in_parts = poisson_solve(W, B, method="cg")
+    assert_allclose(in_parts.x, together.x, rtol=1e-9, atol=1e-12)
+    assert_allclose(in_parts.residuals, together.residuals, rtol=1e-6, atol=1e-13)
+    assert in_parts.n_iter == together.n_iter
+    assert in_parts.converged == together.converged

@@ -15,7 +15,7 @@ from linkwise._version import __version__
 if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.exceptions import ConflictError
-    from linkwise.graph import Affinity, Prepared
+    from linkwise.graph import Affinity, ApproximateNeighbors, Prepared
     from linkwise.methods import (
         CCL,
         CCSR,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         SCLC,
         SRCP,
         SSKK,
+        Auto,
         ConstrainedCut,
         ConstrainedLPP,
         ConstrainedPCA,
@@ -57,6 +58,8 @@ __all__ = [
     "SRCP",
     "SSKK",
     "Affinity",
+    "ApproximateNeighbors",
+    "Auto",
     "ConflictError",
     "ConstrainedCut",
     "ConstrainedLPP",
@@ -79,6 +82,7 @@ _HOME = {
     "Constraints": "linkwise.constraints",
     "ConflictError": "linkwise.exceptions",
     "Affinity": "linkwise.graph",
+    "ApproximateNeighbors": "linkwise.graph",
     "Prepared": "linkwise.graph",
     "Result": "linkwise.result",
 }

@@ -9,6 +9,7 @@ The tree::
      +-- ConvergenceWarning         an iterative solver stopped early (scikit-learn's class)
      +-- DisconnectedGraphWarning   a graph in several pieces
      +-- ConstraintsIgnoredWarning  constraints given to a method that uses none
+     +-- LowRecallWarning           an approximate search that misses many neighbours
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ __all__ = [
     "ConstraintsIgnoredWarning",
     "ConvergenceWarning",
     "DisconnectedGraphWarning",
+    "LowRecallWarning",
     "TooLargeError",
 ]
 
@@ -90,3 +92,7 @@ class DisconnectedGraphWarning(UserWarning):
 
 class ConstraintsIgnoredWarning(UserWarning):
     """Constraints were given to a method that does not use any."""
+
+
+class LowRecallWarning(UserWarning):
+    """An approximate search missed more than one in twenty of the nearest neighbours."""

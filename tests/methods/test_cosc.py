@@ -18,7 +18,7 @@ from sklearn.metrics import adjusted_rand_score
 from linkwise import Affinity, ConstrainedCut, Constraints, metrics
 from linkwise.exceptions import ConflictError, ConvergenceWarning
 from linkwise.linalg import fista
-from linkwise.methods import _bisection, _recursion
+from linkwise.methods import _bisection, _coarse, _recursion
 from linkwise.methods._bisection import matrices_of
 from linkwise.methods._onespectral import Pairs, PenalizedCut, ratio_dca
 from linkwise.methods.cosc import COSC, cosc
@@ -818,3 +818,152 @@ def test_splits_keep_their_allowance(four_blobs):
             cosc(W, known, 4, refine=False, random_state=seed)
     assert len(seen) > 5
     assert all(seen)
+
+
+def test_splits_tell_their_prices(four_blobs):
+    W, y = four_blobs
+    known = Constraints.sample(y, 60, random_state=0)
+    for refine in (True, False):
+        path = cosc(W, known, 4, refine=refine, random_state=0).path
+        assert len(path) >= 3  # splits
+        assert path[0].gamma == 0.0
+        assert min(point.objective for point in path) > 0
+
+
+def test_steps_are_told_now_and_then(monkeypatch, capsys):
+    X, y = make_moons(60, noise=0.2, random_state=0)
+    known = Constraints.sample(y, 10, random_state=0)
+    monkeypatch.setattr(_bisection, "EVERY", 0.0)
+    COSC(2, random_state=0, verbose=1).fit(X, constraints=known)
+    assert "[COSC] step 1, " in capsys.readouterr().out
+
+
+# --- coarse copies of large graphs
+
+
+@pytest.fixture
+def made_large(monkeypatch):
+    """Every graph above 150 vertices counts as large."""
+    monkeypatch.setattr(_coarse, "LARGE", 150)
+    monkeypatch.setattr(_coarse, "COARSE", 60)
+
+
+@pytest.fixture(scope="module")
+def noisy_moons():
+    X, y = make_moons(900, noise=0.2, random_state=0)
+    return Affinity().fit_transform(X), y
+
+
+def search_of(W, known, k, soft=None):
+    groups, colors = certain_groups(known, k, np.random.RandomState(0))
+    soft = csr_array(W.shape) if soft is None else soft
+    return CutData(W, k).landscape(groups, soft, colors, "default")
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.usefixtures("made_large")
+def test_a_coarse_copy_has_the_same_cuts_and_constraints(noisy_moons, k):
+    W, y = noisy_moons
+    cuts = search_of(W, Constraints.sample(y, 60, random_state=0), k)
+    rng = np.random.RandomState(0)
+    coarse = _coarse.coarse_copy(cuts, rng)
+    small = coarse.cuts.problem
+    n_tied = np.count_nonzero(np.diff(cuts.problem.apart_indptr))
+    assert small.n_vertices <= 2 * (60 + n_tied)
+    assert np.count_nonzero(np.diff(small.apart_indptr)) == n_tied
+    assert small.apart_indices.size == cuts.problem.apart_indices.size
+    z = coarse.cuts.color(rng.uniform(size=(small.n_vertices, k)), rng)
+    up = coarse.up(z)
+    assert_allclose(coarse.cuts.value(z), cuts.value(up))
+    assert_array_equal(coarse.down(up), z)
+    heads = np.repeat(np.arange(up.size), np.diff(cuts.problem.apart_indptr))
+    for partition in (up, coarse.refined(z, rng)):
+        assert (partition[heads] != partition[cuts.problem.apart_indices]).all()
+    assert cuts.value(coarse.refined(z, rng)) <= cuts.value(up)
+
+
+@pytest.mark.usefixtures("made_large")
+def test_a_coarse_copy_keeps_given_partitions_apart(noisy_moons):
+    W, y = noisy_moons
+    cuts = search_of(W, Constraints.sample(y, 20, random_state=0), 2)
+    first = [np.random.RandomState(s).randint(2, size=cuts.problem.n_vertices) for s in (0, 1)]
+    first = [z.astype(np.int32) for z in first]
+    coarse = _coarse.coarse_copy(cuts, np.random.RandomState(0), first)
+    for z in first:
+        assert_array_equal(coarse.up(coarse.down(z)), z)
+
+
+def test_small_or_tied_graphs_have_no_coarse_copy(monkeypatch, noisy_moons):
+    W, y = noisy_moons
+    cuts = search_of(W, Constraints.sample(y, 20, random_state=0), 2)
+    assert _coarse.coarse_copy(cuts, np.random.RandomState(0)) is None
+    monkeypatch.setattr(_coarse, "LARGE", 150)
+    everyone = cuts.problem.n_vertices
+    pairs = np.arange(everyone - everyone % 2).reshape(-1, 2)
+    alternating = Constraints(W.shape[0], cannot_link=pairs)
+    assert _coarse.coarse_copy(search_of(W, alternating, 3), np.random.RandomState(0)) is None
+
+
+@pytest.mark.parametrize("n_pairs", [0, 30, 120])
+def test_two_clusters_by_a_coarse_copy_are_as_good(noisy_moons, made_large, n_pairs):
+    W, y = noisy_moons
+    known = Constraints.sample(y, n_pairs, random_state=0)
+    found = cosc(W, known, 2, random_state=0)
+    assert found.n_violated == 0
+    assert found.converged
+    assert found.gap <= 1e-6
+    again = cosc(W, known, 2, random_state=0, n_jobs=2)
+    assert_array_equal(found.labels, again.labels)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_coarse, "LARGE", 10**9)
+        whole = cosc(W, known, 2, random_state=0)
+    assert found.objective <= 1.005 * whole.objective
+
+
+@pytest.mark.usefixtures("made_large")
+def test_more_clusters_by_a_coarse_copy():
+    X, y = make_blobs(600, centers=5, cluster_std=1.5, random_state=0)
+    W = Affinity().fit_transform(X)
+    known = Constraints.sample(y, 80, random_state=0)
+    found = cosc(W, known, 5, random_state=0)
+    assert found.n_violated == 0
+    assert (
+        found.objective
+        <= 1.01
+        * ConstrainedCut(5, affinity="precomputed", random_state=0)
+        .fit(W, constraints=known)
+        .result_.objective
+    )
+    assert found.path
+
+
+@pytest.mark.usefixtures("made_large")
+def test_soft_constraints_by_a_coarse_copy(noisy_moons):
+    W, y = noisy_moons
+    known = Constraints.sample(y, 60, random_state=0)
+    assert cosc(W, known, 2, violations=3, random_state=0).n_violated <= 3
+    ring = Constraints(W.shape[0], cannot_link=[(0, 1), (1, 2), (0, 2)])
+    assert cosc(W, ring, 2, violations="auto", random_state=0).n_violated >= 1
+
+
+@pytest.mark.parametrize("where", ["_track", "_refined_coarse", "polish", "_certified"])
+@pytest.mark.usefixtures("made_large")
+def test_an_interrupt_of_a_coarse_search_loses_nothing(monkeypatch, noisy_moons, where):
+    W, y = noisy_moons
+    known = Constraints.sample(y, 60, random_state=0)
+    whole = cosc(W, known, 2, random_state=0)
+    step = getattr(_bisection.Bisection, where)
+    calls = {"n": 0}
+
+    def interrupted(self, *arguments):
+        calls["n"] += 1
+        if calls["n"] == 2 or where != "_track":
+            raise KeyboardInterrupt
+        return step(self, *arguments)
+
+    monkeypatch.setattr(_bisection.Bisection, where, interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        found = cosc(W, known, 2, random_state=0)
+    assert found.n_violated == 0
+    assert not found.converged
+    assert found.objective <= 3 * whole.objective

@@ -174,3 +174,13 @@ def test_one_class_alone_leaves_nothing_to_cut():
     with pytest.warns(UserWarning, match="name 1 classes"):
         model = CSCGFHF(2).fit(wine()[0][:119], constraints=Constraints.from_labels(partial))
     assert_array_equal(model.labels_, 0)
+
+
+def test_the_factor_of_many_samples_has_fewer_columns(monkeypatch):
+    y = np.random.RandomState(0).uniform(size=(400, 3))
+    full = kernel_factor(y, 0.5)
+    monkeypatch.setattr("linkwise.methods.cscgfhf.MAX_ENTRIES", 400 * 10)
+    few = kernel_factor(y, 0.5)
+    assert few.shape == (400, 10)
+    assert full.shape[1] > 10
+    assert_allclose(few, full[:, :10], atol=1e-12)

@@ -23,11 +23,13 @@ from linkwise.methods._propagation import (
     nearest,
     pair_matrix,
     pairs_of,
+    places,
     reach,
     refine,
     refine_entries,
     refine_sparse,
     refined_pattern,
+    upper_pattern,
 )
 from linkwise.methods.e2cp import E2CP, e2cp, propagate, propagation_factors
 
@@ -156,7 +158,7 @@ def test_the_surroundings_of_a_link_are_the_nearest_samples():
     found = reach(near, links, limit=8).toarray() > 0
     expected = np.zeros((5, 5), dtype=bool)
     expected[np.ix_([0, 2], [4, 3])] = True
-    assert_array_equal(found, expected | expected.T)
+    assert_array_equal(found, np.triu(expected | expected.T))
     assert reach(near, links, limit=1).nnz == 0
 
 
@@ -276,3 +278,35 @@ def test_many_labels_stay_affordable():
     result = e2cp(W, Constraints.from_labels(partial), 4, random_state=0)
     plain = NCut(4, affinity="precomputed", random_state=0).fit(W).labels_
     assert adjusted_rand_score(y, result.labels) > adjusted_rand_score(y, plain)
+
+
+@given(st.integers(1, 12), st.integers(0, 10_000))
+def test_the_pattern_is_the_union_above_the_diagonal(n, seed):
+    rng = np.random.RandomState(seed)
+    parts = [rng.uniform(0.1, 1, size=(n, n)) * (rng.uniform(size=(n, n)) < 0.3) for _ in range(3)]
+    pattern = upper_pattern(*map(csr_array, parts))
+    stored = csr_array((np.ones(pattern.nnz), pattern.indices, pattern.indptr), pattern.shape)
+    assert_array_equal(stored.toarray(), np.triu(np.sum(parts, axis=0) > 0, 1))
+    assert_array_equal(pattern.toarray(), np.triu(parts[0], 1))
+    other = csr_array(np.triu(parts[1], 1))
+    found = places(pattern, other)
+    rows = np.searchsorted(pattern.indptr, found, side="right") - 1
+    assert_array_equal(
+        np.column_stack([rows, pattern.indices[found]]), np.argwhere(other.toarray())
+    )
+
+
+def test_equally_near_samples_count_in_their_order():
+    near = csr_array([[0.5, 1.0], [1.0, 1.0], [0.5, 1.0], [0.5, 0.0]])
+    assert_array_equal(nearest(near, 3), [[1, 0, 2], [0, 1, 2]])
+
+
+def test_new_edges_have_a_limit_however_large_the_graph(monkeypatch):
+    X, y = make_blobs(300, centers=3, random_state=0)
+    W = Affinity(10).fit_transform(X)
+    Y = pair_matrix(Constraints.sample(y, 60, random_state=0))
+    near = propagation_factors(W, constrained(Y), 0.8, 5e-4).near
+    plenty = refined_pattern(W, Y, near).nnz
+    monkeypatch.setattr(_propagation, "FILL_MOST", 500)
+    few = refined_pattern(W, Y, near).nnz
+    assert few <= (W.nnz + Y.nnz + 500) // 2 < plenty

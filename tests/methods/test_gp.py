@@ -22,6 +22,7 @@ from linkwise.methods.gp import (
     covariance_shift,
     gp_affinity,
     link_precision,
+    posterior_blocks,
     posterior_part,
 )
 
@@ -173,3 +174,23 @@ def test_too_many_constrained_samples_are_refused(monkeypatch):
     known = Constraints.sample(y, 10, random_state=0)
     with pytest.raises(TooLargeError, match=r"samples are constrained; .* at most 5"):
         GPAffinity(2, solver="lowrank").fit(X, constraints=known)
+
+
+@given(st.integers(2, 14), st.integers(0, 10_000))
+def test_the_sparse_posterior_is_the_dense_one(n, seed):
+    rng = np.random.RandomState(seed)
+    # Few affinities and few pairs, so that there are several connected sets.
+    K = np.triu(rng.uniform(size=(n, n)) * (rng.uniform(size=(n, n)) < 0.1), 1)
+    K = (K + K.T) / n + np.eye(n)
+    Y = np.triu(rng.choice([-1.0, 0.5, 1.0], size=(n, n)) * (rng.uniform(size=(n, n)) < 0.1), 1)
+    B = link_precision(csr_array(Y + Y.T), 0.01)
+    found = posterior_blocks(csr_array(K), B)
+    assert_allclose(found.toarray(), posterior_part(K, B.toarray()), rtol=1e-9, atol=1e-9)
+
+
+def test_more_samples_may_be_constrained_than_are_connected(monkeypatch):
+    monkeypatch.setattr(gp, "MAX_CONSTRAINED", 2)
+    W = csr_array(np.kron(np.eye(20), 1 - np.eye(3)))
+    pairs = [(3 * at, 3 * at + 1) for at in range(20)]
+    result = gp_affinity(W, Constraints(60, pairs), 3, solver="lowrank", random_state=0)
+    assert result.labels.size == 60

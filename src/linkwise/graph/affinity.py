@@ -10,21 +10,32 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.exceptions import EfficiencyWarning
 from sklearn.neighbors import VALID_METRICS
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
+from linkwise.graph.approximate import (
+    LOW_RECALL,
+    ApproximateNeighbors,
+    recall_of_graph,
+    warn_of_low_recall,
+)
 from linkwise.graph.connect import shortest_links, with_links
 from linkwise.graph.neighbors import (
     DENSE_LIMIT,
     NeighborSearch,
     chunks,
+    exact_is_cheap,
+    minkowski_exponent,
     nearest_stored,
     neighbor_table_to_graph,
     transformer_graph,
     without_diagonal,
 )
+from linkwise.graph.reduce import SPARSE_DIMENSIONS, Reduction
 from linkwise.graph.weights import (
     gaussian,
     positive_scale,
@@ -47,6 +58,7 @@ __all__ = ["Affinity"]
 
 # Zelnik-Manor & Perona (2004) scale by the distance to the 7th neighbour.
 SELF_TUNING_NEIGHBOR = 7
+SLOW_METRIC = 100_000  # samples; above, comparing all pairs by any metric takes minutes
 
 
 class Affinity(TransformerMixin, BaseEstimator):
@@ -98,8 +110,20 @@ class Affinity(TransformerMixin, BaseEstimator):
     connect : {"mst"} or None, default="mst"
         What to do with a graph in several pieces: add the links of the minimum spanning tree
         between the pieces, or leave it and warn.
+    search : {"auto", "exact", "approximate"}, default="auto"
+        How a number of `neighbors` is searched for: comparing all pairs or with a k-d tree, or by
+        :class:`ApproximateNeighbors`, for the Euclidean metric. "auto" is exact up to 30,000
+        samples, and beyond in up to 4 dimensions.
+    reduce_to : int, default=None
+        Dimensions to keep by principal components (of sparse X: singular vectors) before
+        anything else; distances are then those in the reduced space. Without it only sparse X
+        is reduced, to 100 dimensions, where the search is approximate. Euclidean metric only.
     n_jobs : int, default=None
-        Threads of tree searches. Brute-force searches use the threads of OpenMP.
+        Threads of tree and approximate searches; None is one for trees, and as many as BLAS may
+        use for approximate searches. Comparisons of all pairs use the threads of OpenMP.
+    random_state : int, RandomState instance or None, default=0
+        Seed of approximate searches and of reductions. A number by default, so that samples have
+        one graph.
 
     Attributes
     ----------
@@ -115,8 +139,13 @@ class Affinity(TransformerMixin, BaseEstimator):
         Their numbers of samples, in decreasing order.
     n_joined_ : int
         Links added to join them.
+    recall_ : float
+        Share of the nearest neighbours that were found: 1 if the search is exact, otherwise
+        measured on 500 samples.
+    reduction_ : Reduction or None
+        The directions that X was reduced to, if it was; its `n_dimensions` is their number.
     transformer_ : object
-        The fitted neighbour transformer, if there is one.
+        The fitted neighbour transformer, if there is one; approximate searches have one.
     n_features_in_ : int
         Number of features seen in `fit`.
 
@@ -124,6 +153,8 @@ class Affinity(TransformerMixin, BaseEstimator):
     -----
     DisconnectedGraphWarning
         With `connect=None`, when the graph has several components.
+    LowRecallWarning
+        When an approximate search or a transformer misses more than one in twenty neighbours.
 
     See Also
     --------
@@ -134,7 +165,8 @@ class Affinity(TransformerMixin, BaseEstimator):
     A graph is about the samples it was built from. `fit_transform` returns it; `transform` (or
     `extend`) returns the affinities of other samples to these.
 
-    Nothing is random. Reordering the samples reorders the graph in the same way, except where
+    The same seed gives the same graph, on any number of threads; exact searches use none.
+    Reordering the samples reorders the graph in the same way, except where
     several samples are exactly equally far at the k-th place: then it is not defined which of
     them are neighbours.
 
@@ -174,8 +206,13 @@ class Affinity(TransformerMixin, BaseEstimator):
         "metric": [StrOptions({*chain(*VALID_METRICS.values()), "precomputed"}), callable],
         "metric_params": [dict, None],
         "connect": [StrOptions({"mst"}), None],
+        "search": [StrOptions({"auto", "exact", "approximate"})],
+        "reduce_to": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
     }
+
+    _ranks: Floats | None  # while fitting: distances to more neighbours than the graph has
 
     def __init__(  # noqa: PLR0913  (a scikit-learn estimator lists its parameters here)
         self,
@@ -189,7 +226,10 @@ class Affinity(TransformerMixin, BaseEstimator):
         metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
         connect: str | None = "mst",
+        search: str = "auto",
+        reduce_to: int | None = None,
         n_jobs: int | None = None,
+        random_state: Any = 0,
     ) -> None:
         self.neighbors = neighbors
         self.radius = radius
@@ -200,7 +240,10 @@ class Affinity(TransformerMixin, BaseEstimator):
         self.metric = metric
         self.metric_params = metric_params
         self.connect = connect
+        self.search = search
+        self.reduce_to = reduce_to
         self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -236,10 +279,11 @@ class Affinity(TransformerMixin, BaseEstimator):
         Affinity
             The builder itself; the graph is `affinity_matrix_`.
         """
-        X = self._checked_input(X)
+        X = self._reduced(self._checked_input(X))
         self._search = NeighborSearch(X, self.metric, self.metric_params, self.n_jobs)
         distances = self._distances(X)
         self._choose_scale(distances)
+        self._ranks = None
         W = symmetrized(self._weighted(distances), self.symmetrize)
         if issparse(W):
             W.eliminate_zeros()
@@ -296,6 +340,7 @@ class Affinity(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse=self._sparse_format, dtype=np.float64)
+        X = X if self.reduction_ is None else self.reduction_.transform(X)
         X = self._search.in_same_format(X)
         distances = self._distances_of_new(X)
         scale: Any = self.scale_
@@ -336,7 +381,42 @@ class Affinity(TransformerMixin, BaseEstimator):
             raise TooLargeError(message)
         if self._is_precomputed:
             self._check_precomputed(X)
+        if self.reduce_to is not None:
+            self._refuse_without_euclid(f"reduce_to={self.reduce_to}")
+        if self.search == "approximate" and self._kind == "nearest":
+            self._refuse_without_euclid('search="approximate"')
         return X
+
+    @property
+    def _is_euclidean(self) -> bool:
+        return minkowski_exponent(self.metric, self.metric_params or {}) == 2
+
+    def _is_approximate(self, X: Any) -> bool:
+        if self._kind != "nearest" or not self._is_euclidean or self.search == "exact":
+            return False
+        return self.search == "approximate" or not exact_is_cheap(*X.shape)
+
+    def _refuse_without_euclid(self, name: str) -> None:
+        if self._is_euclidean:
+            return
+        message = (
+            f"{name} needs Euclidean distances, but metric={self.metric!r}. For the cosine metric "
+            "scale the samples to length 1 and leave metric out: the neighbours are the same."
+        )
+        raise ValueError(message)
+
+    def _reduced(self, X: Any) -> Any:
+        """Return the samples in the space in which distances are taken."""
+        self.reduction_: Reduction | None = None
+        n_dimensions = self.reduce_to
+        if n_dimensions is None and issparse(X) and self._is_approximate(X):
+            n_dimensions = SPARSE_DIMENSIONS
+        if n_dimensions is None:
+            return X
+        if n_dimensions >= X.shape[1]:
+            return X.toarray() if issparse(X) and self._is_approximate(X) else X
+        self.reduction_ = Reduction(int(n_dimensions), check_random_state(self.random_state))
+        return self.reduction_.fit_transform(X)
 
     def _check_precomputed(self, X: Floats) -> None:
         if X.shape[0] != X.shape[1]:
@@ -364,13 +444,15 @@ class Affinity(TransformerMixin, BaseEstimator):
     def _distances(self, X: Any) -> Any:
         """Distance graph of the samples: dense for full graphs, without diagonal otherwise."""
         search = self._search
+        self.recall_ = 1.0
+        self._ranks = None
         if self.radius is not None:
             distances = search.within(self.radius)
         elif self._kind == "full":
             distances = search.all_distances()
             np.fill_diagonal(distances, 0)
         elif self._kind == "nearest":
-            found = search.nearest(int(self.neighbors))
+            found = self._nearest_of_all(X)
             distances = neighbor_table_to_graph(*found, search.n_samples)
         else:
             # Not all transformers are estimators; others are copied as they are.
@@ -379,8 +461,52 @@ class Affinity(TransformerMixin, BaseEstimator):
             name = f"{type(self.transformer_).__name__}.fit_transform"
             shape = (search.n_samples, search.n_samples)
             distances = nearest_stored(without_diagonal(transformer_graph(output, shape, name)))
+            self._measure_recall(distances)
         self._check_finite(distances)
         return distances
+
+    def _nearest_of_all(self, X: Any) -> tuple[Floats, Any]:
+        k = int(self.neighbors)
+        self._is_by_cells = self._is_approximate(X)
+        if not self._is_by_cells:
+            self._warn_if_slow(X)
+            return self._search.nearest(k)
+        # As many neighbours as the scale asks for, in one search.
+        rank = max(k, int(self.scale_neighbor or 0), int(self.m or 0))
+        self.transformer_ = ApproximateNeighbors(
+            rank, n_jobs=self.n_jobs, random_state=self.random_state
+        )
+        distances, indices = self.transformer_.fit(X).kneighbors()
+        self.recall_ = self.transformer_.recall_
+        self._ranks = distances
+        return distances[:, :k], indices[:, :k]
+
+    def _warn_if_slow(self, X: Any) -> None:
+        n_samples = X.shape[0]
+        if n_samples <= SLOW_METRIC or self._is_euclidean or self._search.has_tree:
+            return
+        message = (
+            f"With metric={self.metric!r} the search for neighbours compares all pairs of "
+            f"{n_samples:,} samples. An approximate search takes the Euclidean metric (for "
+            '"cosine", scale the samples to length 1), or another transformer as neighbors=.'
+        )
+        warnings.warn(message, EfficiencyWarning, stacklevel=2)
+
+    def _measure_recall(self, distances: csr_array) -> None:
+        """Compare what a transformer found for some samples with their true neighbours."""
+        known = getattr(self.transformer_, "recall_", None)
+        if known is not None:  # it has measured, and warned, itself
+            self.recall_ = float(known)
+            return
+        self.recall_ = recall_of_graph(distances, self._search, self.random_state)
+        if self.recall_ < LOW_RECALL:
+            name = type(self.transformer_).__name__
+            warn_of_low_recall(
+                self.recall_,
+                f"Let {name} search more widely; or give its metric as metric= here, where it is "
+                f"{self.metric!r}.",
+                stacklevel=2,
+            )
 
     def _distances_of_new(self, X: Any) -> csr_array:
         search = self._search
@@ -392,12 +518,17 @@ class Affinity(TransformerMixin, BaseEstimator):
             columns = np.tile(np.arange(search.n_samples), (distances.shape[0], 1))
             graph = neighbor_table_to_graph(distances, columns, search.n_samples)
         elif self._kind == "nearest":
-            found = search.nearest(int(self.neighbors), query=X)
+            found = self._nearest_of_new(int(self.neighbors), X)
             graph = neighbor_table_to_graph(*found, search.n_samples)
         else:
             graph = self._transformed(X)
         self._check_finite(graph)
         return graph
+
+    def _nearest_of_new(self, k: int, X: Any) -> tuple[Floats, Any]:
+        if self._is_by_cells:
+            return self.transformer_.kneighbors(X, k)
+        return self._search.nearest(k, query=X)
 
     def _transformed(self, X: Any) -> csr_array:
         name = type(self.transformer_).__name__
@@ -473,6 +604,10 @@ class Affinity(TransformerMixin, BaseEstimator):
             stored = distances.data.reshape(distances.shape[0], -1)
             if k <= stored.shape[1]:
                 return np.array(stored[:, k - 1])
+            if query is not None:
+                return self._nearest_of_new(k, query)[0][:, -1]
+            if self._ranks is not None:
+                return np.array(self._ranks[:, k - 1])
         return self._search.nearest(k, query=query)[0][:, -1]
 
     def _weighted(self, distances: Any, own_scale: Any = None) -> Any:

@@ -56,11 +56,15 @@ class Edges(NamedTuple):
 class Flow(NamedTuple):
     """The edge duals, now and one iteration ago, and what FISTA carries from step to step."""
 
-    now: Floats
-    before: Floats
-    sums: Floats  # of `now` at the vertices
-    ahead: Floats  # of the extrapolated duals at the vertices
+    duals: Floats  # of each edge: its bound, now, and one iteration ago; side by side in memory
+    sums: Floats  # of the duals at the vertices
+    ahead: Floats  # of the extrapolated duals at the vertices, between two runs
     state: NDArray[np.float64]  # t of FISTA, factor of the extrapolation, upper and lower level
+
+    @property
+    def now(self) -> Floats:
+        """The edge duals."""
+        return self.duals[:, 1]
 
 
 class InnerSolution(NamedTuple):
@@ -104,10 +108,10 @@ def _borders(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
 def new_flow(edges: Edges) -> Flow:
     """Return edge duals of zero."""
     dtype = edges.weight.dtype
-    zeros = np.zeros_like(edges.weight)
+    duals = np.zeros((edges.weight.size, 3), dtype)
+    duals[:, 0] = edges.weight
     return Flow(
-        zeros,
-        zeros.copy(),
+        duals,
         np.zeros(edges.n_vertices, dtype),
         np.zeros(edges.n_vertices, dtype),
         np.array([1.0, 0.0, 0.0, 0.0]),
@@ -159,15 +163,18 @@ def _iterate(edges: Edges, y: Floats, c: float, flow: Flow, n_steps: int) -> Flo
     vertex[:, 1] = edges.n_neighbors
     scratch = np.zeros((edges.rows.size - 1, y.size), y.dtype)
     if edges.rows.size <= 2:
-        return _run(edges, y, y.dtype.type(c), flow, vertex, scratch, n_steps)
-    with ONE_AT_A_TIME:
-        return _run_threads(edges, y, y.dtype.type(c), flow, vertex, scratch, n_steps)
+        _run(edges, y, c, flow, vertex, scratch, n_steps)
+    else:
+        with ONE_AT_A_TIME:
+            _run_threads(edges, y, c, flow, vertex, scratch, n_steps)
+    flow.ahead[:] = y - vertex[:, 0]
+    return flow
 
 
 def _certify(edges: Edges, y: Floats, c: float, flow: Flow) -> tuple[Floats, float, float]:
     """Return the primal vector of unit length, its value, and the dual value."""
     f = y - flow.sums
-    _cut_off(f, f.dtype.type(c), flow.state)
+    _cut_off(f, c, flow.state)
     length = float(np.linalg.norm(f))
     if length == 0:
         return f, 0.0, 0.0
@@ -190,41 +197,42 @@ def total_variation(indptr, indices, weight, f):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _run(edges, y, c, flow, vertex, scratch, n_steps):  # type: ignore[no-untyped-def]
-    now, before = flow.now, flow.before
-    _cut_off(vertex[:, 0], c, flow.state)
+    state = flow.state
+    number = y.dtype.type
+    d = vertex[:, 0]
+    excess = _excess(d, state)
     for _ in range(n_steps):
-        slope = _sweep(edges, 0, now, before, vertex, scratch[0], y.dtype.type(flow.state[1]))
-        now, before = before, now
-        theta = y.dtype.type(_next_momentum(flow.state, slope))
-        _advance(y, theta, flow.sums, flow.ahead, scratch, vertex, 0, y.size)
-        _cut_off(vertex[:, 0], c, flow.state)
-    return Flow(now, before, flow.sums, flow.ahead, flow.state)
+        if c:
+            _find_levels(d, c, state, excess)
+            _clip(d, state)
+        slope = _sweep(edges, 0, flow.duals, vertex, scratch[0], number(state[1]))
+        theta = number(_next_momentum(state, slope))
+        excess = _advance(y, theta, flow.sums, scratch, vertex, 0, y.size, state)
 
 
 def _run_threads(
-    edges: Edges, y: Floats, c: Any, flow: Flow, vertex: Floats, scratch: Floats, n_steps: int
-) -> Flow:
+    edges: Edges, y: Floats, c: float, flow: Flow, vertex: Floats, scratch: Floats, n_steps: int
+) -> None:
+    state = flow.state
     number = y.dtype.type
-    n_blocks = edges.rows.size - 1
-    now, before = flow.now, flow.before
-    _cut_off_blocks(vertex[:, 0], c, flow.state, n_blocks)
+    d, n_blocks = vertex[:, 0], edges.rows.size - 1
+    excess = _excess_blocks(d, state, n_blocks)
     for _ in range(n_steps):
-        slope = _sweep_blocks(edges, now, before, vertex, scratch, number(flow.state[1]))
-        now, before = before, now
-        theta = number(_next_momentum(flow.state, slope))
-        _advance_blocks(y, theta, flow.sums, flow.ahead, scratch, vertex)
-        _cut_off_blocks(vertex[:, 0], c, flow.state, n_blocks)
-    return flow._replace(now=now, before=before)
+        if c:
+            _find_levels_blocks(d, c, state, excess, n_blocks)
+            _clip_blocks(d, state, n_blocks)
+        slope = _sweep_blocks(edges, flow.duals, vertex, scratch, number(state[1]))
+        theta = number(_next_momentum(state, slope))
+        excess = _advance_blocks(y, theta, flow.sums, scratch, vertex, state)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _sweep(edges, block, now, before, vertex, sums, theta):  # type: ignore[no-untyped-def]
-    """Move the duals of a block of rows; `before` is overwritten with the new ones.
+def _sweep(edges, block, duals, vertex, sums, theta):  # type: ignore[no-untyped-def]
+    """Move the duals of a block of rows, and add them to `sums`.
 
     Returns the slope of the dual along the step, for the restart.
     """
-    indptr, indices, weight = edges.indptr, edges.indices, edges.weight
-    sums[:] = 0
+    indptr, indices = edges.indptr, edges.indices
     slope = 0.0
     for i in range(edges.rows[block], edges.rows[block + 1]):
         f_i, neighbors_i = vertex[i, 0], vertex[i, 1]
@@ -232,12 +240,13 @@ def _sweep(edges, block, now, before, vertex, sums, theta):  # type: ignore[no-u
         rising = f_i - f_i
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            a = now[e]
+            a = duals[e, 1]
             g = f_i - vertex[j, 0]
-            new = a + theta * (a - before[e]) + g / (neighbors_i + vertex[j, 1])
-            w = weight[e]
+            new = a + theta * (a - duals[e, 2]) + g / (neighbors_i + vertex[j, 1])
+            w = duals[e, 0]
             new = min(max(new, -w), w)
-            before[e] = new
+            duals[e, 2] = a
+            duals[e, 1] = new
             rising += g * (new - a)
             total += new
             sums[j] -= new
@@ -247,31 +256,46 @@ def _sweep(edges, block, now, before, vertex, sums, theta):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _sweep_blocks(edges, now, before, vertex, scratch, theta):  # type: ignore[no-untyped-def]
+def _sweep_blocks(edges, duals, vertex, scratch, theta):  # type: ignore[no-untyped-def]
     slopes = np.zeros(scratch.shape[0])
     for block in prange(scratch.shape[0]):
-        slopes[block] = _sweep(edges, block, now, before, vertex, scratch[block], theta)
+        slopes[block] = _sweep(edges, block, duals, vertex, scratch[block], theta)
     return slopes.sum()
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def _advance(y, theta, sums, ahead, scratch, vertex, first, last):  # type: ignore[no-untyped-def]
-    """Add up the blocks, extrapolate, and put the new primal vector into `vertex`."""
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+def _advance(y, theta, sums, scratch, vertex, first, last, state):  # type: ignore[no-untyped-def]
+    """Add up the blocks, extrapolate, and put the new primal vector into `vertex`.
+
+    It is not cut off yet: returns what is beyond the last levels. Leaves `scratch` empty.
+    """
+    top, bottom = state[2], state[3]
+    above = below = 0.0
+    n_above = n_below = 0
     for i in range(first, last):
         total = scratch[0, i]
+        scratch[0, i] = 0
         for block in range(1, scratch.shape[0]):
             total += scratch[block, i]
-        ahead[i] = total + theta * (total - sums[i])
+            scratch[block, i] = 0
+        x = y[i] - (total + theta * (total - sums[i]))
         sums[i] = total
-        vertex[i, 0] = y[i] - ahead[i]
+        vertex[i, 0] = x
+        above += max(x - top, 0.0)
+        below += max(bottom - x, 0.0)
+        n_above += x > top
+        n_below += x < bottom
+    return np.array([above, below, float(n_above), float(n_below)])
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _advance_blocks(y, theta, sums, ahead, scratch, vertex):  # type: ignore[no-untyped-def]
+def _advance_blocks(y, theta, sums, scratch, vertex, state):  # type: ignore[no-untyped-def]
     n_blocks = scratch.shape[0]
+    parts = np.zeros((n_blocks, 4))
     for block in prange(n_blocks):
         first, last = y.size * block // n_blocks, y.size * (block + 1) // n_blocks
-        _advance(y, theta, sums, ahead, scratch, vertex, first, last)
+        parts[block] = _advance(y, theta, sums, scratch, vertex, first, last, state)
+    return parts.sum(axis=0)
 
 
 @njit(cache=True, nogil=True)
@@ -283,52 +307,57 @@ def _next_momentum(state, slope):  # type: ignore[no-untyped-def]
     return state[1]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True)
 def _cut_off(d, c, state):  # type: ignore[no-untyped-def]
     """Cut off the top and the bottom of `d`, a total of `c` each: the prox of the max-min term."""
     if c == 0:
         return
-    moved = True
-    for _ in range(NEWTON):
-        if not moved:
-            break
-        moved = _newton(d, c, state, _excess(d, state))
+    _find_levels(d, c, state, _excess(d, state))
     _clip(d, state)
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _cut_off_blocks(d, c, state, n_blocks):  # type: ignore[no-untyped-def]
-    """Do the same on several blocks at once."""
-    if c == 0:
-        return
-    moved = True
-    parts = np.zeros((n_blocks, 4))
+@njit(cache=True, nogil=True)
+def _find_levels(d, c, state, excess):  # type: ignore[no-untyped-def]
+    """Move the levels until what is beyond them is `c`, from what is beyond them now."""
     for _ in range(NEWTON):
-        if not moved:
+        if not _newton(d, c, state, excess):
             break
-        for block in prange(n_blocks):
-            first, last = d.size * block // n_blocks, d.size * (block + 1) // n_blocks
-            parts[block] = _excess(d[first:last], state)
-        moved = _newton(d, c, state, parts.sum(axis=0))
-    for block in prange(n_blocks):
-        first, last = d.size * block // n_blocks, d.size * (block + 1) // n_blocks
-        _clip(d[first:last], state)
+        excess = _excess(d, state)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True)
+def _find_levels_blocks(d, c, state, excess, n_blocks):  # type: ignore[no-untyped-def]
+    """Do the same on several blocks at once."""
+    for _ in range(NEWTON):
+        if not _newton(d, c, state, excess):
+            break
+        excess = _excess_blocks(d, state, n_blocks)
+
+
+@njit(cache=True, nogil=True)
 def _excess(d, state):  # type: ignore[no-untyped-def]
-    """Return what is above the upper and below the lower level, and how many entries are."""
-    top, bottom = d.dtype.type(state[2]), d.dtype.type(state[3])
+    """Return what is above the upper and below the lower level, and how many entries are.
+
+    The levels stay in double precision: rounded, Newton's method would circle around them.
+    """
+    top, bottom = state[2], state[3]
     above = below = 0.0
     n_above = n_below = 0
     for x in d:
-        if x > top:
-            above += x - top
-            n_above += 1
-        if x < bottom:
-            below += bottom - x
-            n_below += 1
+        above += max(x - top, 0.0)
+        below += max(bottom - x, 0.0)
+        n_above += x > top
+        n_below += x < bottom
     return np.array([above, below, float(n_above), float(n_below)])
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _excess_blocks(d, state, n_blocks):  # type: ignore[no-untyped-def]
+    parts = np.zeros((n_blocks, 4))
+    for block in prange(n_blocks):
+        first, last = d.size * block // n_blocks, d.size * (block + 1) // n_blocks
+        parts[block] = _excess(d[first:last], state)
+    return parts.sum(axis=0)
 
 
 @njit(cache=True, nogil=True)
@@ -342,7 +371,7 @@ def _newton(d, c, state, excess):  # type: ignore[no-untyped-def]
     return step > 1e-7 * (abs(top) + abs(bottom))
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True)
 def _clip(d, state):  # type: ignore[no-untyped-def]
     """Clip to the levels; if they cross, nothing is left."""
     top, bottom = d.dtype.type(state[2]), d.dtype.type(state[3])
@@ -351,3 +380,10 @@ def _clip(d, state):  # type: ignore[no-untyped-def]
         return
     for i in range(d.size):
         d[i] = min(max(d[i], bottom), top)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _clip_blocks(d, state, n_blocks):  # type: ignore[no-untyped-def]
+    for block in prange(n_blocks):
+        first, last = d.size * block // n_blocks, d.size * (block + 1) // n_blocks
+        _clip(d[first:last], state)

@@ -26,6 +26,8 @@ __all__ = ["CauchySum", "cauchy_sum", "resolvent_columns", "symmetric_product", 
 
 # Rows of a symmetric product computed at a time.
 ROWS_PER_BLOCK = 256
+# Columns of a resolvent that are pushed into one list.
+COLUMNS_PER_LIST = 1_024
 
 
 def resolvent_columns(
@@ -55,10 +57,18 @@ def resolvent_columns(
     csr_array of shape (n, c)
         Never above `P`, and below it by at most ``tol / (1 - alpha) * profile`` in each entry.
     """
-    indptr, indices, data = _push(
-        S.indptr, S.indices, alpha * S.data, tol * profile, np.asarray(columns, dtype=np.int64)
-    )
-    G = csr_array(csc_array((data, indices, indptr), shape=(S.shape[0], len(columns))))
+    given = (S.indptr, S.indices, alpha * S.data, tol * profile)
+    chosen = np.asarray(columns, dtype=np.int64)
+    # Lists of fixed size: one that held all columns would double while it grows.
+    parts = [
+        _push(*given, chosen[first : first + COLUMNS_PER_LIST])
+        for first in range(0, max(chosen.size, 1), COLUMNS_PER_LIST)
+    ]
+    sizes = np.concatenate([np.diff(part[0]) for part in parts])
+    indices, data = (np.concatenate([part[at] for part in parts]) for at in (1, 2))
+    del parts
+    indptr = np.append(0, np.cumsum(sizes))
+    G = csr_array(csc_array((data, indices, indptr), shape=(S.shape[0], chosen.size)))
     G.sort_indices()
     return G
 

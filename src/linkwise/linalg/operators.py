@@ -2,13 +2,17 @@
 
 Each operator is a ``scipy.sparse.linalg.LinearOperator`` of float64. A product with a block
 of vectors is a handful of matrix products, never a loop over its columns.
+
+`as_sum` looks inside: an operator that is a sparse matrix plus terms of low rank says so, and a
+solver can then multiply with the sparse matrix by a kernel of its own, in single precision.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from scipy.sparse.linalg import LinearOperator
 
 if TYPE_CHECKING:
@@ -18,7 +22,46 @@ if TYPE_CHECKING:
 
     Block = NDArray[np.float64]
 
-__all__ = ["Congruence", "Counted", "Deflated", "Projected", "Shifted", "SparsePlusLowRank"]
+__all__ = [
+    "Congruence",
+    "Counted",
+    "Deflated",
+    "Projected",
+    "Shifted",
+    "SparsePlusLowRank",
+    "Sum",
+    "SymmetricOperator",
+    "as_sum",
+]
+
+
+WIDE = 64  # columns up to which a term of low rank is written out
+
+
+class Sum(NamedTuple):
+    """``scale * A + shift * I + sum_t U_t C_t U_t'`` with `A` sparse."""
+
+    A: csr_array
+    scale: float = 1.0
+    shift: float = 0.0
+    terms: tuple[tuple[Any, Block], ...] = ()  # (U_t, C_t)
+
+    def plus(self, U: Any, C: Block) -> Sum:
+        """Add a term of low rank."""
+        return self._replace(terms=(*self.terms, (U, C)))
+
+
+def as_sum(A: Any) -> Sum | None:
+    """Return the parts of a symmetric matrix, or None if it is none of this form.
+
+    Examples
+    --------
+    >>> as_sum(Shifted(csr_array([[2.0]]), 3.0, scale=-1.0))[1:]
+    (-1.0, 3.0, ())
+    """
+    if issparse(A):
+        return Sum(csr_array(A))
+    return A.as_sum() if isinstance(A, SymmetricOperator) else None
 
 
 class SymmetricOperator(LinearOperator):
@@ -29,6 +72,10 @@ class SymmetricOperator(LinearOperator):
 
     def _product(self, X: Block) -> Block:
         raise NotImplementedError
+
+    def as_sum(self) -> Sum | None:
+        """Return the parts, if the operator is a sparse matrix plus terms of low rank."""
+        return None
 
     def _matvec(self, x: Block) -> Block:
         return self._product(x)
@@ -55,6 +102,18 @@ class Shifted(SymmetricOperator):
         product: Block = self.scale * (self.A @ X) + self.shift * X
         return product
 
+    def as_sum(self) -> Sum | None:
+        """Return the parts."""
+        inner = as_sum(self.A)
+        if inner is None:
+            return None
+        return Sum(
+            inner.A,
+            self.scale * inner.scale,
+            self.scale * inner.shift + self.shift,
+            tuple((U, self.scale * C) for U, C in inner.terms),
+        )
+
 
 class Deflated(SymmetricOperator):
     """``A - shift * V V'``: the eigenvalues of the orthonormal eigenvectors `V`, lowered.
@@ -73,6 +132,14 @@ class Deflated(SymmetricOperator):
         product: Block = self.A @ X - self.V @ (self.shift * (self.V.T @ X))
         return product
 
+    def as_sum(self) -> Sum | None:
+        """Return the parts."""
+        inner = as_sum(self.A)
+        # Thousands of vectors have no small matrix of their products.
+        if inner is None or self.V.shape[1] > WIDE:
+            return None
+        return inner.plus(self.V, -self.shift * np.eye(self.V.shape[1]))
+
 
 class Projected(SymmetricOperator):
     """``P A P`` with ``P = I - U U'``: `A` on the complement of the orthonormal columns of `U`.
@@ -88,6 +155,16 @@ class Projected(SymmetricOperator):
 
     def _product(self, X: Block) -> Block:
         return self._project(self.A @ self._project(X))
+
+    def as_sum(self) -> Sum | None:
+        """Return the parts: ``P A P = A - U (A U)' - (A U) U' + U (U' A U) U'``."""
+        inner = as_sum(self.A)
+        if inner is None or self.U.shape[1] > WIDE:
+            return None
+        AU = np.asarray(self.A @ self.U)
+        one = np.eye(self.U.shape[1])
+        C = np.block([[self.U.T @ AU, -one], [-one, np.zeros_like(one)]])
+        return inner.plus(np.hstack([self.U, AU]), C)
 
     def _project(self, X: Block) -> Block:
         projected: Block = X - self.U @ (self.U.T @ X)
@@ -109,6 +186,11 @@ class SparsePlusLowRank(SymmetricOperator):
     def _product(self, X: Block) -> Block:
         product: Block = self.A @ X + self.U @ (self.C @ (self.U.T @ X))
         return product
+
+    def as_sum(self) -> Sum | None:
+        """Return the parts."""
+        inner = as_sum(self.A)
+        return None if inner is None else inner.plus(self.U, self.C)
 
 
 class Congruence(SymmetricOperator):
@@ -138,3 +220,7 @@ class Counted(SymmetricOperator):
         self.n_products += 1 if X.ndim == 1 else X.shape[1]
         product: Block = self.A @ X
         return product
+
+    def as_sum(self) -> Sum | None:
+        """Return the parts of `A`; whoever multiplies with them adds to `n_products`."""
+        return as_sum(self.A)

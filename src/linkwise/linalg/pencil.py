@@ -4,8 +4,9 @@ r"""The lowest eigenpairs of a pencil of two Laplacians, :math:`A z = \lambda B 
 semidefinite, and zero but for the rows of some vertices. `lowest` has two ways:
 
 - *Lanczos*. With a root `R` of the inverse, :math:`R^T B R = I`, the problem is the standard one
-  of :math:`R^T A R`. Only the rows of `P` are touched, by a sparse Cholesky factor if that cannot
-  fill up, and by a Chebyshev polynomial otherwise.
+  of :math:`R^T A R`. Only the rows of `P` are touched: by small blocks where these rows fall into
+  small connected sets, by a sparse Cholesky factor if that cannot fill up, and by a Chebyshev
+  polynomial otherwise.
 - *Multigrid*. LOBPCG on the pencil itself, preconditioned by smoothed aggregation of `A`. Its
   iterations hardly grow with the diameter of the graph.
 """
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebinterpolate
-from scipy.linalg import eigh, qr
-from scipy.sparse import csr_array, eye_array, issparse
+from scipy.linalg import cholesky, eigh, qr, solve_triangular
+from scipy.sparse import block_diag, coo_array, csr_array, eye_array, issparse
 from scipy.sparse.linalg import lobpcg
 
 from linkwise._optional import require
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 Solver = Literal["lanczos", "multigrid"]
 
-__all__ = ["InverseRoot", "inverse_root", "lowest"]
+__all__ = ["InverseRoot", "inverse_root", "lowest", "root_minus_identity"]
 
 # Small eigenvalues are what separates clusters: on moons of 100,000 samples the second is 5e-5,
 # and the residual must stay far below it.
@@ -46,6 +47,9 @@ TOL = 1e-7
 # Vertices that are left once all of degree two or less are eliminated from the graph of `P`, at
 # most: their factor may be dense, with two million entries at this size.
 MAX_CORE = 2_000
+# Vertices of the largest connected set of changed rows whose root is written down as a matrix: each
+# of them gets the neighbours of all others.
+MAX_SET = 32
 POLYNOMIAL_TOL = 1e-13
 MAX_ITER = 500
 # Multigrid wants a definite matrix; the kernel is taken out of every vector anyway.
@@ -108,8 +112,17 @@ def lowest(
 def _by_lanczos(
     A: csr_array | Block, B: csr_array, k: int, rng: np.random.RandomState, *, kernel: Block
 ) -> EigenPairs:
-    R = inverse_root(B)
-    C = Congruence(A, R.product, R.transposed)
+    N = root_minus_identity(B) if issparse(A) else None
+    if N is None:
+        R = inverse_root(B)
+        C: Any = Congruence(A, R.product, R.transposed)
+    else:
+        M = csr_array(N.T)
+        R = InverseRoot(lambda X: X + N @ X, lambda X: X + M @ X)
+        # (I + N)' A (I + N), where N has few rows: hardly more than one copy of A.
+        AN = csr_array(A @ N)
+        inner = M @ AN
+        C = csr_array(A + csr_array(AN + AN.T + (inner + inner.T) / 2))
     # R' B maps B-orthonormal vectors to orthonormal ones.
     known = np.asarray(R.transposed(B @ kernel))
     zeros = np.zeros(kernel.shape[1])
@@ -120,11 +133,37 @@ def _by_lanczos(
     )
 
 
+def root_minus_identity(B: csr_array) -> csr_array | None:
+    """Return ``R - I`` of a root of the inverse as a sparse matrix; None if it would fill up.
+
+    The rows of `P` fall into connected sets, and each has a small triangular block. With it the
+    standard problem has a matrix, for which there are faster products than for an operator.
+    """
+    rows = _changed_rows(B)
+    block = csr_array(B[rows][:, rows])
+    _, component = symmetric_components(block)
+    sizes = np.bincount(component)
+    if sizes.max(initial=0) > MAX_SET:
+        return None
+    order = np.argsort(component, kind="stable")
+    block, ends = csr_array(block[order][:, order]), np.cumsum(sizes)
+    roots = [_root(block[a:b, a:b].toarray()) for a, b in zip(ends - sizes, ends, strict=True)]
+    parts = block_diag(roots, format="coo") if roots else coo_array((0, 0))
+    place = rows[order]
+    N = csr_array((parts.data, (place[parts.row], place[parts.col])), shape=B.shape)
+    ones = csr_array((np.ones(rows.size), (rows, rows)), shape=B.shape)
+    return csr_array(N - ones)
+
+
+def _root(B: Block) -> Block:
+    """Return the upper triangular `R` with ``R R' = B^-1``."""
+    factor = cholesky(B, lower=True)
+    return np.asarray(solve_triangular(factor, np.eye(len(B)), lower=True).T)
+
+
 def inverse_root(B: csr_array) -> InverseRoot:
     """Return a root of the inverse of ``B = I + P``; rows without an entry of `P` stay."""
-    changed = (B - eye_array(B.shape[0], format="csr")).tocsr()
-    changed.eliminate_zeros()
-    rows = np.flatnonzero(np.diff(changed.indptr))
+    rows = _changed_rows(B)
     if rows.size == 0:
         return InverseRoot(_unchanged, _unchanged)
     block = csr_array(B[rows][:, rows])
@@ -133,6 +172,13 @@ def inverse_root(B: csr_array) -> InverseRoot:
         return InverseRoot(product, product)
     factor = sparse_factor(block)
     return InverseRoot(_on_rows(rows, factor.solve_transposed), _on_rows(rows, factor.solve))
+
+
+def _changed_rows(B: csr_array) -> NDArray[np.intp]:
+    """Return the rows in which `B` differs from the identity."""
+    changed = (B - eye_array(B.shape[0], format="csr")).tocsr()
+    changed.eliminate_zeros()
+    return np.flatnonzero(np.diff(changed.indptr))
 
 
 def _core_bound(B: csr_array) -> int:

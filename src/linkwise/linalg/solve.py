@@ -51,6 +51,9 @@ DIRECT_LIMIT = 1_000
 SECOND_CHANCE_LIMIT = 20_000
 TOL = 1e-10
 MAX_ITER = 2_000
+# Entries of a block of right-hand sides that are solved together: an iteration has four of these,
+# of 130 MB each. At a million rows these are 16 columns.
+BLOCK_ENTRIES = 16_000_000
 SLACK = 10  # the recursive residual of conjugate gradients drifts from the true one
 
 # An edge below this share of the degrees of both its ends conducts nothing that double precision
@@ -241,13 +244,14 @@ def poisson_solve(
     s = inverse_sqrt(d)[:, None]
     sums = csr_array((np.ones(d.size), (component, np.arange(d.size))), (n_components, d.size))
     B = B - ((sums @ B) / np.bincount(component)[:, None])[component]
+    B *= s
     S = normalized_adjacency(W)
     if _is_direct(S, method):
-        found = _grounded(S, s * B, _heaviest(d, component), tol)
+        found = _grounded(S, B, _heaviest(d, component), tol)
     else:
-        found = _conjugate_gradients(_identity_minus(S), s * B, tol, max_iter)
+        found = _conjugate_gradients(_identity_minus(S), B, tol, max_iter)
         if not found.converged and method == "auto" and d.size <= SECOND_CHANCE_LIMIT:
-            found = _grounded(S, s * B, _heaviest(d, component), tol)
+            found = _grounded(S, B, _heaviest(d, component), tol)
     if not found.converged:
         _warn(found, tol)
     return found._replace(x=s * (found.x - kernel.T @ (kernel @ found.x)))
@@ -406,9 +410,26 @@ def _grounded(S: Matrix, B: Block, ground: Mask, tol: float) -> Solution:
 
 
 def _conjugate_gradients(A: Matrix, B: Block, tol: float, max_iter: int) -> Solution:
-    """Solve ``A X = B`` for all columns side by side: one product with a block an iteration.
+    """Solve ``A X = B`` by conjugate gradients, some columns at a time if they are many.
 
-    Columns that are done leave the block. `A` may be singular if `B` is in its range.
+    `A` may be singular if `B` is in its range.
+    """
+    width = max(1, BLOCK_ENTRIES // B.shape[0])
+    if B.shape[1] <= width:
+        return _side_by_side(A, B, tol, max_iter)
+    X, residuals, n_iter, converged = np.empty_like(B), np.empty(B.shape[1]), 0, True
+    for first in range(0, B.shape[1], width):
+        part = slice(first, first + width)
+        found = _side_by_side(A, np.ascontiguousarray(B[:, part]), tol, max_iter)
+        X[:, part], residuals[part] = found.x, found.residuals
+        n_iter, converged = max(n_iter, found.n_iter), converged and found.converged
+    return Solution(X, residuals, n_iter, converged)
+
+
+def _side_by_side(A: Matrix, B: Block, tol: float, max_iter: int) -> Solution:
+    """Run conjugate gradients on all columns at once: one product with a block an iteration.
+
+    Columns that are done leave the block.
     """
     X = np.zeros_like(B)
     limit = tol * np.linalg.norm(B, axis=0)
@@ -421,10 +442,12 @@ def _conjugate_gradients(A: Matrix, B: Block, tol: float, max_iter: int) -> Solu
         AP = A @ P
         step = squared / np.einsum("ij,ij->j", P, AP)
         x += step * P
-        R -= step * AP
+        AP *= step
+        R -= AP
         before, squared = squared, _squared(R)
         done = np.sqrt(squared) <= limit[active]
-        P = R + (squared / before) * P
+        P *= squared / before
+        P += R
         if done.any():
             X[:, active[done]] = x[:, done]
             x, R, P = (np.ascontiguousarray(block[:, ~done]) for block in (x, R, P))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from linkwise.methods.auto import Auto
 from linkwise.methods.ccl import CCL
 from linkwise.methods.ccsr import CCSR
 from linkwise.methods.clpp import ConstrainedLPP
@@ -43,6 +44,7 @@ __all__ = [
     "SCLC",
     "SRCP",
     "SSKK",
+    "Auto",
     "ConstrainedCut",
     "ConstrainedLPP",
     "ConstrainedPCA",
@@ -55,6 +57,8 @@ __all__ = [
 ]
 
 METHODS: dict[str, type[ConstrainedClusterer]] = {
+    # The default: chooses by itself
+    "auto": Auto,
     # Baseline, and constraints written into the affinity
     "ncut": NCut,
     "sl": SpectralLearning,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from threading import Lock
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from linkwise._quiet import quiet
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import eigen, fista
 from linkwise.methods import sclc
+from linkwise.methods._coarse import coarse_copy
 from linkwise.methods._onespectral import Pairs, PenalizedCut, Split, ratio_dca
 from linkwise.search.evolve import Found
 from linkwise.search.problem import graph_only
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from linkwise.linalg.fista import Edges
+    from linkwise.methods._coarse import Coarse
     from linkwise.methods._onespectral import Critical
     from linkwise.search.evolve import CutSearch, Report, Run
     from linkwise.search.problem import Problem
@@ -65,6 +68,7 @@ FLOAT32_FROM = 2_000_000  # edges above which single precision halves the traffi
 LEAST_VOLUME = 1e-6  # of the mean, for what weighs nothing
 CERTAIN = np.inf  # stands for a belief above all others
 SAME = 1e-9  # relative: values closer than this are the same
+EVERY = 5.0  # seconds between two lines about the steps of a descent
 
 
 class Settings(NamedTuple):
@@ -89,8 +93,10 @@ class Point(NamedTuple):
 class Record:
     """What the search met on its way, for the certificate of the answer; grows, never shrinks."""
 
-    def __init__(self) -> None:
+    def __init__(self, report: Report | None = None) -> None:
         self._lock = Lock()
+        self.report = report
+        self._told = monotonic()
         self.is_stopped = False
         self.n_iter = 0
         self.n_outer = 0
@@ -106,6 +112,19 @@ class Record:
             self.n_iter += found.n_iter
             self.n_outer += found.n_outer
 
+    def step(self, n_outer: int, n_iter: int, value: float) -> bool:
+        """Tell of a step of a descent, now and then; return whether to stop there."""
+        if self.report is not None and monotonic() - self._told >= EVERY:
+            self._told = monotonic()
+            self.report(f"step {n_outer}, {n_iter} inner iterations: {value:.6g}")
+        return self.is_stopped
+
+    def take_over(self, other: Record) -> None:
+        """Add the work of a search on a coarse copy of the graph, and keep its path."""
+        self.n_iter += other.n_iter
+        self.n_outer += other.n_outer
+        self.path, self.gamma = other.path, other.gamma
+
     def offer(self, split: Split) -> None:
         """Keep the best consistent partition met: the answer if the search is interrupted."""
         with self._lock:
@@ -116,11 +135,12 @@ class Record:
         """Keep the certificate of the last inner problem."""
         self.gap, self.converged = found.gap, found.converged
 
-    def certify_worst(self, found: Critical, gamma: float) -> None:
-        """Keep the worst certificate of several problems, and their highest price."""
-        self.gap = max(self.gap, found.gap)
-        self.converged = self.converged and found.converged
-        self.gamma = max(self.gamma, gamma)
+    def certify_worst(self, track: Track) -> None:
+        """Keep the worst certificate of several problems, their highest price and all paths."""
+        self.gap = max(self.gap, track.last.gap)
+        self.converged = self.converged and track.last.converged
+        self.gamma = max(self.gamma, track.gamma)
+        self.path += track.path
 
 
 class Family(NamedTuple):
@@ -346,7 +366,7 @@ def descend(
         tol=settings.tol,
         max_iter=patience * settings.max_iter,
         tie_breaker=tie_breaker,
-        stopped=lambda: record.is_stopped,
+        stopped=record.step,
     )
     record.count(found)
     return found
@@ -380,6 +400,7 @@ class Bisection(NamedTuple):
     settings: Settings
     record: Record
     gamma: float = 0.0  # price of uncertain pairs
+    is_copy: bool = False  # of a larger graph, which has the last word
 
     @classmethod
     def of(
@@ -443,24 +464,82 @@ class Bisection(NamedTuple):
         """Return the best consistent partition met, over all starts, prices and restarts."""
         known = self.cuts.color.known
         self.record.best = min(map(self._split, (known, *first)), key=lambda split: split.value)
-        n_done = 0
         try:
-            tracks: list[Track] = []
-            for batch in self._starts(rng, first):
-                for track in run([partial(self._track, f, rng.randint(2**31)) for f in batch]):
-                    n_done += 1
-                    tracks.append(track)
-                    _tell(report, f"start {n_done}", self.record)
-                if _agreed(tracks):
-                    break
-            z = self._best_of(tracks, rng)
-            n_failures = 1 if _agreed(tracks) else FAILURES
-            z = self._certified(self._restarted(z, n_failures, rng, report))
+            coarse = coarse_copy(self.cuts, rng, first) if self.settings.refine else None
+            if coarse is None:
+                return self._search_here(rng, run, first, report)
+            return self._search_coarse(coarse, rng, run, first=first, report=report)
         except KeyboardInterrupt:
-            self.record.is_stopped = True  # what still runs in other threads
-            z = self.family.partition(self.record.best.above)
-            return Found(z, self.value(z), n_done, interrupted=True)
-        return Found(z, self.value(z), n_done)
+            return self._stopped()
+
+    def _search_here(
+        self, rng: np.random.RandomState, run: Run, first: Sequence[Ints], report: Report | None
+    ) -> Found:
+        tracks: list[Track] = []
+        for batch in self._starts(rng, first):
+            for track in run([partial(self._track, f, rng.randint(2**31)) for f in batch]):
+                tracks.append(track)
+                _tell(report, f"start {len(tracks)}", self.record)
+            if self._agreed(tracks):
+                break
+        n_failures = 1 if self._agreed(tracks) else FAILURES
+        z = self._restarted(self._best_of(tracks, rng), n_failures, rng, report)
+        if not self.is_copy:
+            z = self._certified(z)
+        return Found(z, self.value(z), len(tracks))
+
+    def _agreed(self, tracks: list[Track]) -> bool:
+        """Whether starts agree on a best partition that no price was needed for.
+
+        Prices open several valleys, and the deepest one may be rare; without them it hardly is. On
+        a copy any agreement will do.
+        """
+        best = min(track.split.value for track in tracks)
+        agreeing = [track for track in tracks if track.split.value <= best * (1 + SAME)]
+        free = self.is_copy or all(track.gamma == 0 for track in agreeing)
+        return len(agreeing) >= AGREE and free
+
+    def _search_coarse(
+        self,
+        coarse: Coarse,
+        rng: np.random.RandomState,
+        run: Run,
+        *,
+        first: Sequence[Ints],
+        report: Report | None,
+    ) -> Found:
+        """Search a coarse copy of the graph; descend on the graph itself from its answer alone.
+
+        A start takes as many passes over the edges of a large graph as of a small one.
+        """
+        record = self.record
+        n, m = self.problem.n_vertices, coarse.cuts.problem.n_vertices
+        _tell(report, f"coarse copy of {m} vertices for {n}", record)
+        small = Bisection.of(coarse.cuts, self.unit, self.settings, Record(record.report))
+        small = small._replace(gamma=self.gamma, is_copy=True)
+        found = small.search(rng, run, [coarse.down(z) for z in first], report)
+        record.take_over(small.record)
+        record.offer(self._split(coarse.up(found.z)))
+        if found.interrupted:
+            return self._stopped()
+        z = self._refined_coarse(coarse, found.z, rng)
+        record.offer(self._split(z))
+        _tell(report, "back on the graph", record)
+        z = self.polish(z, rng)
+        record.offer(self._split(z))
+        _tell(report, "descended", record)
+        z = self._certified(self._restarted(z, 1, rng, report))
+        return Found(z, self.value(z), found.n_generations)
+
+    def _refined_coarse(self, coarse: Coarse, z: Ints, rng: np.random.RandomState) -> Ints:
+        moves = coarse.cuts.at(self._moves().problem.gamma)
+        return min(coarse._replace(cuts=moves).refined(z, rng), coarse.up(z), key=self.value)
+
+    def _stopped(self) -> Found:
+        """Return the best partition so far, and stop what still runs in other threads."""
+        self.record.is_stopped = True
+        z = self.family.partition(self.record.best.above)
+        return Found(z, self.value(z), 0, interrupted=True)
 
     def _starts(self, rng: np.random.RandomState, first: Sequence[Ints]) -> Iterator[list[Floats]]:
         """Yield vectors to start from: what is given, the spectral one, SCLC's, random ones."""
@@ -555,16 +634,6 @@ class Bisection(NamedTuple):
         return self.family.partition(best.above)
 
 
-def _agreed(tracks: list[Track]) -> bool:
-    """Whether starts agree on a best partition that no price was needed for.
-
-    Prices open several valleys, and the deepest one may be rare; without them it hardly is.
-    """
-    best = min(track.split.value for track in tracks)
-    agreeing = [track for track in tracks if track.split.value <= best * (1 + SAME)]
-    return len(agreeing) >= AGREE and all(track.gamma == 0 for track in agreeing)
-
-
-def _tell(report: Any, stage: str, record: Record) -> None:
+def _tell(report: Report | None, stage: str, record: Record) -> None:
     if report is not None:
         report(f"{stage}: best {record.best.value:.6g}")

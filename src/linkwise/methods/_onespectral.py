@@ -198,6 +198,10 @@ class Critical(NamedTuple):
     converged: bool  # whether that problem proved that nothing is lower
 
 
+def _never(n_outer: int, n_iter: int, value: float) -> bool:
+    return False
+
+
 def ratio_dca(
     cut: PenalizedCut,
     f: Floats,
@@ -205,14 +209,14 @@ def ratio_dca(
     tol: float = 1e-6,
     max_iter: int = 800,
     tie_breaker: Floats | None = None,
-    stopped: Callable[[], bool] = bool,
+    stopped: Callable[[int, int, float], bool] = _never,
 ) -> Critical:
     """Descend from `f` until nothing is lower (Algorithm 1 of the paper).
 
     Numerator and denominator are replaced by what supports them at `f`; the convex problem that
     remains has a negative value exactly where there is descent. It is solved no further than to
     half of what is possible: the next problem starts from its duals. Between two problems it asks
-    whether it was `stopped`.
+    whether it was `stopped`, telling the number of problems and of iterations, and the value.
     """
     flow = fista.new_flow(cut.edges)
     best = cut.threshold(f)
@@ -220,7 +224,7 @@ def ratio_dca(
     ties = f if tie_breaker is None else tie_breaker
     n_outer = n_iter = 0
     gap, converged = 0.0, True
-    while n_outer < MAX_OUTER and 0 < value < np.inf and not stopped():
+    while n_outer < MAX_OUTER and 0 < value < np.inf and not stopped(n_outer, n_iter, value):
         y = value * cut.balance_slope(f, ties)
         if cut.pairs.price.size:
             y += cut.pair_slope(f, ties)

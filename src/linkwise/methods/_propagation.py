@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
+from numba import njit
 from scipy.sparse import coo_array, csr_array, eye_array, issparse, kron, triu
 
 from linkwise.exceptions import TooLargeError
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
-from linkwise.linalg.lowrank import values_on
+from linkwise.linalg.lowrank import resolvent_columns, values_on
 from linkwise.methods._editing import constraint_graph
 from linkwise.methods._spectral import staying_if_isolated
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from linkwise.constraints import Constraints
+    from linkwise.linalg.memory import Memory
 
     Block: TypeAlias = NDArray[np.float64]
     Graph: TypeAlias = csr_array | Block
@@ -35,6 +37,7 @@ __all__ = [
     "refine_entries",
     "refine_sparse",
     "refined_pattern",
+    "resolvent",
     "strength",
     "symmetric",
     "upper_pattern",
@@ -46,8 +49,9 @@ AUTO_EXACT = 3_000
 # One eigendecomposition of this size takes 5 minutes and 4 GB.
 MAX_EXACT = 10_000
 # New edges between the surroundings of must-linked pairs: at most this many for each edge of the
-# graph, or this many in all if that is more; and from each end to at most this many vertices.
-FILL_SHARE, FILL_LEAST, MAX_REACH = 4.0, 2_000_000, 64
+# graph, or this many in all if that is more, and never above the last number, which is 200 MB of a
+# graph; and from each end to at most this many vertices.
+FILL_SHARE, FILL_LEAST, FILL_MOST, MAX_REACH = 4.0, 2_000_000, 16_000_000, 64
 
 
 def is_exact(W: Graph, solver: str) -> bool:
@@ -88,6 +92,28 @@ def walk(W: Graph) -> Walk:
     mean = d.mean() if d.any() else 1.0
     profile = np.sqrt(np.where(d > 0, d / mean, 1.0))
     return Walk(staying_if_isolated(normalized_adjacency(W), d), profile)
+
+
+def resolvent(
+    S: csr_array,
+    profile: Block,
+    columns: NDArray[np.intp],
+    *,
+    alpha: float,
+    tol: float,
+    memory: Memory | None = None,
+) -> csr_array:
+    """Return columns of ``(I - alpha S)^-1``; those that the memory holds are not computed again.
+
+    A memory belongs to one graph, so `S` is the same as long as the memory is.
+    """
+
+    def compute(missing: NDArray[np.intp]) -> csr_array:
+        return resolvent_columns(S, profile, missing, alpha=alpha, tol=tol)
+
+    if memory is None:
+        return compute(columns)
+    return csr_array(memory.columns(("resolvent", alpha, tol), columns, compute))
 
 
 class Factors(NamedTuple):
@@ -173,7 +199,8 @@ def refined_pattern(W: csr_array, Y: csr_array, near: csr_array) -> csr_array:
     """
     C = constrained(Y)
     links = csr_array(Y[C][:, C].maximum(0))
-    return upper_pattern(W, Y, reach(near, links, max(FILL_SHARE * W.nnz, FILL_LEAST)))
+    limit = min(max(FILL_SHARE * W.nnz, FILL_LEAST), FILL_MOST)
+    return upper_pattern(W, Y, reach(near, links, limit))
 
 
 def symmetric(upper: csr_array) -> csr_array:
@@ -189,34 +216,62 @@ def constrained(Y: csr_array) -> NDArray[np.intp]:
 
 def upper_pattern(W: csr_array, *more: csr_array) -> csr_array:
     """Return `W` above the diagonal, with zeros stored where only another matrix has entries."""
-    pattern = ones_on(W)
-    for other in more:
-        pattern = pattern + ones_on(other)
-    pattern, edges = csr_array(triu(pattern, k=1)), csr_array(triu(W, k=1))
-    pattern.data[:] = 0.0
-    pattern.data[places(pattern, edges)] = edges.data
+    pattern = W
+    for other in more or (csr_array(W.shape),):
+        pattern.sort_indices()
+        other.sort_indices()
+        parts = (pattern.indptr, pattern.indices, pattern.data, other.indptr, other.indices)
+        indptr, indices, data = _united_above(*parts)
+        pattern = csr_array((data, indices, indptr), shape=W.shape)
     return pattern
+
+
+@njit(cache=True)
+def _united_above(  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    ptr, index, value, more_ptr, more_index
+):
+    """Merge the sorted rows of two matrices above the diagonal, with the values of the first."""
+    n = ptr.size - 1
+    out_ptr = np.zeros(n + 1, np.int64)
+    for filling in (False, True):
+        size = out_ptr[n] if filling else 0
+        out_index, out_value = np.empty(size, np.int32), np.zeros(size)
+        at = 0
+        for i in range(n):
+            a, b = ptr[i], more_ptr[i]
+            while a < ptr[i + 1] or b < more_ptr[i + 1]:
+                j = index[a] if a < ptr[i + 1] else n
+                other = more_index[b] if b < more_ptr[i + 1] else n
+                if min(j, other) > i:
+                    if filling:
+                        out_index[at] = min(j, other)
+                        if j <= other:
+                            out_value[at] = value[a]
+                    at += 1
+                a, b = a + (j <= other), b + (other <= j)
+            out_ptr[i + 1] = at
+    return out_ptr, out_index, out_value
 
 
 def places(pattern: csr_array, part: csr_array) -> NDArray[np.intp]:
     """Return where the entries of `part` are stored in `pattern`, which has them all."""
-    return np.searchsorted(positions(pattern), positions(part))
+    pattern.sort_indices()
+    part.sort_indices()
+    return np.asarray(_places(pattern.indptr, pattern.indices, part.indptr, part.indices))
 
 
-def positions(A: csr_array) -> NDArray[np.int64]:
-    """Return the place of each stored entry in the row-by-row order of the whole matrix."""
-    A.sort_indices()
-    rows = np.repeat(np.arange(A.shape[0], dtype=np.int64), np.diff(A.indptr))
-    return rows * A.shape[1] + A.indices
-
-
-def ones_on(A: csr_array) -> csr_array:
-    """Return 1 at the stored entries."""
-    return csr_array((np.ones(A.nnz), A.indices, A.indptr), shape=A.shape)
+@njit(cache=True)
+def _places(ptr, index, part_ptr, part_index):  # type: ignore[no-untyped-def]
+    found = np.empty(part_index.size, np.intp)
+    for i in range(part_ptr.size - 1):
+        row = index[ptr[i] : ptr[i + 1]]
+        for e in range(part_ptr[i], part_ptr[i + 1]):
+            found[e] = ptr[i] + np.searchsorted(row, part_index[e])
+    return found
 
 
 def reach(near: csr_array, links: csr_array, limit: float) -> csr_array:
-    """Return the pairs between the surroundings of the two ends of each link.
+    """Return the pairs between the surroundings of the two ends of each link, above the diagonal.
 
     Parameters
     ----------
@@ -232,22 +287,27 @@ def reach(near: csr_array, links: csr_array, limit: float) -> csr_array:
     width = int(min(MAX_REACH, np.sqrt(limit / n_links)))
     if width < 1 or links.nnz == 0:
         return csr_array((n, n))
-    around = nearest(near, width)
-    a, b = links.nonzero()
+    around = nearest(near, width).astype(np.int32)
+    a, b = triu(links, k=1).nonzero()
     i = np.repeat(around[a], width, axis=1).ravel()
     j = np.tile(around[b], (1, width)).ravel()
-    met = (i >= 0) & (j >= 0)
-    return csr_array(coo_array((np.ones(met.sum()), (i[met], j[met])), shape=(n, n)))
+    met = (i >= 0) & (j >= 0) & (i != j)
+    i, j = i[met], j[met]
+    ends = (np.minimum(i, j), np.maximum(i, j))
+    return csr_array(coo_array((np.ones(i.size, dtype=np.bool_), ends), shape=(n, n)))
 
 
 def nearest(near: csr_array, width: int) -> NDArray[np.intp]:
     """Return the rows of the `width` largest entries of each column, -1 where there are less."""
     columns = near.tocsc()
-    # Sorted within each column, the largest first.
-    owner = np.repeat(np.arange(near.shape[1]), np.diff(columns.indptr))
-    order = np.lexsort((-columns.data, owner))
-    rank = np.arange(owner.size) - columns.indptr[owner]
-    kept = rank < width
     found = np.full((near.shape[1], width), -1, dtype=np.intp)
-    found[owner[kept], rank[kept]] = columns.indices[order][kept]
+    _fill_nearest(columns.indptr, columns.indices, columns.data, found)
     return found
+
+
+@njit(cache=True)
+def _fill_nearest(ptr, index, value, found):  # type: ignore[no-untyped-def]
+    for c in range(found.shape[0]):
+        order = np.argsort(-value[ptr[c] : ptr[c + 1]], kind="mergesort")  # ties: the first row
+        for rank in range(min(order.size, found.shape[1])):
+            found[c, rank] = index[ptr[c] + order[rank]]

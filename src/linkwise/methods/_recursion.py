@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from linkwise.methods._bisection import follow, matrices_of, spectral_start
+from linkwise.methods._coarse import coarse_copy
 from linkwise.partition import recursive_bisection
 from linkwise.search.evolve import Found
 
@@ -65,8 +66,7 @@ class Recursion(NamedTuple):
         """Return the best partition met, from splits that were repaired and from other starts."""
         begun = list(first)
         try:
-            split = recursive_partition(self.cuts, self.settings, self.record, rng)
-            repaired = repair(self.cuts, split, rng)
+            repaired = self._split(rng, begun)
         except KeyboardInterrupt:
             z = min((*begun, self.cuts.color.known), key=self.value)
             return Found(z, self.value(z), 0, interrupted=True)
@@ -75,6 +75,13 @@ class Recursion(NamedTuple):
             if report is not None:
                 report(f"splits: {self.value(repaired):.6g} after repair")
         return self.cuts.search(rng, run, begun, report)
+
+    def _split(self, rng: np.random.RandomState, first: Sequence[Ints]) -> Ints:
+        """Split and repair; a large graph as a coarse copy, which the moves bring back."""
+        coarse = coarse_copy(self.cuts, rng, first)
+        cuts = self.cuts if coarse is None else coarse.cuts
+        z = repair(cuts, recursive_partition(cuts, self.settings, self.record, rng), rng)
+        return z if coarse is None else coarse.refined(z, rng)
 
 
 def repair(cuts: CutSearch, z: Ints, rng: np.random.RandomState) -> Ints:
@@ -180,7 +187,7 @@ class _Splitting(NamedTuple):
         best = min(tracks, key=lambda track: track.split.value)
         if not np.isfinite(best.split.value):
             return None
-        self.record.certify_worst(best.last, best.gamma)
+        self.record.certify_worst(best)
         return family.partition(best.split.above)
 
     def _allowed(self, members: NDArray[np.intp], n_pairs: int) -> int:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from linkwise.constraints import Constraints
+    from linkwise.linalg.memory import Memory
 
 __all__ = [
     "component_vectors",
@@ -38,17 +39,19 @@ def normalized_cut(
     rows: str,
     *,
     obey: Constraints | None = None,
+    memory: Memory | None = None,
 ) -> Result:
     """Relax the normalised cut of `W` to eigenvectors, then round them by k-means.
 
     `z` are the leading eigenvectors of ``D^-1/2 W D^-1/2``. With `rows` ``"raw"`` the embedding is
     ``D^-1/2 z``, the eigenvectors of the random walk ``D^-1 W`` (Shi & Malik; Xu et al.); with
     ``"unit"`` its rows are scaled to length one (Ng, Jordan & Weiss), where `z` and ``D^-1/2 z``
-    are the same. The certain constraints of `obey` hold without exception.
+    are the same. The certain constraints of `obey` hold without exception. With a `memory` the
+    eigensolver starts from the vectors of the last graph that it knows.
     """
     d = degrees(W)
     S = staying_if_isolated(normalized_adjacency(W), d)
-    pairs = leading_vectors(S, np.sqrt(d), n_clusters, rng)
+    pairs = leading_vectors(S, np.sqrt(d), n_clusters, rng, memory=memory)
     embedding = unit_rows(pairs.vectors) if rows == "unit" else walk_vectors(pairs.vectors, d)
     labels = rounded(embedding, n_clusters, rng, obey)
     return spectral_result(labels, embedding, pairs, metrics.ncut(W, labels))
@@ -103,18 +106,31 @@ def leading_vectors(
     profile: NDArray[np.float64],
     k: int,
     rng: np.random.RandomState,
+    *,
+    memory: Memory | None = None,
+    name: str = "walk",
 ) -> EigenPairs:
     """Return the `k` leading eigenpairs of a walk matrix whose top value, 1, is known.
 
     The value 1 has one eigenvector for each connected component, `profile` on the component and 0
     elsewhere. They are written down, not iterated for, so none can be missed however many there
-    are.
+    are. The vectors are kept in the `memory` under a name, and are where the next search starts.
     """
     known = component_vectors(S, profile, k)
     if known.shape[1] == k:
         residuals = np.linalg.norm(S @ known - known, axis=0)
         return EigenPairs(np.ones(k), known, residuals, converged=True, n_products=k)
-    return eigen.largest(S, k, rng, known=known, known_values=np.ones(known.shape[1]))
+    pairs = eigen.largest(
+        S,
+        k,
+        rng,
+        known=known,
+        known_values=np.ones(known.shape[1]),
+        start=None if memory is None else memory.recall(name),
+    )
+    if memory is not None:
+        memory.keep(name, pairs.vectors)
+    return pairs
 
 
 def component_vectors(

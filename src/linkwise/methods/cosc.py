@@ -17,6 +17,7 @@ from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._bisection import Bisection, Record, Settings
 from linkwise.methods._cutting import refuse_too_many_labels, soft_labels, violated_items
 from linkwise.methods._recursion import Recursion, recursive_partition
+from linkwise.methods._units import in_units
 from linkwise.partition import canonical
 from linkwise.result import Result
 from linkwise.search.evolve import workers
@@ -71,7 +72,9 @@ class COSCResult(Result):
     path : tuple of TradeOff
         Cut and violated constraints from price to price. For two clusters with hard constraints
         these are the prices that the best start went through, and violations are counted on the
-        contracted graph.
+        contracted graph; with more clusters, those of every split that was tried, one after the
+        other, each on the part that was split. Large graphs are searched, and so counted, on a
+        coarse copy.
     gap : float
         Duality gap of the last inner problem, relative to the norm of its data. `converged` says
         whether that problem proved that no vector near the answer is lower.
@@ -112,12 +115,12 @@ def cosc(
     over vertex weight (for degrees the normalised cut); see :class:`COSC`.
     """
     rng = check_random_state(random_state)
-    graph, unit = _in_units(csr_array(W))
+    graph, unit = _prepared(csr_array(W))
     b = _vertex_weights(graph, vertex_weights)
     settings = Settings(n_starts, refine, balance, tol, max_iter, by_degree=b is None)
-    data = OneSpectralData.of(graph, n_clusters, b, settings)
+    report = _print_progress if verbose else None
+    data = OneSpectralData.of(graph, n_clusters, b, settings)._replace(record=Record(report))
     with workers(effective_n_jobs(n_jobs)) as run:
-        report = _print_progress if verbose else None
         task = Search(data, constraints, "default", rng, run, report)
         if violations is not None:
             found = _soft(task, data, violations)
@@ -197,6 +200,12 @@ class OneSpectralData(NamedTuple):
         """The price of strength 1, in the landscape's own measure."""
         return self.price if self.k == 2 else self.cuts.unit
 
+    @property
+    def path(self) -> tuple[TradeOff, ...]:
+        """The prices of the descents that led to the answer."""
+        points = self.record.path
+        return tuple(TradeOff(p.gamma, self.mass_factor * p.value, p.n_violated) for p in points)
+
     def landscape(
         self, groups: Groups, soft: csr_array, known: Ints, effort: str
     ) -> Bisection | Recursion:
@@ -211,10 +220,7 @@ class OneSpectralData(NamedTuple):
 def _hard(task: Search, data: OneSpectralData) -> _Found:
     """Satisfy every certain constraint; trade uncertain pairs at their price."""
     answer = hard_labels(task, PRICE)
-    record = data.record
-    factor = data.mass_factor
-    path = tuple(TradeOff(p.gamma, factor * p.value, p.n_violated) for p in record.path)
-    return _Found(answer.labels, record.gamma, path, answer.interrupted)
+    return _Found(answer.labels, data.record.gamma, data.path, answer.interrupted)
 
 
 def _soft(task: Search, data: OneSpectralData, violations: int | str) -> _Found:
@@ -244,20 +250,20 @@ def _bare(task: Search, data: OneSpectralData) -> _Found:
         z = recursive_partition(moves, data.settings, record, task.rng)
     except KeyboardInterrupt:
         z, interrupted = colors, True
-    return _Found(z[groups.of_sample].astype(np.intp), record.gamma, interrupted=interrupted)
+    return _Found(z[groups.of_sample].astype(np.intp), record.gamma, data.path, interrupted)
 
 
-def _in_units(W: csr_array) -> tuple[csr_array, float]:
+def _prepared(W: csr_array) -> tuple[csr_array, float]:
     """Return a copy of the graph in units of its largest weight, and that; without loops.
 
-    So no scale under- or overflows, and squares of the smallest weights do not vanish.
+    Squares of the smallest weights do not vanish.
     """
     graph = csr_array(W, copy=True)
     graph.sum_duplicates()
     graph.data[np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr)) == graph.indices] = 0.0
     graph.eliminate_zeros()
-    largest = float(graph.data.max(initial=0.0)) or 1.0
-    graph.data = np.maximum(graph.data / largest, LEAST_WEIGHT)
+    graph, largest = in_units(graph)
+    np.maximum(graph.data, LEAST_WEIGHT, out=graph.data)
     return graph, largest
 
 
@@ -332,7 +338,7 @@ class COSC(ConstrainedClusterer):
     n_jobs : int, default=None
         Threads for independent starts; -1 for all.
     verbose : int, default=0
-        Whether to print progress.
+        Whether to print progress: every start, and the steps of long descents every five seconds.
 
     Attributes
     ----------

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
+    from linkwise.linalg.memory import Memory
     from linkwise.result import Result
 
 __all__ = ["CSC", "csc"]
@@ -33,6 +34,7 @@ def csc(
     rows: str = "unit",
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
+    memory: Memory | None = None,
 ) -> Result:
     """Write the constraints into the affinities `A`, then cluster by the random walk on them.
 
@@ -41,7 +43,8 @@ def csc(
     """
     A = edit(W, constraints, link_weight)
     rng = check_random_state(random_state)
-    return normalized_cut(A, n_clusters, rng, rows, obey=constraints if hard else None)
+    obey = constraints if hard else None
+    return normalized_cut(A, n_clusters, rng, rows, obey=obey, memory=memory)
 
 
 class CSC(ConstrainedClusterer):

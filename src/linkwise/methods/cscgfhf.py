@@ -36,6 +36,9 @@ __all__ = ["CSCGFHF", "cscgfhf", "kernel_factor", "stationary_vectors"]
 # classes, a tolerance of 1e-4 (169 columns) changes neither labels nor six digits of lambda.
 KERNEL_TOL = 1e-6
 MAX_RANK = 200
+# Entries of the factor, 400 MB: from 250,000 samples on it has fewer columns. Fifty, on blobs of
+# 20,000 samples, change lambda by less than 1e-4 of itself, and no label.
+MAX_ENTRIES = 50_000_000
 # Eigenvalues 1 / lambda below this share of the largest are rounding: lambda is infinite.
 FINITE = 1e-10
 
@@ -98,7 +101,8 @@ def kernel_factor(y: Floats, sigma: float) -> Floats:
     ``rank`` columns of `Q` and never the whole; ``n * rank^2`` operations.
     """
     left = np.ones(len(y))
-    columns = np.empty((min(MAX_RANK, len(y)), len(y)))  # rows here: they are contiguous
+    n_columns = min(MAX_RANK, max(1, MAX_ENTRIES // len(y)), len(y))
+    columns = np.empty((n_columns, len(y)))  # rows here: they are contiguous
     rank = 0
     while rank < len(columns) and left.max() > KERNEL_TOL:
         pivot = int(left.argmax())

@@ -24,6 +24,7 @@ from linkwise.methods._cutting import (
     soft_labels,
     violated_items,
 )
+from linkwise.methods._units import in_units
 from linkwise.partition import canonical
 from linkwise.search.evolve import workers
 from linkwise.search.hard import Search, hard_labels, warn_if_interrupted
@@ -67,19 +68,12 @@ def constrained_cut(
 
     The search never leaves the feasible partitions; see :class:`ConstrainedCut`.
     """
-    graph = _in_units(csr_array(W))
+    graph, _ = in_units(csr_array(W))
     options = Options(constraints_mode, strength, violations, effort, n_jobs, verbose)
     data = CutData(graph, n_clusters)
     rng = check_random_state(random_state)
     found = _solve(data, constraints, partial(metrics.ncut, graph), options, rng=rng)
     return replace(found, islands=_islands(graph, found.labels))
-
-
-def _in_units(W: csr_array) -> csr_array:
-    """Return the graph in units of its largest weight: no scale under- or overflows."""
-    largest = float(W.max()) if W.nnz else 0.0
-    # Not W / largest: scipy multiplies by the inverse, which may be infinite.
-    return csr_array((W.data / largest, W.indices, W.indptr), W.shape) if largest > 0 else W
 
 
 def constrained_kmeans(

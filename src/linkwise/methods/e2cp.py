@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
-from linkwise.linalg.lowrank import resolvent_columns, symmetric_product
+from linkwise.linalg.lowrank import symmetric_product
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._propagation import (
     Factors,
@@ -21,6 +21,7 @@ from linkwise.methods._propagation import (
     pair_matrix,
     refine,
     refine_sparse,
+    resolvent,
     walk,
 )
 from linkwise.methods._spectral import normalized_cut
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
+    from linkwise.linalg.memory import Memory
     from linkwise.result import Result
 
 __all__ = ["E2CP", "e2cp", "propagate", "propagation_factors"]
@@ -46,6 +48,7 @@ def e2cp(
     tol: float = 5e-4,
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
+    memory: Memory | None = None,
 ) -> Result:
     """Spread the pairs along the rows and then the columns of `Y`; cluster the adjusted graph.
 
@@ -61,9 +64,9 @@ def e2cp(
             W = refine(W, propagate(W, Y, alpha), Y, scale)
         else:
             W = csr_array(W)
-            factors = propagation_factors(W, constrained(Y), alpha, tol)
+            factors = propagation_factors(W, constrained(Y), alpha, tol, memory=memory)
             W = refine_sparse(W, factors, Y, scale)
-    return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey)
+    return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey, memory=memory)
 
 
 def propagate(
@@ -82,11 +85,16 @@ def propagate(
 
 
 def propagation_factors(
-    W: csr_array, columns: NDArray[np.intp], alpha: float, tol: float
+    W: csr_array,
+    columns: NDArray[np.intp],
+    alpha: float,
+    tol: float,
+    *,
+    memory: Memory | None = None,
 ) -> Factors:
     """Return the factors of `F`: the constrained columns of ``(1 - alpha) P``, sparse."""
     S, profile = walk(W)
-    P = (1 - alpha) * resolvent_columns(S, profile, columns, alpha=alpha, tol=tol)
+    P = (1 - alpha) * resolvent(S, profile, columns, alpha=alpha, tol=tol, memory=memory)
     return Factors(P, P)
 
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.linalg import solve
-from scipy.sparse import csr_array, eye_array, issparse
+from scipy.sparse import block_diag, coo_array, csr_array, eye_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
 from linkwise.exceptions import TooLargeError
 from linkwise.linalg import eigen
+from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.laplacian import signed
 from linkwise.linalg.lowrank import values_on
 from linkwise.methods._base import ConstrainedClusterer
@@ -34,9 +35,16 @@ if TYPE_CHECKING:
     from linkwise.graph import Affinity
     from linkwise.result import Result
 
-__all__ = ["GPAffinity", "covariance_shift", "gp_affinity", "link_precision", "posterior_part"]
+__all__ = [
+    "GPAffinity",
+    "covariance_shift",
+    "gp_affinity",
+    "link_precision",
+    "posterior_blocks",
+    "posterior_part",
+]
 
-# The constrained samples have a dense system of their own: 2 GB and two minutes at this size.
+# Connected constrained samples have a dense system of their own: 2 GB, two minutes at this size.
 MAX_CONSTRAINED = 10_000
 
 
@@ -123,17 +131,43 @@ def _conditioned_dense(
 
 def _conditioned(W: csr_array, Y: csr_array, B: csr_array) -> csr_array:
     C = constrained(Y)
-    if C.size > MAX_CONSTRAINED:
+    near = csr_array((W + eye_array(W.shape[0], format="csr"))[:, C])
+    T = posterior_blocks(csr_array(near[C]), csr_array(B[C][:, C]))
+    pattern = refined_pattern(W, Y, near)
+    pattern.data = np.maximum(pattern.data - values_on(near, T, pattern), 0)
+    return symmetric(pattern)
+
+
+def posterior_blocks(K_CC: csr_array, B_CC: csr_array) -> csr_array:
+    """Return `posterior_part` of sparse matrices, sparse: one block for each connected set.
+
+    Samples that are in no observed pair have no part in it. The others fall into sets that neither
+    pairs nor affinities connect, few samples each where the pairs are few among many samples.
+    """
+    seen = np.flatnonzero(np.diff(B_CC.indptr))
+    K, B = csr_array(K_CC[seen][:, seen]), csr_array(B_CC[seen][:, seen])
+    _, component = symmetric_components(csr_array(abs(K) + abs(B)))
+    order = np.argsort(component, kind="stable")
+    sizes = np.bincount(component)
+    _refuse_too_many(int(sizes.max(initial=0)))
+    K, B = csr_array(K[order][:, order]), csr_array(B[order][:, order])
+    ends = np.cumsum(sizes)
+    blocks = [
+        posterior_part(K[a:b, a:b].toarray(), B[a:b, a:b].toarray())
+        for a, b in zip(ends - sizes, ends, strict=True)
+    ]
+    T = block_diag(blocks, format="coo") if blocks else coo_array(K.shape)
+    place = seen[order]
+    return csr_array((T.data, (place[T.row], place[T.col])), shape=K_CC.shape)
+
+
+def _refuse_too_many(n_connected: int) -> None:
+    if n_connected > MAX_CONSTRAINED:
         message = (
-            f"{C.size} samples are constrained; a Gaussian process can see at most "
+            f"{n_connected} connected samples are constrained; a Gaussian process can see at most "
             f"{MAX_CONSTRAINED}. Give fewer pairs or labels, or take linkwise.E2CP."
         )
         raise TooLargeError(message)
-    near = csr_array((W + eye_array(W.shape[0], format="csr"))[:, C])
-    T = posterior_part(near[C].toarray(), B[C][:, C].toarray())
-    pattern = refined_pattern(W, Y, near)
-    pattern.data = np.maximum(pattern.data - values_on(near, csr_array(T), pattern), 0)
-    return symmetric(pattern)
 
 
 def _without_cannot_links(

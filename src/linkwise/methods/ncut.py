@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from linkwise.graph import Affinity
+    from linkwise.linalg.memory import Memory
     from linkwise.result import Result
 
 __all__ = ["NCut", "ncut"]
@@ -27,6 +28,7 @@ def ncut(
     *,
     rows: str = "unit",
     random_state: int | np.random.RandomState | None = None,
+    memory: Memory | None = None,
 ) -> Result:
     r"""Cluster a graph by normalised spectral clustering.
 
@@ -36,7 +38,8 @@ def ncut(
 
     to the `k` leading eigenvectors of ``D^-1/2 W D^-1/2`` and rounds their rows by k-means.
     """
-    return normalized_cut(W, n_clusters, check_random_state(random_state), rows)
+    rng = check_random_state(random_state)
+    return normalized_cut(W, n_clusters, rng, rows, memory=memory)
 
 
 class NCut(ConstrainedClusterer):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.linalg.eigen import EigenPairs
+    from linkwise.linalg.memory import Memory
     from linkwise.result import Result
 
 __all__ = ["SignedCSC", "rounding_score", "signed_csc", "signed_ncut"]
@@ -51,6 +52,7 @@ def signed_csc(
     selection: str = "sound",
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
+    memory: Memory | None = None,
 ) -> Result:
     r"""Cluster a graph with the constraints as signed edges beside it.
 
@@ -67,8 +69,8 @@ def signed_csc(
     A = gamma * W + (Q if issparse(W) else Q.toarray())
     if selection == "sound" and not (A < 0).sum():
         # Nothing is signed: the criterion is the plain normalised cut of A.
-        return normalized_cut(A, n_clusters, rng, rows="unit", obey=obey)
-    pairs = lowest_vectors(A, n_clusters, rng)
+        return normalized_cut(A, n_clusters, rng, rows="unit", obey=obey, memory=memory)
+    pairs = lowest_vectors(A, n_clusters, rng, memory)
     rounding = paper_rounding if selection == "paper" else sound_rounding
     embedding = unit_rows(pairs.vectors)
     labels = rounding(A, Q, pairs.vectors, rng)
@@ -78,7 +80,10 @@ def signed_csc(
 
 
 def lowest_vectors(
-    A: csr_array | NDArray[np.float64], k: int, rng: np.random.RandomState
+    A: csr_array | NDArray[np.float64],
+    k: int,
+    rng: np.random.RandomState,
+    memory: Memory | None = None,
 ) -> EigenPairs:
     """Return the `k` lowest eigenpairs of the signed Laplacian, as leading ones of ``I - L``.
 
@@ -95,7 +100,17 @@ def lowest_vectors(
         profile = np.sqrt(d)[is_plain]
         known = np.zeros((component.size, min(k, np.unique(component[is_plain]).size)))
         known[is_plain] = component_vectors(S[is_plain][:, is_plain], profile, k)
-    return eigen.largest(S, k, rng, known=known, known_values=np.ones(known.shape[1]))
+    pairs = eigen.largest(
+        S,
+        k,
+        rng,
+        known=known,
+        known_values=np.ones(known.shape[1]),
+        start=None if memory is None else memory.recall("walk"),
+    )
+    if memory is not None:
+        memory.keep("walk", pairs.vectors)
+    return pairs
 
 
 def paper_rounding(

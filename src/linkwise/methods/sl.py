@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
+    from linkwise.linalg.memory import Memory
     from linkwise.result import Result
 
 __all__ = ["SpectralLearning", "sl"]
@@ -41,14 +42,15 @@ def sl(
     link_weight: float | str = "max",
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
+    memory: Memory | None = None,
 ) -> Result:
     """Write the constraints into the affinities, then cluster by a normalised Markov chain."""
     rng = check_random_state(random_state)
     obey = constraints if hard else None
     A = edit(W, constraints, link_weight)
     if normalization == "symmetric":
-        return normalized_cut(A, n_clusters, rng, rows="unit", obey=obey)
-    return additive_cut(A, n_clusters, rng, obey)
+        return normalized_cut(A, n_clusters, rng, rows="unit", obey=obey, memory=memory)
+    return additive_cut(A, n_clusters, rng, obey, memory=memory)
 
 
 def additive_cut(
@@ -56,13 +58,16 @@ def additive_cut(
     n_clusters: int,
     rng: np.random.RandomState,
     obey: Constraints | None = None,
+    *,
+    memory: Memory | None = None,
 ) -> Result:
     """Cluster by ``N = (A + d_max I - D) / d_max``, a walk that stays where degrees are low.
 
     ``I - N`` is the combinatorial Laplacian over ``d_max``: what is relaxed is the ratio cut.
     """
     N = additive_normalization(A)
-    pairs = leading_vectors(N, np.ones(N.shape[0]), n_clusters, rng)
+    profile = np.ones(N.shape[0])
+    pairs = leading_vectors(N, profile, n_clusters, rng, memory=memory, name="additive walk")
     embedding = unit_rows(pairs.vectors)
     labels = rounded(embedding, n_clusters, rng, obey)
     return spectral_result(labels, embedding, pairs, metrics.rcut(A, labels))

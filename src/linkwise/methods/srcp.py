@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, hstack
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
-from linkwise.linalg.lowrank import cauchy_sum, resolvent_columns, symmetric_product
+from linkwise.linalg.lowrank import cauchy_sum, symmetric_product
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._propagation import (
     Factors,
@@ -21,6 +21,7 @@ from linkwise.methods._propagation import (
     pair_matrix,
     refine,
     refine_sparse,
+    resolvent,
     walk,
 )
 from linkwise.methods._spectral import normalized_cut
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
+    from linkwise.linalg.memory import Memory
     from linkwise.result import Result
 
 __all__ = ["SRCP", "propagate", "propagation_factors", "srcp"]
@@ -50,6 +52,7 @@ def srcp(
     tol: float = 5e-4,
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
+    memory: Memory | None = None,
 ) -> Result:
     r"""Spread the pairs along rows and columns of `Y` at once; cluster the adjusted graph.
 
@@ -68,9 +71,9 @@ def srcp(
             W = refine(W, propagate(W, Y, mu), Y, scale)
         else:
             W = csr_array(W)
-            factors = propagation_factors(W, constrained(Y), mu, tol)
+            factors = propagation_factors(W, constrained(Y), mu, tol, memory=memory)
             W = refine_sparse(W, factors, Y, scale)
-    return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey)
+    return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey, memory=memory)
 
 
 def propagate(W: csr_array | NDArray[np.float64], Y: csr_array, mu: float) -> NDArray[np.float64]:
@@ -86,7 +89,14 @@ def propagate(W: csr_array | NDArray[np.float64], Y: csr_array, mu: float) -> ND
     return symmetric_product(U @ spread, U.T)
 
 
-def propagation_factors(W: csr_array, columns: NDArray[np.intp], mu: float, tol: float) -> Factors:
+def propagation_factors(
+    W: csr_array,
+    columns: NDArray[np.intp],
+    mu: float,
+    tol: float,
+    *,
+    memory: Memory | None = None,
+) -> Factors:
     """Return factors of `F`: constrained columns of a few resolvents of the walk, sparse.
 
     The kernel ``2 mu / (2 mu + l_i + l_j)`` is separated into a few products
@@ -96,7 +106,9 @@ def propagation_factors(W: csr_array, columns: NDArray[np.intp], mu: float, tol:
     S, profile = walk(W)
     separated = cauchy_sum(mu, mu + 2, KERNEL_TOL)
     damping = 1 / (1 + mu + separated.shifts)
-    P = [a * resolvent_columns(S, profile, columns, alpha=a, tol=tol) for a in damping]
+    P = [
+        a * resolvent(S, profile, columns, alpha=float(a), tol=tol, memory=memory) for a in damping
+    ]
     # The weights between the products are R R', which leaves a sum of squares.
     R = np.sqrt(2 * mu) * np.linalg.cholesky(separated.weights)
     terms = range(len(P))

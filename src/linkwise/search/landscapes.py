@@ -49,7 +49,8 @@ class CutData(NamedTuple):
         if mass is not None:
             mass = np.concatenate((mass, np.zeros(n_items - mass.size)))
         problem = build_problem(_padded(self.W, n_items), groups, soft, 0.0, mass)
-        constants = effort_for(effort, problem.n_vertices, self.k)
+        mean_degree = problem.indices.size / max(problem.n_vertices, 1)
+        constants = effort_for(effort, problem.n_vertices, self.k, mean_degree)
         return CutSearch(problem, self.k, colorer(problem, self.k, known), constants)
 
 

@@ -1,0 +1,74 @@
+"""The number of clusters unknown: how often `Auto` finds it, beside the eigengap alone.
+
+Run: python benchmarks/auto/clusters.py [--data folder] [--draws 2]
+
+The eigengap takes the number after which the largest gap of the normalised Laplacian's eigenvalues
+follows, within the range that `Auto` considers.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from common import DESIGN, OUT, SHARED, VALIDATION, load, number, pin, show
+
+from linkwise import Affinity, Auto, Constraints, NCut
+from linkwise.metrics import adjusted_rand
+
+AMOUNTS = (0.0, 0.1, 0.5, 1.0)
+SETS = [
+    name
+    for name in (*DESIGN, *VALIDATION)
+    if name not in {"mit8_gist", "corel15_gist", "usps", "orl_32x32", "yale_32x32"}
+]
+MOST = 12
+
+
+def by_eigengap(X):
+    W = Affinity().fit_transform(X)
+    values = NCut(MOST + 1, affinity="precomputed", random_state=0).fit(W).result_.eigenvalues
+    return int(np.argmax(np.diff(values)[1:MOST]) + 2)
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--data", default=SHARED / "data")
+    options.add_argument("--sets", nargs="*", default=SETS)
+    options.add_argument("--draws", type=int, default=2)
+    asked = options.parse_args()
+    pin()
+    rows = []
+    hits = {amount: [] for amount in (*AMOUNTS, "gap")}
+    for name in asked.sets:
+        X, y = load(asked.data, name)
+        true = np.unique(y).size
+        gap = by_eigengap(X)
+        hits["gap"].append(abs(gap - true))
+        row = [name, true, gap]
+        for amount in AMOUNTS:
+            found, scores, sure = [], [], []
+            for draw in range(asked.draws if amount else 1):
+                known = Constraints.sample(y, round(amount * y.size), random_state=draw)
+                model = Auto(random_state=draw).fit(X, constraints=known)
+                found.append(model.n_clusters_)
+                sure.append(model.report_.n_clusters_probability[model.n_clusters_])
+                scores.append(adjusted_rand(y, model.labels_))
+                hits[amount].append(abs(found[-1] - true))
+            shown = ", ".join(map(str, found))
+            row.append(f"{shown} ({np.mean(sure):.0%}; ARI {number(np.mean(scores))})")
+        rows.append(row)
+        print(row, flush=True)
+    for within in (0, 1):
+        cells = [
+            f"{100 * np.mean(np.array(hits[key]) <= within):.0f} %" for key in ("gap", *AMOUNTS)
+        ]
+        rows.append([f"share within {within}", "", *cells])
+    head = ["set", "classes", "eigengap", *(f"{a:g} n pairs" for a in AMOUNTS)]
+    path = OUT / "clusters.md"
+    path.unlink(missing_ok=True)
+    show("The number of clusters that was found", head, rows, path)
+
+
+if __name__ == "__main__":
+    main()

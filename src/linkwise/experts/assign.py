@@ -1,0 +1,99 @@
+"""From probabilities to labels: the likeliest ones, or the likeliest that satisfy constraints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from linkwise.constraints.coloring import CannotLinkGraph
+from linkwise.search.evolve import effort_for, improve
+from linkwise.search.hard import certain_groups, refuse_broken_promise
+from linkwise.search.moves import evaluate
+from linkwise.search.problem import Groups, edgeless_problem, pair_graph
+from linkwise.search.starts import colorer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from linkwise.constraints import Constraints
+    from linkwise.search.starts import Colorer
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.intp]
+
+__all__ = ["feasible_labels", "likeliest_labels"]
+
+ANCHOR_MASS = 1e-9
+STARTS, FEW_STARTS = 20, 3  # up to so many groups, and beyond
+MANY_GROUPS = 2_000
+
+
+def likeliest_labels(probability: Floats) -> Ints:
+    """Give each sample its likeliest cluster; an empty cluster gets the sample likeliest for it."""
+    labels = probability.argmax(axis=1)
+    k = probability.shape[1]
+    sizes = np.bincount(labels, minlength=k)
+    for c in np.flatnonzero(sizes == 0):
+        gain = np.where(sizes[labels] > 1, probability[:, c], -1.0)
+        taken = int(gain.argmax())
+        if gain[taken] < 0:
+            break  # fewer samples than clusters
+        sizes[labels[taken]] -= 1
+        labels[taken], sizes[c] = c, 1
+    return labels.astype(np.intp)
+
+
+def feasible_labels(
+    log_probability: Floats, constraints: Constraints, rng: np.random.RandomState
+) -> Ints:
+    """Return likely labels among those that satisfy every certain constraint.
+
+    Raises ConflictError if there are none, or none were found. Each cluster is an *anchor*: a
+    vertex that all anchors are cannot-linked to. A sample in a cluster pays the price
+    ``-log p`` to its anchor, and single moves and Kempe chains lower the sum.
+    """
+    k = log_probability.shape[1]
+    groups, colors = certain_groups(constraints, k, rng)
+    cost = np.zeros((groups.n_groups, k))
+    np.add.at(cost, groups.of_sample, -log_probability)
+    g = groups.n_groups
+    vertex, cluster = np.divmod(np.arange(g * k), k)
+    prices = pair_graph(np.column_stack((vertex, g + cluster)), cost.ravel(), g + k)
+    a, b = np.triu_indices(k, 1)
+    clique = pair_graph(np.column_stack((a, b)), np.ones(a.size), k)
+    apart = CannotLinkGraph(
+        np.concatenate((groups.apart.indptr, groups.apart.indptr[-1] + clique.indptr[1:])).astype(
+            np.int64
+        ),
+        np.concatenate((groups.apart.indices, g + clique.indices)).astype(np.int32),
+    )
+    # The groups are the items now: they are contracted already.
+    items = Groups(np.arange(g + k, dtype=np.int32), g + k, apart, n_anchors=k)
+    mass = np.concatenate((np.bincount(groups.of_sample, minlength=g), np.full(k, ANCHOR_MASS)))
+    problem = edgeless_problem(items, mass.astype(np.float64), csr_array(prices), 1.0)
+    effort = effort_for("default", g, k)
+    color = _colorer(groups, colors, k)
+    best, lowest = None, np.inf
+    for number in range(STARTS if g <= MANY_GROUPS else FEW_STARTS):
+        # The first start is the likeliest; the others lean elsewhere.
+        lean = 1.0 if number == 0 else rng.exponential(size=cost.shape)
+        z = np.concatenate((color(cost * lean, rng), np.arange(k))).astype(np.int32)
+        z = improve(problem, z, k, effort, rng)
+        value = evaluate(problem, z, k)
+        if value < lowest:
+            best, lowest = z, value
+    assert best is not None
+    name = np.empty(k, np.intp)
+    name[best[g:]] = np.arange(k)  # anchors may have changed places
+    labels: Ints = name[best[:g]][groups.of_sample]
+    refuse_broken_promise(constraints, labels)
+    return labels
+
+
+def _colorer(groups: Groups, colors: NDArray[np.int32], k: int) -> Colorer:
+    """Return what colours groups at a low cost: no cluster empty, no cannot-link violated."""
+    n = groups.of_sample.size
+    problem = edgeless_problem(groups, np.ones(n), csr_array((n, n)), 0.0)
+    return colorer(problem, k, colors)

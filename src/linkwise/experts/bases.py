@@ -1,0 +1,288 @@
+"""Bases: descriptions of the samples that do not depend on constraints, computed once.
+
+=============  ==================================================================================
+`linear`       principal components, for clusters that a plane separates
+`graph`        the smoothest functions on the neighbour graph, for clusters of any shape
+`fine graph`   the same on half as many neighbours
+`smooth`       the very smoothest of them, in place of principal components if there are none
+`kernel`       radial functions around landmarks (Nyström), for what is in between
+=============  ==================================================================================
+
+Each comes with a penalty for every column, which says how readily an expert uses it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array, issparse
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from linkwise._quiet import quiet
+from linkwise.graph import Affinity
+from linkwise.linalg import eigen
+from linkwise.linalg.components import symmetric_components
+from linkwise.linalg.laplacian import degrees, normalized_adjacency
+from linkwise.partition import unit_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.intp]
+
+__all__ = ["Bases", "Components", "Landmarks", "Spectrum", "build_bases", "n_vectors"]
+
+VARIANCE, MAX_COMPONENTS = 0.98, 40
+N_LANDMARKS, LANDMARK_SAMPLE = 100, 20_000
+FINE_NEIGHBORS = 5
+FINE_UP_TO = 20_000  # samples; beyond, a second set of eigenvectors takes too long
+LINEAR_PENALTY, CONSTANT_PENALTY = 1.0, 1e-3
+GRAPH_PENALTY, KERNEL_PENALTY = 10.0, 0.1
+SMOOTH = 0.1  # 1 - eigenvalue below which a function is too rough to be extended
+LARGE, LARGE_TOL = 20_000, 1e-4  # samples above which eigenvectors are a little less exact
+
+
+class Components(NamedTuple):
+    """Principal components of the data."""
+
+    scores: Floats  # (n, q)
+    mean: Floats
+    axes: Floats  # (d, q)
+
+    @classmethod
+    def of(cls, X: Floats) -> Components:
+        """Keep 98 % of the variance, and at most 40 components."""
+        mean = X.mean(axis=0)
+        centred = X - mean
+        unit = float(np.abs(centred).max(initial=0.0)) or 1.0
+        centred /= unit  # squares of the data as given may overflow
+        n, d = X.shape
+        if d <= n:
+            values, axes = np.linalg.eigh(centred.T @ centred)
+            values, axes = values[::-1], axes[:, ::-1]
+        else:
+            values, left = np.linalg.eigh(centred @ centred.T)
+            values, left = values[::-1], left[:, ::-1]
+            axes = centred.T @ (left / np.sqrt(np.maximum(values, 1e-300)))
+        values = np.maximum(values, 0.0)
+        share = np.cumsum(values) / max(float(values.sum()), 1e-300)
+        q = min(int(np.searchsorted(share, VARIANCE)) + 1, MAX_COMPONENTS, d, n)
+        axes = _with_signs(axes[:, :q])
+        return cls(centred @ axes, mean, axes / unit)
+
+    def new(self, X: Floats) -> Floats:
+        """Return the components of new samples."""
+        scores: Floats = (X - self.mean) @ self.axes
+        return scores
+
+
+class Spectrum(NamedTuple):
+    """Smooth functions on a graph: eigenvectors of the walk, the smoothest first."""
+
+    vectors: Floats  # (n, m), each of mean square 1
+    values: Floats  # (m,), of the normalised Laplacian, ascending
+
+    @classmethod
+    def of(cls, W: Any, m: int, rng: np.random.RandomState) -> Spectrum:
+        """Return the first `m` functions on the graph `W`."""
+        d = degrees(W)
+        S = normalized_adjacency(W)
+        isolated = d == 0
+        if isolated.any():  # a piece of its own, where the walk stays
+            loops = diags_array(isolated.astype(np.float64), format="csr")
+            S = csr_array(S + loops) if issparse(S) else S + loops.toarray()
+        # In units of the mean degree: no scale of the graph under- or overflows.
+        root = np.sqrt(np.where(isolated, 1.0, d / (d[~isolated].mean() if d.any() else 1.0)))
+        tol = LARGE_TOL if d.size > LARGE else eigen.DEFAULT_TOL
+        known = _pieces(S, root, m)
+        found = eigen.largest(S, m, rng, tol=tol, known=known, known_values=np.ones(known.shape[1]))
+        vectors = found.vectors / root[:, None]
+        vectors /= np.sqrt((vectors**2).mean(axis=0))
+        return cls(vectors, np.maximum(1 - found.values, 0.0))
+
+    def new(self, similarity: Any) -> Floats:
+        r"""Return the functions at new samples: the mean over their neighbours, undamped.
+
+        On the graph itself :math:`D^{-1} W \phi = (1 - \lambda) \phi`.
+        """
+        total = np.asarray(similarity.sum(axis=1)).ravel()
+        mean = (similarity @ self.vectors) / np.where(total > 0, total, 1.0)[:, None]
+        smooth = 1 - self.values
+        gain = np.where(smooth > SMOOTH, 1 / np.maximum(smooth, SMOOTH), 0.0)
+        extended: Floats = np.asarray(mean) * gain
+        return extended
+
+
+class Landmarks(NamedTuple):
+    """Radial functions around landmarks."""
+
+    centers: Floats  # (m, q), among the principal components
+    bandwidth: float  # median squared distance
+    whiten: Floats  # (m, m): K_mm^-1/2
+
+    @classmethod
+    def of(cls, scores: Floats, rng: np.random.RandomState) -> Landmarks:
+        """Place landmarks by k-means."""
+        n = scores.shape[0]
+        sample = scores if n <= LANDMARK_SAMPLE else scores[_choice(rng, n, LANDMARK_SAMPLE)]
+        m = max(1, min(N_LANDMARKS, n // 2))
+        with quiet(ConvergenceWarning):
+            model = KMeans(m, n_init=1, random_state=rng).fit(sample)
+        centers: Floats = np.unique(model.cluster_centers_, axis=0)
+        bandwidth = float(np.median(_squares(sample, centers))) or 1.0
+        K = np.exp(-_squares(centers, centers) / bandwidth)
+        values, V = np.linalg.eigh(K)
+        kept = values > 1e-8 * values[-1]
+        return cls(centers, bandwidth, V[:, kept] / np.sqrt(values[kept]))
+
+    def new(self, scores: Floats) -> Floats:
+        """Return the functions at rows of principal components."""
+        features: Floats = np.exp(-_squares(scores, self.centers) / self.bandwidth) @ self.whiten
+        return features
+
+
+@dataclass(frozen=True, eq=False)
+class Bases:
+    """All bases of one data set.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    components : Components or None
+        None if the data are a graph.
+    graphs : dict of Spectrum
+        ``"graph"`` and perhaps ``"fine graph"``.
+    landmarks : Landmarks or None
+        None if the data are a graph.
+    fine_affinity : Affinity or None
+        The builder of the fine graph.
+    n_smooth : int
+        Number of the smoothest functions.
+    """
+
+    n_samples: int
+    components: Components | None
+    graphs: dict[str, Spectrum]
+    landmarks: Landmarks | None
+    fine_affinity: Affinity | None = None
+    n_smooth: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The bases there are."""
+        features = ("linear", "kernel") if self.components is not None else ("smooth",)
+        return (*features, *self.graphs)
+
+    def features(self, rows: Ints | slice = slice(None)) -> dict[str, Floats]:
+        """Return every basis at some of the samples."""
+        scores = None if self.components is None else self.components.scores[rows]
+        vectors = {name: graph.vectors[rows] for name, graph in self.graphs.items()}
+        return self._described(scores, vectors)
+
+    def new(self, X: Any, similarity: Any) -> dict[str, Floats]:
+        """Return every basis at new samples, given their similarities to those of the graph."""
+        scores = None if self.components is None else self.components.new(X)
+        vectors = {"graph": self.graphs["graph"].new(similarity)}
+        if self.fine_affinity is not None:
+            fine = self.fine_affinity.extend(X)
+            vectors["fine graph"] = self.graphs["fine graph"].new(fine)
+        return self._described(scores, vectors)
+
+    def _described(self, scores: Floats | None, vectors: dict[str, Floats]) -> dict[str, Floats]:
+        described = dict(vectors)
+        if scores is not None and self.components is not None and self.landmarks is not None:
+            ones = np.ones((scores.shape[0], 1))
+            described["linear"] = np.hstack((scores / _rms(self.components.scores), ones))
+            described["kernel"] = self.landmarks.new(scores)
+        else:
+            described["smooth"] = vectors["graph"][:, : self.n_smooth]
+        return described
+
+    def penalty(self, name: str) -> Floats:
+        """Return what the columns of a basis cost."""
+        if name == "smooth":
+            return self.penalty("graph")[: self.n_smooth]
+        if name in self.graphs:
+            return GRAPH_PENALTY * self.graphs[name].values + CONSTANT_PENALTY
+        if name == "linear" and self.components is not None:
+            penalty = np.full(self.components.scores.shape[1] + 1, LINEAR_PENALTY)
+            penalty[-1] = CONSTANT_PENALTY
+            return penalty
+        assert self.landmarks is not None
+        return np.full(self.landmarks.whiten.shape[1], KERNEL_PENALTY)
+
+    def embedding(self, m: int, rows: Ints | slice = slice(None)) -> Floats:
+        """Return the first `m` functions on the graph at some samples, rows scaled to length 1."""
+        return unit_rows(self.graphs["graph"].vectors[rows, :m])
+
+
+def n_vectors(k: int, n: int) -> int:
+    """Return how many functions on the graph `k` clusters need."""
+    return max(1, min(max(4 * k, 30), max(n // 3, min(k, n))))
+
+
+def build_bases(
+    X: Floats | None,
+    W: Any,
+    k: int,
+    rng: np.random.RandomState,
+    *,
+    fine: bool,
+) -> Bases:
+    """Describe samples by their features, if there are any, and by their graph.
+
+    With `fine`, a second graph of half as many neighbours is built from the features.
+    """
+    n = W.shape[0]
+    graphs = {"graph": Spectrum.of(W, n_vectors(k, n), rng)}
+    if X is None:
+        return Bases(n, None, graphs, None, n_smooth=2 * k)
+    components = Components.of(X)
+    fine_affinity = None
+    if fine and n <= FINE_UP_TO:
+        fine_affinity = Affinity(FINE_NEIGHBORS)
+        m = max(1, min(max(60, 3 * k), n // 2))
+        graphs["fine graph"] = Spectrum.of(fine_affinity.fit_transform(X), m, rng)
+    landmarks = Landmarks.of(components.scores, rng)
+    return Bases(n, components, graphs, landmarks, fine_affinity)
+
+
+def _pieces(S: Any, root: Floats, m: int) -> Floats:
+    """Return the known functions: one for each piece of the graph, the largest pieces first.
+
+    Of more than `m` pieces the smallest share the last one.
+    """
+    n_pieces, piece = symmetric_components(S)
+    volume = np.bincount(piece, weights=root**2)
+    rank = np.empty(n_pieces, dtype=np.intp)
+    rank[np.argsort(-volume, kind="stable")] = np.arange(n_pieces)
+    vectors: Floats = np.zeros((piece.size, min(n_pieces, m)))
+    vectors[np.arange(piece.size), np.minimum(rank, m - 1)[piece]] = root
+    vectors /= np.linalg.norm(vectors, axis=0)
+    return vectors
+
+
+def _with_signs(axes: Floats) -> Floats:
+    """Make the largest entry of every column positive: the same data, the same axes."""
+    largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
+    signed: Floats = axes * np.where(largest < 0, -1.0, 1.0)
+    return signed
+
+
+def _rms(scores: Floats) -> float:
+    """Return the root of the mean squared entry."""
+    return float(np.sqrt((scores**2).mean())) or 1.0
+
+
+def _squares(rows: Floats, centers: Floats) -> Floats:
+    squares = (rows**2).sum(axis=1)[:, None] - 2 * rows @ centers.T + (centers**2).sum(axis=1)
+    return np.maximum(squares, 0.0)
+
+
+def _choice(rng: np.random.RandomState, n: int, m: int) -> Ints:
+    return np.sort(rng.choice(n, m, replace=False))

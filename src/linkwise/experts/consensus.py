@@ -1,0 +1,72 @@
+"""Consensus: one opinion from many experts, each weighted by how it predicts the pairs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.intp]
+
+__all__ = ["Consensus", "likelihood", "matching", "merge", "votes"]
+
+TEMPERATURE = 5.0  # difference of log-likelihoods that makes a vote e times as heavy
+RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
+PRIOR_PAIRS = 20.0  # pairs that were right, known before the first one
+
+
+class Consensus(NamedTuple):
+    """What the experts say together."""
+
+    probability: Floats  # (n, k)
+    weights: Floats  # of the experts, adding up to 1
+    order: tuple[Ints, ...]  # for each expert, which of its clusters is cluster c
+    noise: float  # estimated share of wrong pairs
+
+
+def likelihood(said: Floats, belief: Floats) -> tuple[float, float]:
+    """Score predictions of pairs, at the rate of wrong pairs that explains them best.
+
+    `said` are the predicted probabilities of what the pairs say, each made without that pair.
+    Returns the log-likelihood and the rate.
+    """
+    best, rate = -np.inf, RATES[0]
+    for noise in RATES:
+        flip = belief * noise + (1 - belief) / 2
+        value = float(np.log((1 - flip) * said + flip * (1 - said)).sum())
+        value += PRIOR_PAIRS * np.log1p(-noise)
+        if value > best:
+            best, rate = value, noise
+    return best, rate
+
+
+def votes(scores: Floats) -> Floats:
+    """Return weights that add up to 1."""
+    weights = np.exp((scores - scores.max()) / TEMPERATURE)
+    normal: Floats = weights / weights.sum()
+    return normal
+
+
+def matching(Q: Floats, reference: Floats) -> Ints:
+    """Return the order of the columns of `Q` that agrees best with a reference."""
+    _, order = linear_sum_assignment(-(reference.T @ Q))
+    return order.astype(np.intp)
+
+
+def merge(probabilities: Sequence[Floats], scores: Floats, rates: Floats) -> Consensus:
+    """Average soft clusters, after matching them with the best, then with their mean."""
+    weights = votes(scores)
+    reference = probabilities[int(scores.argmax())]
+    for _ in range(2):
+        order = tuple(matching(Q, reference) for Q in probabilities)
+        parts = zip(weights, probabilities, order, strict=True)
+        reference = np.sum([w * Q[:, at] for w, Q, at in parts], axis=0)
+    noise = float(np.exp(weights @ np.log(rates)))
+    return Consensus(reference, weights, order, noise)

@@ -1,0 +1,172 @@
+"""Belief propagation: what pairs say about samples when each pair may be wrong.
+
+A sample has a distribution over clusters, the *opinion* of an expert. A pair says that its two
+samples share a cluster, or that they do not, and is wrong with the probability `flip`. The
+messages of the sum-product algorithm add up what all pairs say. On a tree the beliefs are the
+exact marginals; elsewhere they are a good approximation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int32]
+
+__all__ = ["Beliefs", "Pairs", "propagate"]
+
+DAMPING = 0.3  # share of the old message that stays: loops would oscillate
+MAX_SWEEPS = 12
+TOL = 1e-3  # largest change of a message after which nothing more is sent
+
+
+class Pairs(NamedTuple):
+    """Pairs of vertices, whether they are said to be together, and how firmly."""
+
+    ends: Ints  # (m, 2)
+    together: NDArray[np.bool_]  # (m,)
+    belief: Floats  # (m,), 1: as reliable as the others; near 0: says next to nothing
+
+    def agreement(self, noise: float) -> Floats:
+        """Return the probability that the samples of a pair *are* together, given what it says.
+
+        A share `belief` of what is said is said by someone who errs at the rate `noise`; the rest
+        is the toss of a coin.
+        """
+        flip = self.belief * noise + (1 - self.belief) / 2
+        agreement: Floats = np.where(self.together, 1 - flip, flip)
+        return agreement
+
+
+class Beliefs(NamedTuple):
+    """The outcome of a propagation."""
+
+    logits: Floats  # (n_vertices, k), opinions and all messages added up
+    together: Floats  # (m,), probability that a pair is together, without what it says itself
+    n_sweeps: int
+    change: float  # of the last sweep: below the tolerance if it converged
+
+
+def propagate(
+    opinion: Floats,
+    pairs: Pairs,
+    noise: float,
+    messages: Floats,
+    *,
+    max_sweeps: int = MAX_SWEEPS,
+    tol: float = TOL,
+    damping: float = DAMPING,
+) -> Beliefs:
+    """Send messages along all pairs until they settle.
+
+    Parameters
+    ----------
+    opinion : ndarray of shape (n_vertices, k)
+        Logarithms of probabilities, up to a constant in each row.
+    pairs : Pairs
+        What is said about pairs of vertices.
+    noise : float
+        Probability that a pair is wrong.
+    messages : ndarray of shape (m, 2, k)
+        The messages into the first and into the second vertex of each pair. Changed in place,
+        so that a later call goes on from here; zeros say nothing.
+    max_sweeps, tol, damping
+        When to stop, and how much of a message stays.
+
+    Returns
+    -------
+    Beliefs
+        Logarithms of the beliefs up to a constant, and the prediction of each pair without it.
+
+    Examples
+    --------
+    Of two samples that are apart, the first one knows where it is.
+
+    >>> pairs = Pairs(np.array([[0, 1]], np.int32), np.array([False]), np.ones(1))
+    >>> opinion = np.log([[0.9, 0.1], [0.5, 0.5]])
+    >>> found = propagate(opinion, pairs, 0.0, np.zeros((1, 2, 2)), max_sweeps=100, tol=1e-9)
+    >>> np.exp(found.logits[1] - np.logaddexp.reduce(found.logits[1])).round(3).tolist()
+    [0.1, 0.9]
+    """
+    agreement = pairs.agreement(noise)
+    logits, together, n_sweeps, change = _propagate(
+        opinion, (pairs.ends, agreement), messages, (max_sweeps, tol, damping)
+    )
+    return Beliefs(logits, together, n_sweeps, change)
+
+
+@njit(cache=True, nogil=True)
+def _propagate(opinion, said, messages, limits):  # type: ignore[no-untyped-def]
+    ends, agreement = said
+    max_sweeps, tol, damping = limits
+    m, k = ends.shape[0], opinion.shape[1]
+    total = opinion.copy()
+    cavity = np.empty((2, k))
+    _add_messages(total, ends, messages)
+    n_sweeps, change = 0, 0.0
+    for _ in range(max_sweeps):
+        change = 0.0
+        for e in range(m):
+            # Both cavities first: the new messages of a pair do not know of each other.
+            for side in range(2):
+                _softmax(total[ends[e, side]], messages[e, side], cavity[side])
+            for side in range(2):
+                new = _message(messages[e, side], cavity[1 - side], agreement[e], damping)
+                change = max(change, new)
+        total[:] = opinion
+        _add_messages(total, ends, messages)
+        n_sweeps += 1
+        if change < tol:
+            break
+    together = np.empty(m)
+    for e in range(m):
+        for side in range(2):
+            _softmax(total[ends[e, side]], messages[e, side], cavity[side])
+        together[e] = (cavity[0] * cavity[1]).sum()
+    return total, together, n_sweeps, change
+
+
+@njit(cache=True, nogil=True)
+def _add_messages(total, ends, messages):  # type: ignore[no-untyped-def]
+    for e in range(ends.shape[0]):
+        for side in range(2):
+            vertex = ends[e, side]
+            for c in range(total.shape[1]):
+                total[vertex, c] += messages[e, side, c]
+
+
+@njit(cache=True, nogil=True)
+def _softmax(total, without, out):  # type: ignore[no-untyped-def]
+    """Write the belief of a vertex without one message."""
+    largest = -np.inf
+    for c in range(out.size):
+        out[c] = total[c] - without[c]
+        largest = max(largest, out[c])
+    add = 0.0
+    for c in range(out.size):
+        out[c] = np.exp(out[c] - largest)
+        add += out[c]
+    for c in range(out.size):
+        out[c] /= add
+
+
+@njit(cache=True, nogil=True)
+def _message(message, p, agreement, damping):  # type: ignore[no-untyped-def]
+    """Renew a message given the cavity belief of its sender; return how much it changed."""
+    largest = -np.inf
+    new = np.empty(p.size)
+    for c in range(p.size):
+        new[c] = np.log(max(agreement * p[c] + (1 - agreement) * (1 - p[c]), 1e-300))
+        largest = max(largest, new[c])
+    change = 0.0
+    for c in range(p.size):
+        renewed = damping * message[c] + (1 - damping) * (new[c] - largest)
+        change = max(change, abs(renewed - message[c]))
+        message[c] = renewed
+    return change

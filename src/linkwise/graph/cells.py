@@ -1,0 +1,387 @@
+"""Approximate Euclidean neighbours by cells: compiled kernels around blocks of BLAS products.
+
+The samples are divided among cells by k-means, and a sample is compared with the members of the
+cells whose centres are nearest to it: an inverted file (Sivic & Zisserman 2003). All samples of a
+cell are searched for together, so that distances come from products of matrices, which are several
+times faster than distances one by one.
+
+Kernels work on *positions*: samples in the order of their cells. Coordinates are kept relative to
+the centre of the cell, in single precision: samples that lie close together keep their differences
+wherever they lie.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from threadpoolctl import ThreadpoolController
+
+from linkwise.graph.neighbors import thread_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.floating[Any]]
+    Singles = NDArray[np.float32]
+    Integers = NDArray[np.integer[Any]]
+
+__all__ = [
+    "Cells",
+    "Found",
+    "build_cells",
+    "in_threads",
+    "nearest_centres",
+    "nearest_exactly",
+    "ranked",
+    "row_blocks",
+    "search_cells",
+    "worker_count",
+]
+
+SPARE = 2  # neighbours beyond those asked for: single precision may swap nearly equal distances
+TRAINING_PER_CELL = 32  # samples; twice as many move the recall by less than 0.002
+TRAINING_STEPS = 6
+# Times the mean size. k-means gives many duplicates one cell, and the work grows with its square.
+LARGEST_CELL = 4
+QUERY_ROWS = 128  # of a block of distances, which then stays in the second-level cache
+ASSIGNED_ROWS = 4_096
+
+
+class Cells(NamedTuple):
+    """Samples divided among cells."""
+
+    unit: float  # a power of two near the spread: squares neither overflow nor underflow
+    centres: NDArray[np.float64]  # (n_cells, n_features), in units
+    start: NDArray[np.int64]  # (n_cells + 1,): cell c holds the positions start[c]:start[c + 1]
+    order: NDArray[np.int64]  # (n_samples,): the sample at each position
+    members: Singles  # (n_samples, n_features + 1): sample less centre, in units; squared norm
+
+
+class Found(NamedTuple):
+    """Neighbours of some queries, from near to far; infinite and -1 where fewer were found."""
+
+    squares: Any
+    positions: Any
+
+    @classmethod
+    def nothing(cls, n_queries: int, k: int, dtype: Any = np.float32) -> Found:
+        """Return the lists to begin with."""
+        shape = (n_queries, k)
+        return cls(np.full(shape, np.inf, dtype), np.full(shape, -1, np.int32))
+
+
+def worker_count(n_jobs: int | None) -> int:
+    """Read `n_jobs`; None is as many threads as BLAS has leave to use."""
+    if n_jobs is not None:
+        return thread_count(n_jobs)
+    return max((int(pool["num_threads"]) for pool in controller().info()), default=1)
+
+
+@cache
+def controller() -> ThreadpoolController:
+    """Look for the libraries with threads of their own; once, for it takes milliseconds."""
+    return ThreadpoolController()
+
+
+def in_threads(function: Callable[[Any], None], items: Iterable[Any], n_threads: int) -> None:
+    """Apply a function to independent pieces of work, BLAS taking one thread in each.
+
+    The pieces do not depend on the number of threads, hence neither does any bit of the answer.
+    """
+    with controller().limit(limits=1):
+        if n_threads == 1:
+            for item in items:
+                function(item)
+            return
+        with ThreadPoolExecutor(n_threads) as pool:
+            for _ in pool.map(function, items):  # raises what a piece raised
+                pass
+
+
+def row_blocks(n_rows: int, size: int) -> list[slice]:
+    """Slices over all rows."""
+    return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
+
+
+def build_cells(
+    X: Floats, n_cells: int, random_state: np.random.RandomState, n_threads: int
+) -> Cells:
+    """Divide samples by k-means on some of them; cells far above the mean size are halved."""
+    n_cells = min(n_cells, X.shape[0])
+    unit = power_of_two(X)
+    centres = train(X, unit, n_cells, random_state, n_threads=n_threads)
+    nearest = nearest_centres(X, unit, centres, 1, n_threads=n_threads)[:, 0]
+    cell = halved(X, nearest, LARGEST_CELL * X.shape[0] // n_cells + 1)
+    order = np.argsort(cell, kind="stable")
+    counts = np.bincount(cell)
+    counts = counts[counts > 0]
+    start = np.concatenate([[0], np.cumsum(counts)])
+    centres = sums_by_cell(X, order, start) / counts[:, None] / unit
+    members = np.empty((X.shape[0], X.shape[1] + 1), np.float32)
+
+    def fill(block: slice) -> None:
+        cells = np.searchsorted(start, np.arange(block.start, block.stop), side="right") - 1
+        members[block, :-1] = X[order[block]] / unit - centres[cells]
+        members[block, -1] = np.einsum("ij,ij->i", members[block, :-1], members[block, :-1])
+
+    in_threads(fill, row_blocks(X.shape[0], ASSIGNED_ROWS), n_threads)
+    return Cells(unit, centres, start, order, members)
+
+
+def power_of_two(X: Floats) -> float:
+    """Power of two near the spread of the samples; a division by it rounds nothing."""
+    spread = float((X.max(axis=0) - X.min(axis=0)).max())
+    return float(2.0 ** np.clip(np.ceil(np.log2(spread)), -1000, 1000)) if spread > 0 else 1.0
+
+
+def train(
+    X: Floats, unit: float, n_cells: int, random_state: np.random.RandomState, *, n_threads: int
+) -> NDArray[np.float64]:
+    """Centres by a few steps of Lloyd's algorithm on a sample; an empty cell keeps its centre."""
+    size = min(X.shape[0], TRAINING_PER_CELL * n_cells)
+    chosen = random_state.permutation(X.shape[0])[:size]
+    sample = X[np.sort(chosen)] / unit
+    centres = np.array(sample[random_state.permutation(size)[:n_cells]], dtype=np.float64)
+    for _ in range(TRAINING_STEPS if n_cells > 1 else 0):
+        cell = nearest_centres(sample, 1.0, centres, 1, n_threads=n_threads)[:, 0]
+        counts = np.bincount(cell, minlength=n_cells)
+        kept = counts > 0
+        start = np.concatenate([[0], np.cumsum(counts[kept])])
+        order = np.argsort(cell, kind="stable")
+        centres[kept] = sums_by_cell(sample, order, start) / counts[kept][:, None]
+    return centres
+
+
+def sums_by_cell(X: Floats, order: Integers, start: Integers) -> NDArray[np.float64]:
+    """Sum the rows of every cell; no cell is empty."""
+    sums = np.empty((start.size - 1, X.shape[1]))
+    for cell, (first, last) in enumerate(pairwise(start)):
+        X[order[first:last]].sum(axis=0, dtype=np.float64, out=sums[cell])
+    return sums
+
+
+def nearest_centres(
+    X: Floats, unit: float, centres: NDArray[np.float64], k: int, *, n_threads: int
+) -> NDArray[np.int32]:
+    """Return the cells whose centres are nearest to each sample, from near to far."""
+    offset = centres.mean(axis=0)
+    columns = augmented(centres - offset)
+    found = Found.nothing(X.shape[0], k)
+
+    def assign(block: slice) -> None:
+        rows = doubled(X[block] / unit - offset)
+        scores = rows @ columns.T
+        queries = np.arange(block.start, block.stop)
+        keep_smallest(scores, np.zeros(queries.size, np.float32), queries, 0, found)
+
+    in_threads(assign, row_blocks(X.shape[0], ASSIGNED_ROWS), n_threads)
+    return found.positions
+
+
+def augmented(X: Floats) -> Singles:
+    """Append the squared norms, so that one product with `doubled` rows gives |x|^2 - 2 q'x."""
+    rows = np.empty((X.shape[0], X.shape[1] + 1), np.float32)
+    rows[:, :-1] = X
+    rows[:, -1] = np.einsum("ij,ij->i", X, X)
+    return rows
+
+
+def doubled(Q: Floats) -> Singles:
+    """Rows (-2 q, 1)."""
+    rows = np.ones((Q.shape[0], Q.shape[1] + 1), np.float32)
+    np.multiply(Q, -2, out=rows[:, :-1])
+    return rows
+
+
+def halved(X: Floats, cell: Integers, largest: int) -> NDArray[np.int64]:
+    """Halve large cells at the median of their widest feature until none is too large."""
+    parts = cell.astype(np.int64)
+    counts = np.bincount(cell)
+    waiting = [np.flatnonzero(cell == c) for c in np.flatnonzero(counts > largest)]
+    next_cell = counts.size
+    while waiting:
+        members = waiting.pop()
+        if members.size <= largest:
+            continue
+        widest = int(np.argmax(X[members].std(axis=0)))
+        sorted_members = members[np.argsort(X[members, widest], kind="stable")]
+        low, high = np.array_split(sorted_members, 2)
+        parts[high] = next_cell
+        next_cell += 1
+        waiting += [low, high]
+    return parts
+
+
+@njit(cache=True, nogil=True)
+def insert(found: Any, query: int, square: float, position: int) -> None:
+    """Put a neighbour in its place of an ordered list; the last one falls out."""
+    place = found.squares.shape[1] - 1
+    while place > 0 and found.squares[query, place - 1] > square:
+        found.squares[query, place] = found.squares[query, place - 1]
+        found.positions[query, place] = found.positions[query, place - 1]
+        place -= 1
+    found.squares[query, place] = square
+    found.positions[query, place] = position
+
+
+@njit(cache=True, nogil=True)
+def keep_smallest(  # noqa: PLR0917  (numba takes no keyword-only arguments)
+    scores: Any, norms: Any, queries: Any, first: int, found: Any
+) -> None:
+    """Enter a block of scores (squared distances less the norms of the queries) in the lists.
+
+    Nearly all scores are too large. So 64 at a time are compared with the worst of the list,
+    which compiles to a few vector instructions; a branch for each score takes ten times as long.
+    """
+    n_columns, k = scores.shape[1], found.squares.shape[1]
+    yes, no = np.int32(1), np.int32(0)
+    n_whole = n_columns // 64 * 64
+    for r in range(scores.shape[0]):
+        row, i = scores[r], queries[r]
+        limit = found.squares[i, k - 1] - norms[r]
+        for begin in range(0, n_columns, 64):
+            end = n_columns
+            if begin < n_whole:
+                end = begin + 64
+                any_smaller = no
+                for j in range(64):  # a constant number of turns, for the compiler
+                    any_smaller |= yes if row[begin + j] < limit else no
+                if any_smaller == no:
+                    continue
+            for j in range(begin, end):
+                if row[j] < limit:
+                    insert(found, i, row[j] + norms[r], first + j)
+                    limit = found.squares[i, k - 1] - norms[r]
+
+
+@njit(cache=True, nogil=True)
+def search_cells(  # noqa: PLR0912, PLR0917  (one kernel: buffers are made once)
+    cells: Any, own: int, queries: Any, probes: Any, self_position: int, found: Any
+) -> None:
+    """Search the probed cells for the neighbours of queries that share their nearest cell.
+
+    `queries` are relative to the centre of the cell `own`. With ``self_position >= 0`` they are
+    the samples from that position on, and not their own neighbours.
+    """
+    n_queries, n_features = queries.shape
+    n_cells = cells.start.size - 1
+    # A counting sort of the pairs (cell, query) by cell.
+    last = np.zeros(n_cells + 1, np.int64)
+    for c in probes.ravel():
+        last[c + 1] += 1
+    last = np.cumsum(last)
+    first = last[:-1].copy()
+    rows = np.empty(probes.size, np.int64)
+    for i in range(n_queries):
+        for c in probes[i]:
+            rows[first[c]] = i
+            first[c] += 1
+    widest = 0
+    for c in range(n_cells):
+        if last[c + 1] > last[c]:
+            widest = max(widest, cells.start[c + 1] - cells.start[c])
+    block = np.empty((QUERY_ROWS, n_features + 1), np.float32)
+    norms = np.empty(QUERY_ROWS, np.float32)
+    buffer = np.empty(QUERY_ROWS * widest, np.float32)
+    shift = np.empty(n_features, np.float32)
+    for turn in range(-1, n_cells):
+        # The own cell comes first: its members are near, and the rest is soon too far.
+        c = own if turn < 0 else turn
+        if turn == own or last[c + 1] == last[c]:
+            continue
+        begin, end = cells.start[c], cells.start[c + 1]
+        width = end - begin
+        for f in range(n_features):
+            shift[f] = cells.centres[own, f] - cells.centres[c, f]
+        for top in range(last[c], last[c + 1], QUERY_ROWS):
+            chosen = rows[top : min(top + QUERY_ROWS, last[c + 1])]
+            n = chosen.size
+            for r in range(n):
+                i = chosen[r]
+                norm = np.float32(0)
+                for f in range(n_features):
+                    x = queries[i, f] + shift[f]
+                    norm += x * x
+                    block[r, f] = np.float32(-2) * x
+                block[r, n_features] = 1
+                norms[r] = norm
+            scores = buffer[: n * width].reshape((n, width))
+            np.dot(block[:n], cells.members[begin:end].T, scores)
+            if self_position >= 0 and c == own:
+                for r in range(n):
+                    scores[r, self_position + chosen[r] - begin] = np.inf
+            keep_smallest(scores, norms, chosen, begin, found)
+
+
+@njit(cache=True, nogil=True)
+def distances_between(  # noqa: PLR0917
+    queries: Any, X: Any, unit: float, samples: Any, distances: Any
+) -> None:
+    """Distances from each query to its samples in double precision; -1 is infinitely far."""
+    for i in range(samples.shape[0]):
+        for place in range(samples.shape[1]):
+            j = samples[i, place]
+            total = 0.0
+            if j < 0:
+                total = np.inf
+            else:
+                for f in range(X.shape[1]):
+                    difference = (np.float64(queries[i, f]) - np.float64(X[j, f])) / unit
+                    total += difference * difference
+            distances[i, place] = np.sqrt(total) * unit
+
+
+def ranked(
+    queries: Floats, X: Floats, candidates: Integers, k: int, *, unit: float, n_threads: int
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Keep the k nearest candidates of each query by their exact distances, ties by index.
+
+    Missing candidates, and queries themselves, are -1; they come last, infinitely far.
+    """
+    distances = np.empty((candidates.shape[0], k))
+    indices = np.empty((candidates.shape[0], k), np.intp)
+
+    def rank(block: slice) -> None:
+        exact = np.empty(candidates[block].shape)
+        distances_between(queries[block], X, unit, candidates[block], exact)
+        order = np.lexsort((candidates[block], exact), axis=1)[:, :k]
+        distances[block] = np.take_along_axis(exact, order, axis=1)
+        indices[block] = np.take_along_axis(candidates[block], order, axis=1)
+
+    in_threads(rank, row_blocks(candidates.shape[0], ASSIGNED_ROWS), n_threads)
+    return distances, indices
+
+
+def nearest_exactly(
+    X: Floats, queries: Floats, k: int, *, itself: Integers | None = None, n_threads: int = 1
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return the k nearest samples of each query, by comparison with all.
+
+    `itself` are the samples that the queries are, if they are, and that do not count.
+    """
+    unit = power_of_two(X)
+    offset = X.mean(axis=0, dtype=np.float64) / unit
+    found = Found.nothing(queries.shape[0], k + SPARE, np.float64)
+
+    def compare(rows: slice) -> None:
+        asked = queries[rows] / unit - offset
+        norms = np.einsum("ij,ij->i", asked, asked)
+        left = np.column_stack([-2 * asked, np.ones(norms.size)])
+        for columns in row_blocks(X.shape[0], ASSIGNED_ROWS):
+            block = X[columns] / unit - offset
+            scores = left @ np.column_stack([block, np.einsum("ij,ij->i", block, block)]).T
+            if itself is not None:
+                column = itself[rows] - columns.start
+                own = np.flatnonzero((column >= 0) & (column < scores.shape[1]))
+                scores[own, column[own]] = np.inf
+            keep_smallest(scores, norms, np.arange(rows.start, rows.stop), columns.start, found)
+
+    in_threads(compare, row_blocks(queries.shape[0], 2 * QUERY_ROWS), n_threads)
+    return ranked(queries, X, found.positions, k, unit=unit, n_threads=n_threads)

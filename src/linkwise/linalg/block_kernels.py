@@ -1,0 +1,311 @@
+r"""Compiled products of a sparse matrix with a block of vectors, and what goes with them.
+
+Rows are independent in every kernel but `cross` and `residual`, which add up the same pieces in
+the same order however many threads there are: the bits of an answer do not depend on the number of
+threads. No BLAS is called, since that cannot be said of it.
+
+A product gathers rows of the block, and the time goes into waiting for them. The inner loop is
+therefore written in LLVM's vector types: the sums of 24 columns stay in registers, and the rows
+that are needed some entries later are asked for ahead.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numba
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import njit, types
+from numba.extending import intrinsic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+__all__ = [
+    "LANES",
+    "Team",
+    "add_product",
+    "cross",
+    "residual",
+    "rotate",
+    "step",
+    "taken_along",
+]
+
+LANES = 8  # columns of a block come in multiples of this
+AHEAD = 24  # entries between the request for a row and its use
+ROWS_PER_PIECE = 16_384  # of a sum over rows
+# Work, in entries times columns, below which a second thread costs more than it brings.
+PARALLEL_FROM = 1_000_000
+
+
+class Team:
+    """Threads that share the rows of a matrix in parts of equal work."""
+
+    def __init__(self, indptr: NDArray[np.int64]) -> None:
+        n, n_entries = indptr.size - 1, int(indptr[-1])
+        n_threads = numba.get_num_threads()
+        if (n_entries + n) * LANES < PARALLEL_FROM:
+            n_threads = 1
+        work = indptr + np.arange(n + 1)
+        shares = (n_entries + n) * np.arange(1, n_threads) // n_threads
+        self._borders = [0, *np.searchsorted(work, shares).tolist(), n]
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+
+    @property
+    def n_pieces(self) -> int:
+        """Number of pieces that `on_pieces` makes."""
+        return -(-self._borders[-1] // ROWS_PER_PIECE)
+
+    def close(self) -> None:
+        """Send the threads home."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def on_rows(self, kernel: Callable[..., None], *args: Any) -> None:
+        """Call ``kernel(*args, first, last)`` for the rows of every part."""
+        parts = list(zip(self._borders[:-1], self._borders[1:], strict=True))
+        self._all(lambda part: kernel(*args, *part), parts)
+
+    def on_pieces(self, kernel: Callable[..., None], *args: Any) -> None:
+        """Call ``kernel(*args, piece, first, last)`` for every piece of as many rows."""
+        firsts = range(0, self._borders[-1], ROWS_PER_PIECE)
+        parts = [(p, f, min(f + ROWS_PER_PIECE, self._borders[-1])) for p, f in enumerate(firsts)]
+        self._all(lambda part: kernel(*args, *part), parts)
+
+    def cross(self, X: NDArray[Any], Y: NDArray[Any]) -> NDArray[np.float64]:
+        """Return ``X' Y``."""
+        sums = np.empty((self.n_pieces, X.shape[1], Y.shape[1]))
+        self.on_pieces(cross, X, Y, sums)
+        return np.asarray(sums.sum(axis=0))
+
+    def _all(self, call: Callable[[Any], None], parts: list[Any]) -> None:
+        for _ in self._pool.map(call, parts) if self._pool else map(call, parts):
+            pass
+
+
+def _row_step(n_vectors: int) -> Any:  # noqa: PLR0915
+    """Return the inner loop of `step` for ``n_vectors * LANES`` columns of one row.
+
+    ``Y = alpha (A X + (diagonal - center) X + gamma R) - beta Y``.
+    """
+
+    @intrinsic
+    def row_step(typingctx, matrix, blocks, coefficients, place):  # type: ignore[no-untyped-def]  # noqa: PLR0915, PLR0917
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]  # noqa: PLR0915
+            def items(position: int) -> Any:
+                count = len(signature.args[position].types)
+                return [builder.extract_value(args[position], item) for item in range(count)]
+
+            def pointers(position: int) -> Any:
+                kinds = signature.args[position].types
+                return [
+                    context.make_array(kind)(context, builder, array).data
+                    for kind, array in zip(kinds, items(position), strict=True)
+                ]
+
+            indices, data = pointers(0)
+            X, R, Y = pointers(1)
+            alpha, beta, gamma, center = pointers(2)
+            row, widths, columns, column = items(3)
+            first, last, end, i = (builder.extract_value(row, item) for item in range(4))
+            x_width, r_width, y_width = (builder.extract_value(widths, item) for item in range(3))
+            x_column, r_column, y_column = (
+                builder.add(builder.extract_value(columns, item), column) for item in range(3)
+            )
+            scalar = context.get_value_type(signature.args[1].types[0].dtype)
+            vec = ir.VectorType(scalar, LANES)
+            i64, i32 = ir.IntType(64), ir.IntType(32)
+            fast = ("contract",)
+
+            def load(base: Any, offset: Any) -> Any:
+                place = builder.bitcast(builder.gep(base, [offset]), vec.as_pointer())
+                return builder.load(place, align=scalar_size)
+
+            def splat(value: Any) -> Any:
+                one = builder.insert_element(ir.Constant(vec, ir.Undefined), value, i32(0))
+                mask = ir.Constant(ir.VectorType(i32, LANES), [0] * LANES)
+                return builder.shuffle_vector(one, ir.Constant(vec, ir.Undefined), mask)
+
+            def madd(a: Any, b: Any, c: Any) -> Any:
+                return builder.fadd(builder.fmul(a, b, flags=fast), c, flags=fast)
+
+            def own(width: Any, column: Any, v: int) -> Any:
+                first_lane = builder.add(column, i64(v * LANES))
+                return builder.add(builder.mul(i, width), first_lane)
+
+            scalar_size = 4 if isinstance(scalar, ir.FloatType) else 8
+            byte = ir.IntType(8).as_pointer()
+            ask = builder.module.declare_intrinsic(
+                "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
+            )
+            zero = ir.Constant(vec, [0.0] * LANES)
+            entry = builder.block
+            loop, done = (builder.append_basic_block(name) for name in ("entries", "done"))
+            builder.cbranch(builder.icmp_signed("<", first, last), loop, done)
+            builder.position_at_end(loop)
+            e = builder.phi(i64)
+            e.add_incoming(first, entry)
+            sums = [builder.phi(vec) for _ in range(n_vectors)]
+            ahead = builder.add(e, i64(AHEAD))
+            ahead = builder.select(builder.icmp_signed("<", ahead, end), ahead, e)
+            j = builder.zext(builder.load(builder.gep(indices, [ahead])), i64)
+            row = builder.gep(X, [builder.add(builder.mul(j, x_width), x_column)])
+            for offset in range(0, n_vectors * LANES, 64 // scalar_size):
+                line = builder.bitcast(builder.gep(row, [i64(offset)]), byte)
+                builder.call(ask, [line, i32(0), i32(3), i32(1)])
+            j = builder.zext(builder.load(builder.gep(indices, [e])), i64)
+            value = splat(builder.load(builder.gep(data, [e])))
+            row = builder.add(builder.mul(j, x_width), x_column)
+            added = [
+                madd(value, load(X, builder.add(row, i64(v * LANES))), total)
+                for v, total in enumerate(sums)
+            ]
+            e_next = builder.add(e, i64(1))
+            e.add_incoming(e_next, loop)
+            for total, new in zip(sums, added, strict=True):
+                total.add_incoming(zero, entry)
+                total.add_incoming(new, loop)
+            builder.cbranch(builder.icmp_signed("<", e_next, last), loop, done)
+
+            builder.position_at_end(done)
+            products = [builder.phi(vec) for _ in range(n_vectors)]
+            for product, new in zip(products, added, strict=True):
+                product.add_incoming(zero, entry)
+                product.add_incoming(new, loop)
+            shift = splat(builder.fneg(builder.load(center)))
+            for v, product in enumerate(products):
+                c = builder.add(column, i64(v * LANES))
+                x = load(X, own(x_width, x_column, v))
+                r = load(R, own(r_width, r_column, v))
+                y_place = own(y_width, y_column, v)
+                inner = madd(load(gamma, c), r, madd(shift, x, product))
+                old = builder.fmul(builder.fneg(load(beta, c)), load(Y, y_place))
+                new = madd(load(alpha, c), inner, old)
+                target = builder.bitcast(builder.gep(Y, [y_place]), vec.as_pointer())
+                builder.store(new, target, align=scalar_size)
+            return context.get_dummy_value()
+
+        return types.void(matrix, blocks, coefficients, place), codegen
+
+    return row_step
+
+
+_one, _two, _three = _row_step(1), _row_step(2), _row_step(3)
+
+
+@njit(cache=True, nogil=True)
+def step(matrix, blocks, coefficients, columns, first, last):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Overwrite rows of `Y` by ``alpha (A X - center X + gamma R) - beta Y``.
+
+    Parameters
+    ----------
+    matrix : tuple
+        `indptr`, `indices`, which are unsigned, and `data` of `A`.
+    blocks : tuple
+        `X`, `R` and `Y`, C-contiguous and of the kind of `data`.
+    coefficients : tuple
+        `alpha`, `beta`, `gamma`, each with one entry a column, and `center`, with one entry. Their
+        length, a multiple of `LANES`, is the number of columns that take part.
+    columns : tuple
+        The first column in `X`, `R` and `Y` that takes part.
+    first, last : int
+        The rows of `Y`.
+    """
+    indptr, indices, data = matrix
+    X, R, Y = blocks
+    widths = np.int64(X.shape[1]), np.int64(R.shape[1]), np.int64(Y.shape[1])
+    m = coefficients[0].size
+    for i in range(first, last):
+        row = np.int64(indptr[i]), np.int64(indptr[i + 1]), np.int64(indices.size), np.int64(i)
+        c = np.int64(0)
+        while c < m:
+            if m - c >= 3 * LANES:
+                _three((indices, data), blocks, coefficients, (row, widths, columns, c))
+                c += 3 * LANES
+            elif m - c >= 2 * LANES:
+                _two((indices, data), blocks, coefficients, (row, widths, columns, c))
+                c += 2 * LANES
+            else:
+                _one((indices, data), blocks, coefficients, (row, widths, columns, c))
+                c += LANES
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def cross(X, Y, sums, piece, first, last):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Write the share of some rows of ``X' Y`` to ``sums[piece]``.
+
+    Four rows at a time: a pass over the small matrix then serves four updates.
+    """
+    total = np.zeros((X.shape[1], Y.shape[1]))
+    last_four = first + (last - first) // 4 * 4
+    for i in range(first, last_four, 4):
+        for a in range(X.shape[1]):
+            x0, x1, x2, x3 = X[i, a], X[i + 1, a], X[i + 2, a], X[i + 3, a]
+            for b in range(Y.shape[1]):
+                total[a, b] += x0 * Y[i, b] + x1 * Y[i + 1, b] + x2 * Y[i + 2, b] + x3 * Y[i + 3, b]
+    for i in range(last_four, last):
+        for a in range(X.shape[1]):
+            for b in range(Y.shape[1]):
+                total[a, b] += X[i, a] * Y[i, b]
+    for a in range(X.shape[1]):
+        for b in range(Y.shape[1]):
+            sums[piece, a, b] = total[a, b]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def add_product(Y, X, Q, first, last):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Add rows of ``X Q`` to those of `Y`, where `Q` has a column for each one of `Y`."""
+    for i in range(first, last):
+        for a in range(X.shape[1]):
+            x = X[i, a]
+            for b in range(Y.shape[1]):
+                Y[i, b] += x * Q[a, b]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def rotate(X, Q, first, last):  # type: ignore[no-untyped-def]
+    """Overwrite rows of `X` by those of ``X Q``."""
+    m = X.shape[1]
+    new = np.empty(m)
+    for i in range(first, last):
+        for b in range(m):
+            new[b] = 0.0
+        for a in range(m):
+            x = X[i, a]
+            for b in range(m):
+                new[b] += x * Q[a, b]
+        for b in range(m):
+            X[i, b] = new[b]
+
+
+@njit(cache=True, nogil=True)
+def residual(X, AX, values, R, sums, piece, first, last):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Write rows of ``A X - X diag(values)`` to `R`, and their squares to ``sums[piece]``."""
+    m = X.shape[1]
+    squares = np.zeros(m)
+    for i in range(first, last):
+        for c in range(m):
+            r = AX[i, c] - X[i, c] * values[c]
+            squares[c] += r * r
+            R[i, c] = r
+    for c in range(m):
+        sums[piece, c] = squares[c]
+
+
+@njit(cache=True, nogil=True)
+def taken_along(order, place, old, new, first, last):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Fill rows of the matrix `new` with the rows `order` of `old`, columns renumbered.
+
+    Both are ``(indptr, indices, data)``; `place` is the inverse of `order`.
+    """
+    for i in range(first, last):
+        e = new[0][i]
+        for f in range(old[0][order[i]], old[0][order[i] + 1]):
+            new[1][e] = place[old[1][f]]
+            new[2][e] = old[2][f]
+            e += 1

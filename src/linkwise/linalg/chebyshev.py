@@ -1,0 +1,488 @@
+r"""Leading eigenpairs of a large symmetric matrix by Chebyshev-filtered subspace iteration.
+
+A block of more vectors than are wanted is multiplied with a polynomial of the matrix that is small
+on the unwanted part of the spectrum and grows fast above it; a Rayleigh-Ritz step then turns the
+block into approximate eigenpairs (Zhou, Saad, Tiago & Chelikowsky 2006, *Self-consistent-field
+calculations using Chebyshev-filtered subspace iteration*). What is particular here:
+
+- The filter runs in single precision, to any tolerance. For a Ritz pair of residual :math:`r`,
+
+  .. math:: p(A) x = p(\theta) x + q(A) r , \qquad q(t) = \frac{p(t) - p(\theta)}{t - \theta} ,
+
+  and only the second term is computed by products. It is as small as the residual, and so is its
+  rounding. Residuals and Rayleigh-Ritz steps are in double precision.
+- Leading pairs that have converged take no more part in the filter (they do in Rayleigh-Ritz).
+- The degree follows from the gap that the Ritz values show and from what is missing.
+
+Multiple eigenvalues need no care: a random block meets every direction of an eigenspace.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from linkwise.linalg import block_kernels as kernels
+from linkwise.linalg.block_kernels import LANES, Team
+from linkwise.linalg.operators import Sum, as_sum
+from linkwise.linalg.ordering import local_order
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+    Block = NDArray[np.float64]
+    Floats = NDArray[Any]  # float64 or float32
+
+__all__ = ["Leading", "block_width", "leading"]
+
+# Vectors beside the wanted ones, as a share of these, and at least.
+GUARD_SHARE, GUARD_LEAST = 0.4, 4
+# The growth of the leading direction, relative to that of the last wanted one, that single
+# precision bears in one filter: its rounding is 6e-8.
+MAX_RATIO = 1e6
+MAX_DEGREE = 300
+MIN_DEGREE = 4
+# What the residuals are to lose in one filter, at most: the Ritz values that the next one is made
+# of are better, which beats a higher degree.
+MAX_GAIN = 1e3
+SURPLUS = 2.0  # what is asked of a filter, over what is missing
+# Share of the predicted gain that shows that the filter's bound is not too low.
+KEPT_PROMISE = 0.7
+MARGIN = 0.01  # below a Ritz value that proves the bound of the spectrum wrong
+NEAR_TOP = 1e-6  # known values this close to the largest are among the wanted ones
+# Condition of a block's Gram matrix above which its Ritz vectors are orthogonalised again, and
+# relative size of the directions that are dropped.
+ROUGH, ROUGH_AT_END, NOTHING = 1e8, 1e3, 1e-13
+
+
+class Leading(NamedTuple):
+    """Approximate eigenpairs in decreasing order, with the norms of their residuals."""
+
+    values: Vector
+    vectors: Block
+    residuals: Vector
+    n_iter: int  # filters
+    n_products: int
+
+
+def block_width(k: int) -> int:
+    """Return the number of vectors in the block for `k` wanted ones.
+
+    Examples
+    --------
+    >>> [block_width(k) for k in (1, 4, 5, 15, 40)]
+    [8, 8, 16, 24, 56]
+    """
+    width = k + max(GUARD_LEAST, int(np.ceil(GUARD_SHARE * k)))
+    return -(-width // LANES) * LANES
+
+
+def leading(  # noqa: PLR0913
+    A: Any,
+    k: int,
+    rng: np.random.RandomState,
+    *,
+    ends: tuple[float, float],
+    tol: float,
+    known: Any = None,
+    known_values: Vector | None = None,
+    start: Block | None = None,
+    max_iter: int = 1_000,
+) -> Leading:
+    """Compute the largest eigenpairs of a symmetric matrix of norm 1.
+
+    Parameters
+    ----------
+    A : csr_array or LinearOperator of shape (n, n)
+        Symmetric, with eigenvalues between -1 and 1. What `as_sum` understands is multiplied in
+        single precision, other operators as they are.
+    k : int
+        Number of pairs; `block_width` of them must fit into the space several times.
+    rng : RandomState
+        Source of the start vectors.
+    ends : tuple of float
+        Lower bound of the spectrum, and about the largest eigenvalue. The bound is corrected if
+        Ritz values show that it is none.
+    tol : float
+        Residuals aimed at.
+    known : ndarray or csr_array of shape (n, c), optional
+        Orthonormal eigenvectors known beforehand. The answer is orthogonal to them.
+    known_values : ndarray of shape (c,), optional
+        Their values.
+    start : ndarray of shape (n, s), optional
+        Approximate eigenvectors. The answer does not depend on them, only the time does.
+    max_iter : int, default=1_000
+        Limit on the number of filters.
+
+    Returns
+    -------
+    Leading
+        At most `k` pairs, which together with `known` hold the `k` largest.
+    """
+    values = np.empty(0) if known_values is None else np.sort(known_values)[::-1]
+    n_on_top = int((values >= ends[1] - NEAR_TOP).sum())
+    width = block_width(max(k - n_on_top, 1))
+    if start is not None:
+        width = max(width, -(-(start.shape[1] + GUARD_LEAST) // LANES) * LANES)
+    with _product(A, width) as product:
+        basis = _Basis(product, width, known if values.size else None, rng)
+        basis.fill(start)
+        basis.rayleigh_ritz()
+        goal = _Goal(k, tol, values, is_warm=start is not None)
+        n_iter = _iterate(basis, goal, ends[0], max_iter)
+        return basis.answer(min(k, width), n_iter)
+
+
+class _Goal(NamedTuple):
+    k: int
+    tol: float
+    known_values: Vector  # decreasing
+    is_warm: bool
+
+    def n_wanted(self, values: Vector) -> int:
+        """Return how many of these values are among the `k` largest, known ones included."""
+        union = np.sort(np.append(values, self.known_values))[::-1]
+        last = union[min(self.k, union.size) - 1]
+        n_known = int((self.known_values >= last).sum())
+        return max(min(self.k - n_known, values.size), 0)
+
+
+def _iterate(basis: _Basis, goal: _Goal, low: float, max_iter: int) -> int:
+    """Filter until all wanted pairs have converged; return the number of filters."""
+    bound = float(basis.values[-1])
+    promise, before = np.inf, 0.0
+    # Random vectors are trusted to have met every direction once they grew this much. From a
+    # random start they have, when anything has converged.
+    growth, trusted = 0.0, np.log(10 * np.sqrt(basis.product.n)) if goal.is_warm else 0.0
+    seen = basis.values
+    for n_iter in range(max_iter):
+        n_wanted = goal.n_wanted(basis.values)
+        worst = float(basis.norms[:n_wanted].max(initial=0.0))
+        if worst <= goal.tol and growth >= trusted:
+            if basis.condition > ROUGH_AT_END:
+                basis.rayleigh_ritz()
+                continue
+            if not goal.is_warm or (basis.values <= seen + goal.tol)[:n_wanted].all():
+                return n_iter
+            # Wanted vectors that the start had not: there may be more than there were guards.
+            growth, seen = 0.0, basis.values
+            basis.renew(n_wanted)
+        low = min(low, float(basis.values[-1]) - MARGIN)
+        if before < worst * np.exp(min(KEPT_PROMISE * promise, 500.0)):
+            bound = float(basis.values[-1])
+        last = float(basis.values[max(n_wanted - 1, 0)])
+        top = max(float(basis.values[0]), float(goal.known_values.max(initial=-1.0)))
+        bound = _below(bound, last, low)
+        gain = max(SURPLUS * worst / goal.tol, np.exp(trusted - growth), SURPLUS)
+        degree = _degree((low, bound), last=last, top=top, gain=min(gain, MAX_GAIN))
+        promise, before = _log_growth(degree, (low, bound), last), worst
+        growth += promise
+        n_locked = int(np.argmax(np.append(basis.norms[:n_wanted], np.inf) > goal.tol))
+        if not basis.filter((low, bound), degree, n_locked):
+            # Something below the bound has grown out of range.
+            low = -basis.product.norm_bound()
+            basis.fill(None)
+        basis.rayleigh_ritz()
+    return max_iter
+
+
+def _below(bound: float, last: float, low: float) -> float:
+    """Return the bound, lowered so that the last wanted value can grow at the largest degree."""
+    least = 0.5 * (last - low) * 0.5 * (3 / MAX_DEGREE) ** 2
+    return max(min(bound, last - least), low + 1e-6)
+
+
+def _rate(value: float, damped: tuple[float, float]) -> float:
+    """Return by how much a value above the damped interval grows a degree, in logarithms."""
+    low, bound = damped
+    t = (2 * value - low - bound) / (bound - low)
+    return float(np.arccosh(max(t, 1.0)))
+
+
+def _log_growth(degree: int, damped: tuple[float, float], value: float) -> float:
+    x = degree * _rate(value, damped)
+    return float(x + np.log1p(np.exp(-2 * x)) - np.log(2))
+
+
+def _degree(damped: tuple[float, float], *, last: float, top: float, gain: float) -> int:
+    """Return the degree that brings the gain, within what single precision bears."""
+    slow, fast = _rate(last, damped), _rate(top, damped)
+    degree = np.arccosh(gain) / max(slow, 1e-9)
+    degree = min(degree, np.log(MAX_RATIO) / max(fast - slow, 1e-9), MAX_DEGREE)
+    return max(int(np.ceil(degree)), MIN_DEGREE)
+
+
+# --- the block
+
+
+class _Basis:
+    """A block of Ritz vectors, in decreasing order of their values, with its residuals.
+
+    Three arrays hold everything. While the filter runs, the memory of the products holds both of
+    its blocks, in single precision.
+    """
+
+    def __init__(
+        self, product: _Product, width: int, known: Any, rng: np.random.RandomState
+    ) -> None:
+        self.product = product
+        self.rng = rng
+        self.known = None if known is None else product.entered(known)
+        self.X = np.empty((product.n, width))
+        self.AX = np.empty((product.n, width))
+        self.R = np.zeros((product.n, width), dtype=product.kind)
+        self.values, self.norms = np.zeros(width), np.full(width, np.inf)
+        self.condition = np.inf
+        self._n_done = 0  # columns of X whose products are in AX
+
+    def fill(self, start: Block | None) -> None:
+        """Set the block to the start vectors, and random ones beside."""
+        self._n_done = 0
+        self.X[:] = self.rng.uniform(-1, 1, size=self.X.shape)
+        if start is not None:
+            lengths = np.linalg.norm(start, axis=0)
+            sound = np.isfinite(lengths) & (lengths > 0)
+            block = start[:, sound] / lengths[sound]
+            self.X[:, : block.shape[1]] = self.product.entered(block)
+
+    def renew(self, first: int) -> None:
+        """Replace the vectors from `first` on by random ones."""
+        size = (self.product.n, self.X.shape[1] - first)
+        self.X[:, first:] = self.rng.uniform(-1, 1, size=size) / np.sqrt(size[0])
+        self.rayleigh_ritz()
+
+    def filter(self, damped: tuple[float, float], degree: int, n_locked: int) -> bool:
+        """Multiply the vectors after the locked ones with a Chebyshev polynomial.
+
+        Returns whether that is finite.
+        """
+        first = n_locked // LANES * LANES
+        low, bound = damped
+        center, half = (low + bound) / 2, (bound - low) / 2
+        t = (self.values[first:] - center) / half
+        E, Y = self._work(t.size)
+        E[:], Y[:] = 0, 0
+        # With T_i the polynomials and s_i = T_i(max(t, 1)), E_i = (T_i(A) - T_i(t)) x / s_i;
+        # `now` is T_i(t) / s_i, and `ratio` is s_(i - 1) / s_i: all of them stay in range.
+        outside = np.maximum(t, 1.0)
+        ratio, now, before = 1 / outside, t / outside, np.ones_like(t)
+        coefficients = (ratio / half, 0 * ratio, before)
+        for _ in range(degree - 1):
+            self.product.advance((E, self.R, Y), first, center, coefficients)
+            E, Y = Y, E
+            following = 1 / (2 * outside - ratio)
+            coefficients = (2 * following / half, ratio * following, now)
+            now, before = 2 * following * t * now - ratio * following * before, now
+            ratio = following
+        self.product.advance((E, self.R, Y), first, center, coefficients)
+        self.X[:, first:] *= now
+        self.X[:, first:] += Y
+        # What was locked has not changed: its products follow from its residuals.
+        self.AX[:, :first] = self.X[:, :first] * self.values[:first] + self.R[:, :first]
+        self._n_done = first
+        return bool(np.isfinite(self.X[:, first:].sum(axis=0)).all())
+
+    def _work(self, m: int) -> Any:
+        n = self.product.n
+        if self.product.kind == np.float64:
+            return np.empty((n, m)), np.empty((n, m))
+        memory = self.AX.reshape(-1).view(np.float32)
+        return memory[: 2 * n * m].reshape(2, n, m)
+
+    def rayleigh_ritz(self) -> None:
+        """Turn the block into Ritz vectors; double precision throughout."""
+        team = self.product.team
+        for _ in range(4):
+            self._project()
+            self.product.apply(self.X, self._n_done, self.AX)
+            self._n_done = 0
+            self.values, Q, self.condition = _small_ritz(
+                team.cross(self.X, self.X), team.cross(self.X, self.AX)
+            )
+            m, rank = Q.shape
+            Q = np.hstack([Q, np.zeros((m, m - rank))])
+            team.on_rows(kernels.rotate, self.X, Q)
+            if rank == m and self.condition <= ROUGH:
+                break
+            size = (self.product.n, m - rank)
+            self.X[:, rank:] = self.rng.uniform(-1, 1, size=size) / np.sqrt(size[0])
+        team.on_rows(kernels.rotate, self.AX, Q)
+        sums = np.empty((team.n_pieces, m))
+        team.on_pieces(kernels.residual, self.X, self.AX, self.values, self.R, sums)
+        self.norms = np.sqrt(sums.sum(axis=0))
+
+    def _project(self) -> None:
+        if self.known is None:
+            return
+        if issparse(self.known):
+            self.X -= self.known @ (self.known.T @ self.X)
+            return
+        Z = self.product.team.cross(self.known, self.X)
+        self.product.team.on_rows(kernels.add_product, self.X, self.known, -Z)
+
+    def answer(self, k: int, n_iter: int) -> Leading:
+        """Return the first vectors, in the caller's order of the rows."""
+        vectors = self.product.left(self.X[:, :k])
+        return Leading(self.values[:k], vectors, self.norms[:k], n_iter, self.product.n_products)
+
+
+def _small_ritz(G: Block, H: Block) -> tuple[Vector, Block, float]:
+    """Return Ritz values, the rotation to the Ritz vectors, and the condition of the block.
+
+    `G` is the Gram matrix of the block, `H` that with its products. Directions that are nothing
+    but rounding are dropped (Stathopoulos & Wu 2002, *A block orthogonalization procedure with
+    constant synchronization requirements*).
+    """
+    lengths = np.sqrt(G.diagonal())
+    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    weights, U = np.linalg.eigh(scale[:, None] * G * scale)
+    kept = weights > NOTHING * weights[-1]
+    T = scale[:, None] * U[:, kept] / np.sqrt(weights[kept])
+    values, V = np.linalg.eigh(T.T @ ((H + H.T) / 2) @ T)
+    condition = float(weights[-1] / weights[kept][0])
+    return values[::-1].copy(), np.ascontiguousarray((T @ V)[:, ::-1]), condition
+
+
+# --- products
+
+
+class _Product:
+    """Products of a matrix with blocks, and the order of the rows they are done in."""
+
+    kind: Any = np.float64  # of the filter
+
+    def __init__(self, A: Any) -> None:
+        self.A = A
+        self.n = A.shape[0]
+        self.n_products = 0
+        self.team = Team(np.arange(self.n + 1))
+
+    def __enter__(self) -> _Product:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.team.close()
+
+    def entered(self, block: Any) -> Any:
+        """Return a block of the caller in our order of the rows."""
+        return block if issparse(block) else np.ascontiguousarray(block)
+
+    def left(self, block: Block) -> Block:
+        """Return a block in the caller's order."""
+        return block.copy()
+
+    def norm_bound(self) -> float:
+        """Return a bound of the norm of the matrix, which was said to be 1."""
+        return 2.0
+
+    def apply(self, X: Block, first: int, out: Block) -> None:
+        """Write ``A X`` to `out`, from the column `first` on."""
+        self.n_products += X.shape[1] - first
+        out[:, first:] = self.A @ X[:, first:]
+
+    def advance(
+        self, blocks: tuple[Floats, Floats, Floats], first: int, center: float, coefficients: Any
+    ) -> None:
+        """Overwrite `Y` by ``alpha (A X - center X + gamma R[:, first:]) - beta Y``."""
+        X, R, Y = blocks
+        alpha, beta, gamma = coefficients
+        self.n_products += X.shape[1]
+        product = self.A @ X
+        product -= center * X
+        product += gamma * R[:, first:]
+        Y *= -beta
+        Y += alpha * product
+
+
+class _SparseProduct(_Product):
+    """A sparse matrix plus terms of low rank: compiled kernels, the filter in single precision."""
+
+    kind = np.float32
+
+    def __init__(self, A: Any, parts: Sum, width: int) -> None:
+        super().__init__(A)
+        core = parts.A
+        self.scale, self.shift = parts.scale, parts.shift
+        self.order = local_order(core, np.dtype(self.kind).itemsize * width)
+        indices = core.indices
+        matrix = (
+            core.indptr.astype(np.int64),
+            indices.view(np.uint32) if indices.dtype == np.int32 else indices.astype(np.uint32),
+            np.asarray(core.data, dtype=np.float64),
+        )
+        self.double = matrix if self.order is None else self._ordered(matrix)
+        self.single = (*self.double[:2], (self.scale * self.double[2]).astype(np.float32))
+        self.team = Team(self.double[0])
+        self.terms = [(self.entered(U), np.asarray(C, dtype=np.float64)) for U, C in parts.terms]
+        self.single_terms = [(U.astype(np.float32), C) for U, C in self.terms]
+
+    def _ordered(self, matrix: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        place = np.empty(self.n, dtype=np.uint32)
+        place[self.order] = np.arange(self.n, dtype=np.uint32)
+        lengths = np.diff(matrix[0])[self.order]
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        ordered = (indptr, np.empty_like(matrix[1]), np.empty_like(matrix[2]))
+        self.team.on_rows(kernels.taken_along, self.order, place, matrix, ordered)
+        return ordered
+
+    def entered(self, block: Any) -> Any:
+        if self.order is not None:
+            block = block[self.order]
+        return csr_array(block) if issparse(block) else np.ascontiguousarray(block)
+
+    def left(self, block: Block) -> Block:
+        if self.order is None:
+            return block.copy()
+        out = np.empty(block.shape)
+        out[self.order] = block
+        return out
+
+    def norm_bound(self) -> float:
+        indptr, _, data = self.double
+        sums = np.add.reduceat(np.append(np.abs(data), 0.0), indptr[:-1])
+        sums[np.diff(indptr) == 0] = 0.0
+        bound = abs(self.scale) * sums.max(initial=0.0) + abs(self.shift)
+        for U, C in self.terms:
+            size = np.sum(U.data**2) if issparse(U) else np.sum(U**2)
+            bound += float(size * np.abs(C).sum(axis=1).max(initial=0.0))
+        return float(bound)
+
+    def apply(self, X: Block, first: int, out: Block) -> None:
+        m = X.shape[1] - first
+        self.n_products += m
+        out[:, first:] = 0.0  # it may hold anything, and zero times that need not be zero
+        coefficients = np.full(m, self.scale), np.zeros(m), np.zeros(m)
+        center = np.array([-self.shift / self.scale])
+        self.team.on_rows(
+            kernels.step, self.double, (X, X, out), (*coefficients, center), (first, first, first)
+        )
+        for U, C in self.terms:
+            out[:, first:] += self._term(U, C, np.ascontiguousarray(X[:, first:]))
+
+    def advance(
+        self, blocks: tuple[Floats, Floats, Floats], first: int, center: float, coefficients: Any
+    ) -> None:
+        X, _, Y = blocks
+        self.n_products += X.shape[1]
+        given = [np.asarray(part, dtype=self.kind) for part in coefficients]
+        given.append(np.array([center - self.shift], dtype=self.kind))
+        self.team.on_rows(kernels.step, self.single, blocks, tuple(given), (0, first, 0))
+        for U, C in self.single_terms:
+            Y += given[0] * self._term(U, C, X)
+
+    def _term(self, U: Any, C: Block, X: Floats) -> Floats:
+        """Return ``U C U' X``."""
+        if issparse(U):
+            return np.asarray(U @ (C @ (U.T @ X)).astype(X.dtype))
+        product = np.zeros_like(X)
+        Z = (C @ self.team.cross(U, X)).astype(X.dtype)
+        self.team.on_rows(kernels.add_product, product, U, Z)
+        return product
+
+
+def _product(A: Any, width: int) -> _Product:
+    parts = as_sum(A)
+    return _Product(A) if parts is None or parts.scale == 0 else _SparseProduct(A, parts, width)

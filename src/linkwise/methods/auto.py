@@ -1,0 +1,705 @@
+"""Auto: experts that learn from pairs, and their consensus. The method to begin with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from linkwise._params import Interval, StrOptions, validates_parameters
+from linkwise.constraints import Constraints
+from linkwise.experts.assign import feasible_labels, likeliest_labels
+from linkwise.experts.bases import Bases, build_bases, n_vectors
+from linkwise.experts.clusters import (
+    Choice,
+    choose,
+    gap_prior,
+    least_clusters,
+    range_of_clusters,
+)
+from linkwise.experts.consensus import likelihood
+from linkwise.experts.expert import Ridge
+from linkwise.experts.pool import Pool, Start, Task, predicted_without, survey
+from linkwise.experts.propagation import Pairs
+from linkwise.experts.starts import Told, merged_clusters, plain_clusters
+from linkwise.linalg.memory import Memory
+from linkwise.methods._base import ConstrainedClusterer, _similarities
+from linkwise.methods._cutting import refuse_too_many_labels
+from linkwise.result import Result
+from linkwise.search.evolve import workers
+from linkwise.search.hard import certain_groups, warn_if_interrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from linkwise.experts.expert import Expert
+    from linkwise.graph import Affinity, Prepared
+    from linkwise.search.evolve import Report, Run
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.intp]
+
+__all__ = ["Auto", "AutoReport", "AutoResult", "Suspect", "Voice", "auto"]
+
+ROUNDS, MANY_ROWS = 2, 5_000  # of all starts, up to so many samples; one beyond
+FREE_WEIGHT = 0.3  # of a sample that nothing is said about, beside one with a pair
+FREE_ROWS = 20_000  # samples without constraints that experts learn from
+FREE_SHARE = 4.0  # their weight, at most, beside that of the samples with constraints
+BLOCK = 20_000  # samples described at a time
+HEARD = 1e-3  # weight below which an expert is not heard
+DATA_SEED = 0  # bases describe the data: no seed of the caller's changes them
+
+
+class Suspect(NamedTuple):
+    """A constraint, and how probable it is that it is wrong."""
+
+    kind: str  # "must-link", "cannot-link" or "label"
+    samples: tuple[int, ...]  # the pair, or the labelled sample
+    row: int  # position among the pairs of its kind as they were given, or the sample
+    probability: float
+
+
+class Voice(NamedTuple):
+    """One expert in the consensus."""
+
+    start: str
+    bases: tuple[str, ...]
+    weight: float
+    score: float  # log-likelihood of all constraints, each given the others
+    noise: float
+
+
+@dataclass(frozen=True)
+class AutoReport:
+    """What was chosen, and why.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    n_clusters_probability : dict of int to float
+        How probable each number of clusters is that was considered.
+    voices : tuple of Voice
+        The experts, the heaviest first.
+    score : float
+        Mean log-likelihood of a constraint given the others; 0 is best, -0.69 is a coin's.
+    score_without : float
+        The same for experts that saw no constraint.
+    noise : float
+        Estimated share of wrong constraints.
+    n_constraints, n_violated : int
+        Pairs and labels, and how many of them the labels violate.
+    """
+
+    n_clusters: int
+    n_clusters_probability: dict[int, float]
+    voices: tuple[Voice, ...]
+    score: float
+    score_without: float
+    noise: float
+    n_constraints: int
+    n_violated: int = 0
+
+    def __str__(self) -> str:
+        confidence = self.n_clusters_probability.get(self.n_clusters, 1.0)
+        lines = [f"{self.n_clusters} clusters (confidence {confidence:.0%})"]
+        if self.n_constraints:
+            lines += [
+                f"{self.n_constraints} constraints, {self.n_violated} violated, "
+                f"about {self.noise:.1%} wrong",
+                f"log-likelihood of a constraint given the others: {self.score:.3f} "
+                f"(without constraints: {self.score_without:.3f})",
+            ]
+        lines.append("experts heard:")
+        lines += [
+            f"  {voice.weight:6.1%}  {' + '.join(voice.bases)}, from {voice.start}"
+            for voice in self.voices
+            if voice.weight >= 0.01
+        ]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AutoResult(Result):
+    """The answer of :func:`auto`.
+
+    Parameters
+    ----------
+    probability : ndarray of shape (n_samples, n_clusters)
+        Probability of each cluster, with what the constraints say.
+    noise : float
+        Estimated share of wrong constraints.
+    suspects : tuple of Suspect
+        All constraints, the one most likely wrong first.
+    report : AutoReport
+        What was chosen, and why.
+    panel : Panel
+        The experts that were heard; they have an opinion on new samples as well.
+    """
+
+    probability: Floats | None = None
+    noise: float = 0.0
+    suspects: tuple[Suspect, ...] = ()
+    report: AutoReport | None = None
+    panel: Panel | None = None
+
+
+class Panel(NamedTuple):
+    """Experts with their weights and the names they give to clusters."""
+
+    experts: tuple[Expert, ...]
+    weights: Floats
+    order: tuple[Ints, ...]
+
+    def probability(self, features: dict[str, Floats]) -> Floats:
+        """Return probabilities of clusters for rows of bases."""
+        voices = zip(self.experts, self.weights, self.order, strict=True)
+        return np.sum([w * np.exp(e.opinion(features))[:, at] for e, w, at in voices], axis=0)
+
+    def renamed(self, order: Ints) -> Panel:
+        """Return the panel with its clusters in another order."""
+        return self._replace(order=tuple(at[order] for at in self.order))
+
+
+def auto(
+    X: Floats | None,
+    W: csr_array | Floats,
+    constraints: Constraints,
+    n_clusters: int | str = "auto",
+    *,
+    hard: bool = False,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> AutoResult:
+    """Cluster by the consensus of experts that learn from constraints; see :class:`Auto`.
+
+    `X` are features, or None if there is only the graph `W`.
+    """
+    most = _most_clusters(constraints, n_clusters, W.shape[0])
+    bases = build_bases(X, W, most, np.random.RandomState(DATA_SEED), fine=True)
+    options = Options(n_clusters, hard, random_state, n_jobs, verbose)
+    return consult_experts(bases, constraints, options)
+
+
+class Options(NamedTuple):
+    """Parameters; see :class:`Auto`."""
+
+    n_clusters: int | str
+    hard: bool
+    random_state: int | np.random.RandomState | None
+    n_jobs: int | None
+    verbose: int
+
+
+def consult_experts(bases: Bases, constraints: Constraints, options: Options) -> AutoResult:
+    """Cluster samples that are described already."""
+    rng = check_random_state(options.random_state)
+    report = _print_progress if options.verbose else None
+    with workers(effective_n_jobs(options.n_jobs)) as run:
+        survey_of = Survey(bases, constraints, int(rng.randint(2**31)), run)
+        if isinstance(options.n_clusters, str):
+            choice = _choose_clusters(survey_of)
+            _say(report, f"{choice.best} clusters")
+        else:
+            choice = Choice((int(options.n_clusters),), np.ones(1))
+        k = choice.best
+        if options.hard:
+            certain_groups(constraints, k, np.random.RandomState(0))  # or the reason why not
+        found = survey_of(k, report)
+    warn_if_interrupted(interrupted=found.pool.interrupted)
+    told = _report(found, choice)
+    return _answer(survey_of, found, told, rng if options.hard else None)
+
+
+class Found(NamedTuple):
+    """The outcome of a survey."""
+
+    k: int
+    rows: Ints  # samples that the experts learnt from
+    task: Task
+    starts: list[Start]
+    pool: Pool
+
+
+def _answer(
+    about: Survey, found: Found, report: AutoReport, hard: np.random.RandomState | None
+) -> AutoResult:
+    """Return all that is told; with a generator for `hard`, labels that satisfy everything."""
+    bases, constraints, pool = about.bases, about.constraints, found.pool
+    panel = _panel(pool)
+    probability = np.empty((bases.n_samples, found.k))
+    for block in _blocks(bases.n_samples, found.rows):
+        probability[block] = panel.probability(bases.features(block))
+    probability[found.rows] = pool.settled.probability
+    if hard is not None:
+        labels = feasible_labels(np.log(probability + 1e-12), constraints, hard)
+    else:
+        labels = likeliest_labels(probability)
+    order = _by_appearance(labels, found.k)
+    labels, probability = np.argsort(order)[labels], probability[:, order]
+    return AutoResult(
+        labels=labels,
+        objective=-report.score,
+        n_iter=sum(c.n_rounds for c in pool.candidates),
+        converged=not pool.interrupted,
+        probability=probability,
+        noise=report.noise,
+        suspects=_suspects(constraints, pool.settled.said, found.task, report.noise),
+        report=replace(report, n_violated=constraints.n_violated(labels)),
+        panel=panel.renamed(order),
+    )
+
+
+def _by_appearance(labels: Ints, k: int) -> Ints:
+    """Return the clusters in order of their first sample, then the empty ones."""
+    seen, first = np.unique(labels, return_index=True)
+    order = seen[np.argsort(first)]
+    return np.concatenate((order, np.setdiff1d(np.arange(k), order))).astype(np.intp)
+
+
+def _panel(pool: Pool) -> Panel:
+    """Return the experts that weigh enough to be heard."""
+    weights = pool.consensus.weights
+    heard = np.flatnonzero(weights >= min(HEARD, weights.max()))
+    return Panel(
+        tuple(pool.candidates[at].expert for at in heard),
+        weights[heard] / weights[heard].sum(),
+        tuple(pool.consensus.order[at] for at in heard),
+    )
+
+
+def _blocks(n: int, known: Ints) -> Iterator[Ints]:
+    """Yield the samples that experts have not learnt from, in blocks."""
+    rest = np.setdiff1d(np.arange(n), known, assume_unique=True)
+    for start in range(0, rest.size, BLOCK):
+        yield rest[start : start + BLOCK]
+
+
+# The survey ---------------------------------------------------------------------------------
+
+
+class Survey(NamedTuple):
+    """A survey of experts, for any number of clusters."""
+
+    bases: Bases
+    constraints: Constraints
+    seed: int
+    run: Run
+
+    def __call__(self, k: int, report: Report | None = None) -> Found:
+        """Return what the experts say with `k` clusters."""
+        rng = np.random.RandomState(self.seed)
+        rows = _rows(self.constraints, rng)
+        task = _task(self.bases, self.constraints, rows, k)
+        starts = list(_starts(self, rows, k, rng))
+        return Found(k, rows, task, starts, survey(task, starts, self.run, report))
+
+
+def _rows(constraints: Constraints, rng: np.random.RandomState) -> Ints:
+    """Return the samples that experts learn from: those with constraints, and enough others."""
+    free = np.flatnonzero(~constraints.constrained)
+    if free.size > FREE_ROWS:
+        free = rng.choice(free, FREE_ROWS, replace=False)
+    return np.sort(np.concatenate((np.flatnonzero(constraints.constrained), free)))
+
+
+def _task(bases: Bases, constraints: Constraints, rows: Ints, k: int) -> Task:
+    told = constraints.constrained
+    weights = np.where(told[rows], 1.0, FREE_WEIGHT)
+    n_free, n_told = int((~told).sum()), int(told.sum())
+    if rows.size < told.size:
+        each = FREE_WEIGHT * n_free / FREE_ROWS
+        weights[~told[rows]] = min(each, max(FREE_SHARE * n_told / FREE_ROWS, FREE_WEIGHT))
+    features = bases.features(rows)
+    ridges = {name: Ridge.of(features[name], bases.penalty(name), weights) for name in bases.names}
+    vertices = np.flatnonzero(told[rows])
+    place = np.full(told.size, -1, np.int32)
+    place[rows[vertices]] = np.arange(vertices.size)
+    labelled, label = _labels(constraints)
+    return Task(
+        ridges,
+        weights,
+        vertices,
+        _pairs(constraints, place),
+        place[labelled].astype(np.intp),
+        label,
+        k,
+    )
+
+
+def _pairs(constraints: Constraints, place: NDArray[np.int32]) -> Pairs:
+    must, cannot = constraints.must_link, constraints.cannot_link
+    return Pairs(
+        place[np.concatenate((must, cannot))].reshape(-1, 2),
+        np.repeat([True, False], [len(must), len(cannot)]),
+        np.concatenate((constraints.must_link_belief, constraints.cannot_link_belief)),
+    )
+
+
+def _labels(constraints: Constraints) -> tuple[Ints, Ints]:
+    """Return the labelled samples, and the number of each one's label."""
+    if constraints.labels is None:
+        return np.zeros(0, np.intp), np.zeros(0, np.intp)
+    labelled = np.flatnonzero(constraints.labels >= 0)
+    _, number = np.unique(constraints.labels[labelled], return_inverse=True)
+    return labelled, number.astype(np.intp)
+
+
+def _starts(about: Survey, rows: Ints, k: int, rng: np.random.RandomState) -> Iterator[Start]:
+    """Yield clusterings of several embeddings, most of them merged the way the pairs want it."""
+    bases, constraints = about.bases, about.constraints
+    pairs, weight = constraints.signed_pairs()
+    place = np.zeros(constraints.n_samples, np.intp)
+    place[rows] = np.arange(rows.size)
+    told = Told(place[pairs], weight)
+    embeddings = bases.embedding(k, rows), bases.embedding(2 * k, rows)
+    scores = None if bases.components is None else bases.components.scores[rows]
+    for _ in range(ROUNDS if rows.size <= MANY_ROWS else 1):
+        yield from _round_of_starts(scores, embeddings, told, k, rng=rng)
+
+
+def _round_of_starts(
+    scores: Floats | None,
+    embeddings: tuple[Floats, Floats],
+    told: Told,
+    k: int,
+    *,
+    rng: np.random.RandomState,
+) -> Iterator[Start]:
+    narrow, wide = embeddings
+    if scores is not None:
+        yield Start("k-means", plain_clusters(scores, k, rng), plain=True)
+        for factor in (2, 4):
+            merged = merged_clusters(scores, k, told, rng, factor=factor)
+            yield Start(f"k-means, {factor} k merged", merged)
+    yield Start("spectral", plain_clusters(narrow, k, rng), spectral=True, plain=True)
+    yield Start(
+        "spectral, 4 k merged", merged_clusters(narrow, k, told, rng, factor=4), spectral=True
+    )
+    yield Start("wide spectral, 4 k merged", merged_clusters(wide, k, told, rng, factor=4))
+
+
+def _choose_clusters(about: Survey) -> Choice:
+    bases, constraints = about.bases, about.constraints
+    numbers = range_of_clusters(least_clusters(constraints, bases.n_samples), bases.n_samples)
+    prior = gap_prior(bases.graphs["graph"].values, numbers)
+    scores = np.zeros(len(numbers))
+    if not constraints.is_empty and len(numbers) > 1:
+        for at, k in enumerate(numbers):
+            pool = (found := about(k)).pool
+            scores[at] = likelihood(pool.settled.said, found.task.belief)[0]
+            if at and np.unique(pool.settled.probability.argmax(axis=1)).size < k:
+                scores[at] = -np.inf  # this is an answer with fewer clusters
+    return choose(numbers, scores, prior)
+
+
+def _most_clusters(constraints: Constraints, n_clusters: int | str, n: int) -> int:
+    if not isinstance(n_clusters, str):
+        return int(n_clusters)
+    return range_of_clusters(least_clusters(constraints, n), n)[-1]
+
+
+# What is told -------------------------------------------------------------------------------
+
+
+def _mean_score(said: Floats, task: Task, noise: float) -> float:
+    """Return the mean log-likelihood of a constraint given the others."""
+    flip = task.belief * noise + (1 - task.belief) / 2
+    return float(np.log((1 - flip) * said + flip * (1 - said)).mean()) if said.size else 0.0
+
+
+def _suspects(
+    constraints: Constraints, said: Floats, task: Task, noise: float
+) -> tuple[Suspect, ...]:
+    flip = task.belief * noise + (1 - task.belief) / 2
+    wrong = flip * (1 - said) / np.maximum((1 - flip) * said + flip * (1 - said), 1e-300)
+    labelled = _labels(constraints)[0]
+    kinds = np.repeat(
+        ["must-link", "cannot-link", "label"],
+        [len(constraints.must_link), len(constraints.cannot_link), labelled.size],
+    ).tolist()
+    samples = [
+        *map(tuple, constraints.must_link.tolist()),
+        *map(tuple, constraints.cannot_link.tolist()),
+        *((i,) for i in labelled.tolist()),
+    ]
+    rows = np.concatenate((constraints._must_link_row, constraints._cannot_link_row, labelled))
+    # Equal probabilities: the less expected one first.
+    order = np.lexsort((said, -wrong)).tolist()
+    at = rows.tolist()
+    return tuple(Suspect(kinds[i], samples[i], at[i], float(wrong[i])) for i in order)
+
+
+def _report(found: Found, choice: Choice) -> AutoReport:
+    task, pool = found.task, found.pool
+    voices = [
+        Voice(c.name, c.expert.names, float(weight), c.score, c.noise)
+        for c, weight in zip(pool.candidates, pool.consensus.weights, strict=True)
+    ]
+    numbers = zip(choice.numbers, choice.probability.tolist(), strict=True)
+    noise, without = 0.0, 0.0
+    if task.is_told:
+        noise = pool.consensus.noise
+        said = predicted_without(task, found.starts)
+        without = _mean_score(said, task, likelihood(said, task.belief)[1])
+    return AutoReport(
+        n_clusters=found.k,
+        n_clusters_probability=dict(numbers),
+        voices=tuple(sorted(voices, key=lambda voice: -voice.weight)),
+        score=_mean_score(pool.settled.said, task, noise),
+        score_without=without,
+        noise=noise,
+        n_constraints=task.belief.size,
+    )
+
+
+def _print_progress(line: str) -> None:
+    print(f"[Auto] {line}")
+
+
+def _say(report: Report | None, line: str) -> None:
+    if report is not None:
+        report(line)
+
+
+class Auto(ConstrainedClusterer):
+    """Clusters by the consensus of experts that learn from constraints: the default method.
+
+    Several experts describe the samples in their own way: by principal components, by smooth
+    functions on the neighbour graph, by radial functions. Each alternates between its opinion on
+    every sample, formed without that sample, and what pairs and labels make of it by belief
+    propagation, where any of them may be wrong. Experts that predict constraints they were not told
+    are heard more; their average is the answer. Nothing needs to be tuned.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto", default="auto"
+        Number of clusters. ``"auto"`` takes the one that predicts the constraints best, with a
+        preference for gaps of the spectrum, and at least as many as the cannot-links require.
+    hard : bool, default=False
+        Whether pairs of belief 1 and labels hold without exception. If they cannot,
+        :class:`~linkwise.exceptions.ConflictError` says why. By default any of them may be found
+        wrong, and contradictory ones are accepted.
+    affinity : Affinity, "precomputed" or None, default=None
+        How the graph is built; None means ``Affinity()`` and, up to 20,000 samples, a finer graph
+        beside it. With ``"precomputed"``, X is the graph, and experts on graphs alone are heard.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts. The answer does not depend on `n_jobs`.
+    n_jobs : int, default=None
+        Threads for independent experts; -1 for all.
+    verbose : int, default=0
+        Whether to print progress.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample.
+    n_clusters_ : int
+        Number of clusters.
+    noise_ : float
+        Estimated share of wrong constraints.
+    suspects_ : tuple of Suspect
+        All constraints, the one most likely wrong first: `kind`, `samples`, `row`, `probability`.
+    report_ : AutoReport
+        What was chosen, and why; print it.
+    result_ : AutoResult
+        All of this, and the probabilities of the training samples.
+    bases_ : Bases
+        How the samples are described. :class:`~linkwise.Prepared` data keep them for later fits.
+    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
+        The graph.
+    affinity_ : Affinity or None
+        The fitted graph builder; None for a precomputed graph.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+
+    Notes
+    -----
+    A pair of belief `b` is taken for one that a reliable source gave with probability `b`, and a
+    coin otherwise: it is wrong with probability ``b * noise_ + (1 - b) / 2``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from linkwise import Auto, Constraints
+    >>> X, y = load_iris(return_X_y=True)
+    >>> known = Constraints.sample(y, 15, random_state=0)
+    >>> model = Auto(3, random_state=0).fit(X, constraints=known)
+    >>> model.predict_proba(X).shape
+    (150, 3)
+    """
+
+    obeys: ClassVar[str] = "soft, or hard with hard=True"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ConstrainedClusterer._parameter_constraints,
+        "n_clusters": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
+        "hard": ["boolean"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+    solve = staticmethod(auto)
+
+    def __init__(
+        self,
+        n_clusters: int | str = "auto",
+        *,
+        hard: bool = False,
+        affinity: Affinity | str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.hard = hard
+        self.affinity = affinity
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @validates_parameters(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: object = None, *, constraints: Constraints | None = None) -> Auto:
+        """Cluster `X`; see :meth:`ConstrainedClusterer.fit`.
+
+        Prepared data keep their description, so a fit after some more answers is quick.
+        """
+        if isinstance(y, Constraints):
+            message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
+            raise TypeError(message)
+        data = self._prepared(X)
+        self._is_graph = self._is_precomputed if data is None else data.is_graph
+        X = self._validated(X, needs_features=not self._is_graph)
+        n = X.shape[0]
+        if not isinstance(self.n_clusters, str) and self.n_clusters > n:
+            message = (
+                f"n_clusters={self.n_clusters} is more than the {n} samples of X. "
+                f"Choose at most {n} clusters."
+            )
+            raise ValueError(message)
+        constraints = self._checked(constraints, n)
+        self._describe(X, data, _most_clusters(constraints, self.n_clusters, n))
+        options = Options(self.n_clusters, self.hard, self.random_state, self.n_jobs, self.verbose)
+        self.result_: AutoResult = consult_experts(self.bases_, constraints, options)
+        self.labels_ = self.result_.labels
+        return self
+
+    def _describe(self, X: Any, data: Prepared | None, most_clusters: int) -> None:
+        """Build the graph and the bases, unless prepared data hold them already."""
+        self.affinity_matrix_ = self._graph(X if data is None else data)
+        self._rows = None if self._is_graph else X
+        memory = Memory() if data is None else data.memory
+        name = ("bases", n_vectors(most_clusters, X.shape[0]))
+        bases = memory.recall(name)
+        if bases is None:
+            affinity = self.affinity if data is None else data.affinity
+            rng = np.random.RandomState(DATA_SEED)
+            fine = affinity is None
+            bases = build_bases(self._rows, self.affinity_matrix_, most_clusters, rng, fine=fine)
+            memory.keep(name, bases)
+        self.bases_: Bases = bases
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each cluster for new samples.
+
+        A copy of a training sample gets that one's probabilities, which constraints may have
+        decided.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+            New samples; with ``affinity="precomputed"`` their affinities to the training samples,
+            of shape (n_new, n_samples).
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_clusters)
+        """
+        return self._predicted(X)[0]
+
+    def predict(self, X: Any) -> Ints:
+        """Assign new samples to their likeliest clusters; copies of training samples to theirs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+            New samples; with ``affinity="precomputed"`` their affinities to the training samples,
+            of shape (n_new, n_samples).
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+        """
+        probability, copies = self._predicted(X)
+        return np.where(copies >= 0, self.labels_[copies], probability.argmax(axis=1))
+
+    def _predicted(self, X: Any) -> tuple[Floats, Ints]:
+        """Return probabilities, and the training sample that each row is a copy of, or -1."""
+        check_is_fitted(self)
+        sparse = "csr" if self._is_graph else False
+        X = validate_data(self, X, accept_sparse=sparse, dtype=np.float64, reset=False)
+        assert self.result_.panel is not None
+        assert self.result_.probability is not None
+        if self._is_graph:
+            X = _similarities(X)
+        copies = _copies(X, self._rows)
+        probability = np.empty((X.shape[0], self.result_.probability.shape[1]))
+        probability[copies >= 0] = self.result_.probability[copies[copies >= 0]]
+        for block in _blocks(X.shape[0], np.flatnonzero(copies >= 0)):
+            similar = X[block] if self.affinity_ is None else self.affinity_.extend(X[block])
+            features = self.bases_.new(X[block], similar)
+            probability[block] = self.result_.panel.probability(features)
+        return probability, copies
+
+    @property
+    def n_clusters_(self) -> int:
+        """Number of clusters."""
+        return self._report.n_clusters
+
+    @property
+    def noise_(self) -> float:
+        """Estimated share of wrong constraints."""
+        check_is_fitted(self, "result_")
+        return self.result_.noise
+
+    @property
+    def suspects_(self) -> tuple[Suspect, ...]:
+        """All constraints, the one most likely wrong first."""
+        check_is_fitted(self, "result_")
+        return self.result_.suspects
+
+    @property
+    def report_(self) -> AutoReport:
+        """What was chosen, and why."""
+        return self._report
+
+    @property
+    def _report(self) -> AutoReport:
+        check_is_fitted(self, "result_")
+        assert self.result_.report is not None
+        return self.result_.report
+
+    @property
+    def accepts_contradictions(self) -> bool:
+        """Whether constraints may be found wrong: then contradictory ones are accepted."""
+        return not self.hard
+
+    def _refuse_impossible(self, constraints: Constraints) -> None:
+        if self.hard or isinstance(self.n_clusters, str):
+            return  # `fit` looks for a partition itself, and explains if there is none
+        refuse_too_many_labels(constraints, self.n_clusters)
+
+
+def _copies(X: Any, rows: Floats | None) -> Ints:
+    """Return which training sample each new sample equals, or -1."""
+    if rows is None:
+        return np.full(X.shape[0], -1, np.intp)
+    known = {row.tobytes(): at for at, row in enumerate(rows + 0.0)}  # + 0.0: no -0.0
+    return np.array([known.get(row.tobytes(), -1) for row in X + 0.0], np.intp)

@@ -1,0 +1,147 @@
+"""The pool: experts learn from pairs and labels, and the better ones are heard."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_iris
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
+
+from linkwise import Affinity, Constraints
+from linkwise.experts import pool
+from linkwise.experts.bases import build_bases
+from linkwise.experts.expert import Ridge
+from linkwise.experts.pool import (
+    Assignment,
+    Start,
+    Task,
+    learn,
+    predicted_without,
+    settle,
+    soft,
+    survey,
+)
+from linkwise.experts.propagation import Pairs
+from linkwise.partition import kmeans
+from linkwise.search.evolve import run_here, workers
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    bases = build_bases(X, Affinity().fit_transform(X), 3, np.random.RandomState(0), fine=True)
+    start = kmeans(bases.components.scores, 3, np.random.RandomState(0)).labels
+    return bases, y, start
+
+
+def task_of(bases, known, k=3):
+    weights = np.where(known.constrained, 1.0, 0.3)
+    features = bases.features()
+    ridges = {name: Ridge.of(features[name], bases.penalty(name), weights) for name in bases.names}
+    pairs = np.concatenate((known.must_link, known.cannot_link))
+    vertices = np.flatnonzero(known.constrained)
+    labels = np.full(known.n_samples, -1) if known.labels is None else known.labels
+    labelled = np.flatnonzero(labels[vertices] >= 0)
+    return Task(
+        ridges,
+        weights,
+        vertices,
+        Pairs(
+            np.searchsorted(vertices, pairs).astype(np.int32).reshape(-1, 2),
+            np.arange(len(pairs)) < len(known.must_link),
+            np.ones(len(pairs)),
+        ),
+        labelled,
+        labels[vertices][labelled],
+        k,
+    )
+
+
+def test_an_expert_learns_a_metric_from_pairs(iris):
+    # k-means mixes two species; pairs show the direction that tells them apart.
+    bases, y, start = iris
+    known = Constraints.sample(y, 75, random_state=0)
+    task = task_of(bases, known)
+    found = learn(task, Assignment(("linear",), "k-means", soft(start, 3), 0.05))
+    free = ~known.constrained
+    before = adjusted_rand_score(y[free], start[free])
+    after = adjusted_rand_score(y[free], found.probability.argmax(axis=1)[free])
+    assert after > before + 0.1
+    assert found.said.mean() > 0.9
+
+
+def test_names_of_clusters_do_not_matter(iris):
+    bases, y, start = iris
+    task = task_of(bases, Constraints.sample(y, 40, random_state=0))
+    order = np.array([2, 0, 1])
+    one = learn(task, Assignment(("linear", "graph"), "", soft(start, 3), 0.05))
+    two = learn(task, Assignment(("linear", "graph"), "", soft(order[start], 3), 0.05))
+    assert_allclose(one.probability, two.probability[:, order], atol=1e-6)
+    assert_allclose(one.score, two.score, rtol=1e-6)
+
+
+def test_a_label_is_evidence_on_its_own_sample(iris):
+    bases, y, _ = iris
+    partial = np.full(150, -1)
+    partial[::10] = y[::10]
+    task = task_of(bases, Constraints.from_labels(partial))
+    # Opinions that know the species under other names, but for the first sample.
+    opinion = np.log(soft((y + 1) % 3, 3))
+    opinion[0] = np.log([0.05, 0.05, 0.9])
+    found = settle(task, opinion, 0.05)
+    assert found.probability[0].argmax() == (y[0] + 1) % 3
+    assert found.said.argmin() == 0
+    assert_allclose(found.said[0], 0.05, atol=1e-6)
+    assert_allclose(found.probability[1:10], np.exp(opinion[1:10]), atol=1e-9)
+
+
+def test_the_better_predictor_is_heard_more(iris):
+    bases, y, _ = iris
+    task = task_of(bases, Constraints.sample(y, 75, random_state=0))
+    wrong = np.random.RandomState(0).permutation(y)
+    found = survey(task, [Start("truth", y), Start("noise", wrong)], run_here)
+    first = {c.name: w for c, w in zip(found.candidates[:2], found.consensus.weights, strict=False)}
+    assert first["truth"] > first["noise"]
+
+
+def test_threads_change_nothing(iris):
+    bases, y, start = iris
+    task = task_of(bases, Constraints.sample(y, 30, random_state=0))
+    starts = [Start("a", start, spectral=True), Start("b", y)]
+    alone = survey(task, starts, run_here)
+    with workers(3) as run:
+        together = survey(task, starts, run)
+    assert np.array_equal(alone.settled.probability, together.settled.probability)
+
+
+def test_interrupted_it_keeps_what_it_has(iris, monkeypatch):
+    bases, y, start = iris
+    task = task_of(bases, Constraints.sample(y, 30, random_state=0))
+    calls = []
+
+    def stops(task, plan, learn=learn):
+        calls.append(plan)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return learn(task, plan)
+
+    monkeypatch.setattr(pool, "learn", stops)
+    found = survey(task, [Start("a", start), Start("b", y)], run_here)
+    assert found.interrupted
+    assert [c.name for c in found.candidates] == ["a"]
+    monkeypatch.setattr(pool, "learn", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        survey(task, [Start("a", start)], run_here)
+
+
+def test_predictions_without_constraints_do_not_depend_on_what_they_say(iris):
+    bases, y, start = iris
+    known = Constraints.sample(y, 30, random_state=0)
+    task = task_of(bases, known)
+    starts = [Start("a", start, plain=True)]
+    said = predicted_without(task, starts)
+    turned = task._replace(pairs=task.pairs._replace(together=~task.pairs.together))
+    assert_allclose(predicted_without(turned, starts), 1 - said, atol=1e-9)

@@ -1,0 +1,356 @@
+"""Auto: the consensus of experts, its promises and its corners."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris, load_wine, make_blobs, make_moons
+from sklearn.metrics import adjusted_rand_score, roc_auc_score
+from sklearn.preprocessing import StandardScaler
+
+from linkwise import Affinity, ConflictError, Constraints, NCut, Prepared
+from linkwise.exceptions import ConvergenceWarning
+from linkwise.experts import pool
+from linkwise.methods import auto as module
+from linkwise.methods.auto import Auto, auto
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(90, centers=3, cluster_std=1.0, random_state=3)
+
+
+def ari(a, b):
+    return adjusted_rand_score(a, b)
+
+
+def flipped(known, share, seed):
+    """Return the pairs with a share of them turned round, and which ones."""
+    rng = np.random.RandomState(seed)
+    wrong_must = rng.uniform(size=len(known.must_link)) < share
+    wrong_cannot = rng.uniform(size=len(known.cannot_link)) < share
+    must = np.vstack((known.must_link[~wrong_must], known.cannot_link[wrong_cannot]))
+    cannot = np.vstack((known.cannot_link[~wrong_cannot], known.must_link[wrong_must]))
+    wrong = {
+        *map(tuple, known.must_link[wrong_must].tolist()),
+        *map(tuple, known.cannot_link[wrong_cannot].tolist()),
+    }
+    return Constraints(known.n_samples, must, cannot), wrong
+
+
+# What it is for ---------------------------------------------------------------------------------
+
+
+def test_pairs_improve_samples_that_no_pair_names(iris):
+    X, y = iris
+    known = Constraints.sample(y, 75, random_state=0)
+    free = ~known.constrained
+    without = NCut(3, random_state=0).fit(X).labels_
+    model = Auto(3, random_state=0).fit(X, constraints=known)
+    assert ari(y[free], model.labels_[free]) > 0.8
+    assert ari(y[free], model.labels_[free]) > ari(y[free], without[free])
+    assert model.report_.score > model.report_.score_without
+
+
+def test_shapes_that_no_plane_separates():
+    X, y = make_moons(200, noise=0.08, random_state=0)
+    known = Constraints.sample(y, 40, random_state=0)
+    assert ari(y, Auto(2, random_state=0).fit(X, constraints=known).labels_) > 0.9
+
+
+def test_wrong_pairs_are_found():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    told, wrong = flipped(Constraints.sample(y, 180, random_state=0), 0.15, 0)
+    model = Auto(3, random_state=0).fit(X, constraints=told)
+    is_wrong = [suspect.samples in wrong for suspect in model.suspects_]
+    probability = [suspect.probability for suspect in model.suspects_]
+    assert sum(is_wrong) == len(wrong)
+    assert roc_auc_score(is_wrong, probability) > 0.95
+    assert abs(model.noise_ - len(wrong) / told.n_pairs) < 0.05
+    assert ari(y, model.labels_) > 0.85
+    assert (np.diff(probability) <= 0).all()
+
+
+def test_suspects_name_the_rows_that_were_given():
+    X, y = make_blobs(60, centers=2, cluster_std=0.5, random_state=0)
+    zero, one = np.flatnonzero(y == 0), np.flatnonzero(y == 1)
+    must = [(one[0], one[1]), (zero[2], one[2]), (zero[0], zero[1])]
+    cannot = [(zero[i], one[i]) for i in range(5, 15)]
+    model = Auto(2, random_state=0).fit(X, constraints=Constraints(60, must, cannot))
+    first = model.suspects_[0]
+    assert (first.kind, first.row) == ("must-link", 1)
+    assert first.samples == tuple(sorted((zero[2], one[2])))
+    assert len(model.suspects_) == 13
+
+
+def test_a_wrong_label_is_suspected(blobs):
+    X, y = blobs
+    partial = np.full(90, -1)
+    partial[::5] = y[::5]
+    partial[10] = (y[10] + 1) % 3
+    model = Auto(3, random_state=0).fit(X, constraints=Constraints.from_labels(partial))
+    assert ari(y, model.labels_) > 0.9
+    assert model.suspects_[0].kind == "label"
+    assert model.suspects_[0].samples == (10,)
+    assert model.report_.n_constraints == 18
+
+
+def test_labels_and_pairs_together(iris):
+    X, y = iris
+    partial = np.full(150, -1)
+    partial[::15] = y[::15]
+    pairs = Constraints.sample(y, 30, random_state=1)
+    both = Constraints(150, pairs.must_link, pairs.cannot_link, labels=partial)
+    model = Auto(3, random_state=0).fit(X, constraints=both)
+    assert ari(y, model.labels_) > 0.8
+    assert {suspect.kind for suspect in model.suspects_} == {"must-link", "cannot-link", "label"}
+
+
+# Hard -------------------------------------------------------------------------------------------
+
+
+def test_hard_pairs_hold_without_exception():
+    X, y = make_blobs(150, centers=3, cluster_std=3.0, random_state=3)
+    told, _ = flipped(Constraints.sample(y, 60, random_state=0), 0.1, 0)
+    soft = Auto(3, random_state=0).fit(X, constraints=told)
+    hard = Auto(3, hard=True, random_state=0).fit(X, constraints=told)
+    assert told.n_violated(soft.labels_) > 0
+    assert told.n_violated(hard.labels_) == 0
+    assert hard.report_.n_violated == 0
+    assert_array_equal(hard.predict(X), hard.labels_)
+
+
+def test_hard_pairs_that_cannot_hold_are_proved_to(blobs):
+    X, _ = blobs
+    chain = Constraints(90, must_link=[(4, 7), (7, 9)], cannot_link=[(4, 9)])
+    ring = Constraints(90, cannot_link=[(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
+    with pytest.raises(ConflictError, match="4 - 7 - 9"):
+        Auto(3, hard=True).fit(X, constraints=chain)
+    with pytest.raises(ConflictError, match="odd"):
+        Auto(2, hard=True).fit(X, constraints=ring)
+    assert not Auto(hard=True).accepts_contradictions
+
+
+def test_soft_pairs_may_contradict_each_other(blobs):
+    X, y = blobs
+    chain = Constraints(90, must_link=[(4, 7), (7, 9)], cannot_link=[(4, 9)])
+    model = Auto(3, random_state=0).fit(X, constraints=chain)
+    assert ari(y, model.labels_) > 0.9
+    assert model.accepts_contradictions
+    everything = Constraints(4, must_link=[(0, 1), (1, 2), (2, 3)])
+    assert set(Auto(2, random_state=0).fit(X[:4], constraints=everything).labels_) == {0, 1}
+
+
+def test_more_labels_than_clusters(blobs):
+    labels = np.full(90, -1)
+    labels[:4] = np.arange(4)
+    known = Constraints.from_labels(labels)
+    with pytest.raises(ConflictError, match="4 different labels"):
+        Auto(3).fit(blobs[0], constraints=known)
+    assert Auto(random_state=0).fit(blobs[0], constraints=known).n_clusters_ >= 4
+
+
+# Number of clusters -----------------------------------------------------------------------------
+
+
+def test_the_number_of_clusters_is_found():
+    for k in (2, 3, 5):
+        X, y = make_blobs(150, centers=k, cluster_std=0.5, center_box=(-15, 15), random_state=1)
+        assert Auto(random_state=0).fit(X).n_clusters_ == k
+        known = Constraints.sample(y, 60, random_state=0)
+        model = Auto(random_state=0).fit(X, constraints=known)
+        assert model.n_clusters_ == k
+        probability = model.report_.n_clusters_probability
+        assert_allclose(sum(probability.values()), 1.0)
+        assert max(probability, key=probability.get) == k
+
+
+def test_cannot_links_require_clusters(blobs):
+    clique = Constraints(90, cannot_link=[(i, j) for j in range(5) for i in range(j)])
+    assert Auto(random_state=0).fit(blobs[0], constraints=clique).n_clusters_ >= 5
+
+
+# New samples ------------------------------------------------------------------------------------
+
+
+def test_probabilities_of_training_and_new_samples(iris):
+    X, y = iris
+    known = Constraints.sample(y[::2], 40, random_state=0)
+    model = Auto(3, random_state=0).fit(X[::2], constraints=known)
+    assert_allclose(model.predict_proba(X[::2]), model.result_.probability)
+    new = model.predict_proba(X[1::2])
+    assert_allclose(new.sum(axis=1), 1.0, atol=1e-3)
+    copies = (X[1::2, None] == X[None, ::2]).all(axis=2).any(axis=1)
+    assert_array_equal(model.predict(X[1::2])[~copies], new.argmax(axis=1)[~copies])
+    assert ari(y[1::2], model.predict(X[1::2])) > 0.8
+    one_by_one = np.vstack([model.predict_proba(X[i : i + 1]) for i in range(1, 30, 2)])
+    assert_allclose(one_by_one, new[:15], atol=1e-9)
+
+
+def test_a_graph_alone():
+    X, y = make_moons(150, noise=0.08, random_state=0)
+    W = Affinity().fit_transform(X)
+    known = Constraints.sample(y, 40, random_state=0)
+    model = Auto(2, affinity="precomputed", random_state=0).fit(W, constraints=known)
+    assert ari(y, model.labels_) > 0.9
+    assert {name for voice in model.report_.voices for name in voice.bases} == {"smooth", "graph"}
+    assert model.predict_proba(W).shape == (150, 2)
+
+
+# Corners ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["none", "must", "cannot", "one", "all"])
+def test_one_sided_pairs(blobs, kind):
+    X, y = blobs
+    some = Constraints.sample(y, 60, random_state=0)
+    i, j = np.triu_indices(90, 1)
+    pairs = np.column_stack((i, j))
+    same = y[i] == y[j]
+    known = {
+        "none": Constraints(90),
+        "must": Constraints(90, must_link=some.must_link),
+        "cannot": Constraints(90, cannot_link=some.cannot_link),
+        "one": Constraints(90, must_link=some.must_link[:1]),
+        "all": Constraints(90, pairs[same], pairs[~same]),
+    }[kind]
+    model = Auto(3, random_state=0).fit(X, constraints=known)
+    assert set(model.labels_) == {0, 1, 2}
+    assert ari(y, model.labels_) == 1.0 if kind == "all" else ari(y, model.labels_) > 0.9
+    assert np.isfinite(model.result_.probability).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 6])
+def test_tiny_data(n):
+    X = np.arange(n, dtype=float)[:, None] ** 2
+    known = Constraints(n, cannot_link=[(0, 1)])
+    labels = Auto(2, random_state=0).fit(X, constraints=known).labels_
+    assert set(labels) == {0, 1}
+    assert Auto(random_state=0).fit(X).n_clusters_ >= 2
+
+
+def test_duplicates_and_constant_features():
+    X = np.column_stack((np.repeat([0.0, 1.0, 5.0], 6), np.ones(18)))
+    known = Constraints(18, must_link=[(0, 7)], cannot_link=[(0, 17)])
+    labels = Auto(2, random_state=0).fit(X, constraints=known).labels_
+    assert labels.tolist() == [0] * 12 + [1] * 6
+    assert set(Auto(2, random_state=0).fit(np.ones((8, 2))).labels_) == {0, 1}
+
+
+def test_a_belief_is_a_rate_of_errors(blobs):
+    # Wrong pairs of low belief do no harm, certain ones do.
+    X, y = blobs
+    wrong, _ = flipped(Constraints.sample(y, 150, random_state=0), 1.0, 0)
+    faint = Auto(3, random_state=0).fit(X, constraints=wrong.with_belief(0.01))
+    assert ari(y, faint.labels_) > 0.9
+    assert ari(y, Auto(3, random_state=0).fit(X, constraints=wrong).labels_) < 0.9
+
+
+# How it works -----------------------------------------------------------------------------------
+
+
+def test_function_and_estimator_agree(iris):
+    X, y = iris
+    known = Constraints.sample(y, 30, random_state=0)
+    model = Auto(3, random_state=0).fit(X, constraints=known)
+    result = auto(X, Affinity().fit_transform(X), known, 3, random_state=0)
+    assert_array_equal(result.labels, model.labels_)
+    assert_allclose(result.probability, model.result_.probability)
+
+
+def test_threads_change_nothing(iris):
+    X, y = iris
+    known = Constraints.sample(y, 30, random_state=0)
+    one, two = (Auto(3, random_state=0, n_jobs=n).fit(X, constraints=known) for n in (1, 2))
+    assert_array_equal(one.result_.probability, two.result_.probability)
+
+
+def test_prepared_data_are_described_once(iris):
+    X, y = iris
+    first, second = (Constraints.sample(y, m, random_state=0) for m in (20, 30))
+    data = Prepared(X)
+    bases = Auto(3, random_state=0).fit(data, constraints=first).bases_
+    again = Auto(3, random_state=0).fit(data, constraints=second)
+    assert again.bases_ is bases
+    fresh = Auto(3, random_state=0).fit(X, constraints=second)
+    assert_array_equal(again.result_.probability, fresh.result_.probability)
+    assert_array_equal(again.predict_proba(X[:9] + 0.1), fresh.predict_proba(X[:9] + 0.1))
+    more = Auto(12, random_state=0).fit(data)  # needs more functions on the graph
+    assert more.bases_ is not bases
+
+
+def test_prepared_graphs_and_affinities(iris):
+    X, y = iris
+    known = Constraints.sample(y, 30, random_state=0)
+    W = Affinity(8).fit_transform(X)
+    graph = Auto(3, random_state=0).fit(Prepared(W, affinity="precomputed"), constraints=known)
+    plain = Auto(3, affinity="precomputed", random_state=0).fit(W, constraints=known)
+    assert_array_equal(graph.result_.probability, plain.result_.probability)
+    assert_array_equal(graph.predict(W[:5]), plain.predict(W[:5]))
+    own = Auto(3, random_state=0).fit(Prepared(X, affinity=Affinity(5)), constraints=known)
+    assert set(own.bases_.names) == {"linear", "kernel", "graph"}
+
+
+def test_experts_learn_from_a_sample_of_many(monkeypatch):
+    X, y = make_blobs(600, centers=3, cluster_std=0.8, random_state=3)
+    known = Constraints.sample(y, 60, random_state=0)
+    whole = Auto(3, random_state=0).fit(X, constraints=known)
+    monkeypatch.setattr(module, "FREE_ROWS", 100)
+    monkeypatch.setattr(module, "BLOCK", 70)
+    sampled = Auto(3, random_state=0).fit(X, constraints=known)
+    assert ari(whole.labels_, sampled.labels_) > 0.97
+    assert_allclose(sampled.result_.probability.sum(axis=1), 1.0, atol=1e-3)
+
+
+def test_an_interrupt_leaves_the_best_so_far(iris, monkeypatch):
+    X, y = iris
+    known = Constraints.sample(y, 30, random_state=0)
+    learn, calls = pool.learn, []
+
+    def stops(task, plan):
+        calls.append(plan)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return learn(task, plan)
+
+    monkeypatch.setattr(pool, "learn", stops)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = Auto(3, random_state=0).fit(X, constraints=known)
+    assert not model.result_.converged
+    assert len(model.report_.voices) == 3
+    assert ari(y, model.labels_) > 0.5
+
+
+def test_the_report_can_be_read(iris, capsys):
+    X, y = iris
+    known = Constraints.sample(y, 30, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = Auto(3, random_state=0, verbose=1).fit(X, constraints=known)
+    assert "[Auto] k-means, linear: log-likelihood" in capsys.readouterr().out
+    text = str(model.report_)
+    assert text.startswith("3 clusters (confidence 100%)")
+    assert "30 constraints, " in text
+    assert "experts heard:" in text
+    assert_allclose(sum(voice.weight for voice in model.report_.voices), 1.0)
+
+
+def test_order_of_samples_does_not_matter(iris):
+    X, y = iris
+    known = Constraints.sample(y, 75, random_state=0)
+    order = np.random.RandomState(0).permutation(150)
+    place = np.argsort(order)
+    there = Constraints(150, place[known.must_link], place[known.cannot_link])
+    straight = Auto(3, random_state=0).fit(X, constraints=known).labels_
+    shuffled = Auto(3, random_state=0).fit(X[order], constraints=there).labels_
+    assert ari(straight[order], shuffled) > 0.95
