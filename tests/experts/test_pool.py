@@ -15,10 +15,11 @@ from linkwise.experts.bases import build_bases
 from linkwise.experts.expert import Ridge
 from linkwise.experts.pool import (
     Assignment,
+    Party,
     Start,
     Task,
+    hear,
     learn,
-    predicted_without,
     settle,
     soft,
     survey,
@@ -142,6 +143,37 @@ def test_predictions_without_constraints_do_not_depend_on_what_they_say(iris):
     known = Constraints.sample(y, 30, random_state=0)
     task = task_of(bases, known)
     starts = [Start("a", start, plain=True)]
-    said = predicted_without(task, starts)
+    said = survey(task, starts, run_here).without
     turned = task._replace(pairs=task.pairs._replace(together=~task.pairs.together))
-    assert_allclose(predicted_without(turned, starts), 1 - said, atol=1e-9)
+    assert_allclose(survey(turned, starts, run_here).without, 1 - said, atol=1e-9)
+
+
+def test_parties_are_weighted_by_prior_and_prediction(iris):
+    bases, y, _ = iris
+    task = task_of(bases, Constraints.sample(y, 60, random_state=0))
+    plan = Assignment(("linear",), "", soft(y, 3), 0.05)
+    good = learn(task, plan)
+    # The same opinions under other names add nothing but weight.
+    renamed = learn(task, plan._replace(start=soft((y + 1) % 3, 3)))
+    found = hear(task, [Party([good]), Party([renamed], 0.5)])
+    assert_allclose(found.consensus.weights, [2 / 3, 1 / 3], atol=1e-3)
+    alone = hear(task, [Party([good])])
+    assert_allclose(found.consensus.probability, alone.consensus.probability, atol=1e-3)
+    # One that predicts worse is heard less, one that predicts better not more.
+    bad = good._replace(opinion=np.log(soft(np.random.RandomState(0).permutation(y), 3)))
+    assert hear(task, [Party([good]), Party([bad], 0.5)]).consensus.weights[1] < 0.1
+    assert_allclose(hear(task, [Party([bad]), Party([good], 0.5)]).consensus.weights[1], 1 / 3)
+
+
+def test_those_told_nothing_are_heard_while_constraints_are_few(iris):
+    bases, y, start = iris
+    starts = [Start("a", start, plain=True, spectral=True), Start("b", y)]
+    share = []
+    for n_pairs in (3, 150):
+        known = Constraints.sample(y, n_pairs, random_state=0)
+        found = survey(task_of(bases, known), starts, run_here)
+        untold = ["without constraints" in c.name for c in found.candidates]
+        share.append(found.consensus.weights[untold].sum())
+        assert_allclose(found.consensus.weights.sum(), 1.0)
+    assert share[0] > 0.4
+    assert share[1] < 0.1

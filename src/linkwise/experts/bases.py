@@ -241,7 +241,7 @@ def build_bases(
     n = W.shape[0]
     graphs = {"graph": Spectrum.of(W, n_vectors(k, n), rng)}
     if X is None:
-        return Bases(n, None, graphs, None, n_smooth=2 * k)
+        return Bases(n, None, graphs, None, n_smooth=k)
     components = Components.of(X)
     fine_affinity = None
     if fine and n <= FINE_UP_TO:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Consensus", "likelihood", "matching", "merge", "votes"]
 
-TEMPERATURE = 5.0  # difference of log-likelihoods that makes a vote e times as heavy
+TEMPERATURE = 10.0  # difference of log-likelihoods that makes a vote e times as heavy
 RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 PRIOR_PAIRS = 20.0  # pairs that were right, known before the first one
 
@@ -47,9 +47,9 @@ def likelihood(said: Floats, belief: Floats) -> tuple[float, float]:
     return best, rate
 
 
-def votes(scores: Floats) -> Floats:
+def votes(scores: Floats, prior: Floats | float = 1.0) -> Floats:
     """Return weights that add up to 1."""
-    weights = np.exp((scores - scores.max()) / TEMPERATURE)
+    weights = prior * np.exp((scores - scores.max()) / TEMPERATURE)
     normal: Floats = weights / weights.sum()
     return normal
 

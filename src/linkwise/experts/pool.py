@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwise.experts.consensus import Consensus, likelihood, matching, merge
+from linkwise.experts.consensus import Consensus, likelihood, matching, merge, votes
 from linkwise.experts.expert import Expert, Ridge, consult, log_softmax
 from linkwise.experts.propagation import Pairs, propagate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Assignment",
     "Candidate",
+    "Party",
     "Pool",
     "Settled",
     "Start",
     "Task",
     "agree",
+    "hear",
     "learn",
     "settle",
     "survey",
@@ -44,6 +46,9 @@ FLEXIBLE = (
 )
 N_LEADERS = 2  # candidates from which flexible experts start, besides the consensus
 FIRST_NOISE = 0.05
+# How much is given, before any constraint is predicted, on experts that learnt from constraints,
+# experts that did not, and spectral clustering.
+PRIOR = (1.0, 1.0, 0.5)
 
 MAX_ROUNDS = 15
 TOL = 2e-3  # mean change of a probability
@@ -101,6 +106,7 @@ class Assignment(NamedTuple):
     title: str
     start: Floats
     noise: float
+    max_rounds: int = MAX_ROUNDS
 
 
 def learn(task: Task, plan: Assignment) -> Candidate:
@@ -111,7 +117,7 @@ def learn(task: Task, plan: Assignment) -> Candidate:
     ridges = [task.ridges[name] for name in plan.bases]
     messages = np.zeros((len(task.pairs.ends), 2, task.k))
     Q = plan.start
-    for n_rounds in range(1, MAX_ROUNDS + 1):  # noqa: B007
+    for n_rounds in range(1, plan.max_rounds + 1):  # noqa: B007
         opinion, expert = consult(ridges, plan.bases, Q, task.weights)
         settled = settle(task, opinion, plan.noise, messages)
         change = float(np.abs(settled.probability - Q).mean())
@@ -184,12 +190,20 @@ class Start(NamedTuple):
     plain: bool = False  # made without constraints
 
 
+class Party(NamedTuple):
+    """Candidates of one kind, and how much is given on them beforehand."""
+
+    candidates: list[Candidate]
+    prior: float = 1.0
+
+
 class Pool(NamedTuple):
     """All candidates, and what they say together."""
 
     candidates: list[Candidate]
     consensus: Consensus
     settled: Settled
+    without: Floats  # what `Settled.said` is for experts that are told nothing
     interrupted: bool = False
 
 
@@ -199,7 +213,11 @@ def survey(task: Task, starts: Iterable[Start], run: Run, report: Report | None 
     A flexible expert that starts from a clustering confirms it; one that starts from what rigid
     experts have learnt from the pairs improves on it. Interrupting ends the survey with the
     candidates that are there, if there are any.
+
+    Experts that are told nothing are heard beside them, as far as they predict constraints as well:
+    a few constraints are learnt by heart too easily.
     """
+    starts = list(starts)
     candidates: list[Candidate] = []
     interrupted = False
     try:
@@ -211,28 +229,82 @@ def survey(task: Task, starts: Iterable[Start], run: Run, report: Report | None 
         if not candidates:
             raise
         interrupted = True
-    return Pool(candidates, *agree(task, candidates), interrupted)
+    others = _untold(task, [s for s in starts if s.plain], run) if task.is_told else []
+    pool = hear(task, [Party(c, p) for c, p in zip((candidates, *others), PRIOR, strict=False)])
+    without = predicted_without(task, others[0]) if others else np.zeros(0)
+    return pool._replace(without=without, interrupted=interrupted)
 
 
-def predicted_without(task: Task, starts: Iterable[Start]) -> Floats:
-    """Return the probability of what each pair and label says, by experts that are told nothing."""
+def hear(task: Task, parties: Sequence[Party]) -> Pool:
+    """Merge the opinions in each party, then those of the parties; add what is said.
+
+    A party is weighted by its prior and by how well it predicts constraints. No other party gets
+    more than its prior relative to the first one.
+    """
+    found = [agree(task, party.candidates) for party in parties]
+    scores = np.array([likelihood(settled.said, task.belief)[0] for _, settled in found])
+    prior = np.array([party.prior for party in parties])
+    shares = votes(np.minimum(scores - scores[0], 0.0), prior)
+    first = found[0][0]
+    order = [matching(one.probability, first.probability) for one, _ in found]
+    parts = list(zip(shares, [one for one, _ in found], order, strict=True))
+    consensus = Consensus(
+        np.sum([share * one.probability[:, at] for share, one, at in parts], axis=0),
+        np.concatenate([share * one.weights for share, one, _ in parts]),
+        tuple(own[at] for _, one, at in parts for own in one.order),
+        first.noise,
+    )
+    settled = settle(task, np.log(consensus.probability + SURE), consensus.noise)
+    candidates = [c for party in parties for c in party.candidates]
+    return Pool(candidates, consensus, settled, np.zeros(0))
+
+
+def _untold(task: Task, starts: list[Start], run: Run) -> list[list[Candidate]]:
+    """Return experts that learn from no constraint, and one that repeats spectral clustering."""
+    if not starts:
+        return []
     blind = task._replace(
         vertices=task.vertices[:0],
         pairs=Pairs(task.pairs.ends[:0], task.pairs.together[:0], task.pairs.belief[:0]),
         labelled=task.labelled[:0],
         label=task.label[:0],
     )
-    candidates = [
-        learn(blind, assignment)
-        for assignment in _first(task, [start for start in starts if start.plain])
-    ]
-    opinion = np.log(agree(blind, candidates)[0].probability + SURE)
+    parties = [list(run(_tasks(blind, _first(task, starts))))]
+    for start in [start for start in starts if start.spectral][:1]:
+        Q = soft(start.labels, task.k)
+        plan = Assignment((_rigid(task), "graph"), start.name, Q, FIRST_NOISE, max_rounds=1)
+        parties.append([learn(blind, plan)])
+    return [[_judged(task, candidate) for candidate in party] for party in parties]
+
+
+def _judged(task: Task, candidate: Candidate) -> Candidate:
+    """Return an expert that was told nothing, with how it predicts what is said."""
+    settled = settle(task, candidate.opinion, FIRST_NOISE)
+    score, rate = likelihood(settled.said, task.belief)
+    return candidate._replace(
+        name=f"{candidate.name}, without constraints",
+        probability=settled.probability,
+        said=settled.said,
+        score=score,
+        noise=rate,
+    )
+
+
+def predicted_without(task: Task, untold: list[Candidate]) -> Floats:
+    """Return the probability of what each pair and label says, by experts that are told nothing."""
+    opinions = [np.exp(log_softmax(c.opinion)) for c in untold]
+    alike = np.zeros(len(untold))
+    opinion = np.log(merge(opinions, alike, alike + FIRST_NOISE).probability + SURE)
     # Of pairs that are wrong half of the time nothing can be learnt.
     return settle(task, opinion, 0.5).said
 
 
+def _rigid(task: Task) -> str:
+    return next(name for name in RIGID if name in task.ridges)
+
+
 def _first(task: Task, starts: Iterable[Start]) -> Iterator[Assignment]:
-    rigid = next(name for name in RIGID if name in task.ridges)
+    rigid = _rigid(task)
     for start in starts:
         Q = soft(start.labels, task.k)
         yield Assignment((rigid,), start.name, Q, FIRST_NOISE)

@@ -23,7 +23,7 @@ __all__ = ["Told", "merged_clusters", "plain_clusters"]
 PRICE = 5.0  # of a violated pair, in mean squared distances
 N_RANDOM, N_PERTURBED = 8, 4  # starts of the merge besides that of k-means
 PERTURBED = 0.2  # share of small clusters that a perturbation moves
-SAMPLE = 20_000  # rows on which centres are sought
+SAMPLE, SAMPLE_EACH = 5_000, 50  # rows on which centres are sought; at least so many a centre
 RESTARTS = 3
 
 
@@ -78,9 +78,9 @@ class Small(NamedTuple):
 
 
 def _small_clusters(rows: Floats, n: int, rng: np.random.RandomState) -> tuple[Ints, Floats]:
-    sample = rows
-    if rows.shape[0] > SAMPLE:
-        sample = rows[rng.choice(rows.shape[0], SAMPLE, replace=False)]
+    sample, enough = rows, max(SAMPLE, SAMPLE_EACH * n)
+    if rows.shape[0] > enough:
+        sample = rows[rng.choice(rows.shape[0], enough, replace=False)]
     model = KMeans(n, n_init=RESTARTS, random_state=rng)
     with quiet(ConvergenceWarning):  # fewer distinct rows than clusters
         model.fit(sample)

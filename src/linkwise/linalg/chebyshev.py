@@ -132,7 +132,7 @@ def leading(  # noqa: PLR0913
         basis.fill(start)
         basis.rayleigh_ritz()
         goal = _Goal(k, tol, values, is_warm=start is not None)
-        n_iter = _iterate(basis, goal, ends[0], max_iter)
+        n_iter = _iterate(basis, goal, ends, max_iter)
         return basis.answer(min(k, width), n_iter)
 
 
@@ -150,8 +150,9 @@ class _Goal(NamedTuple):
         return max(min(self.k - n_known, values.size), 0)
 
 
-def _iterate(basis: _Basis, goal: _Goal, low: float, max_iter: int) -> int:
+def _iterate(basis: _Basis, goal: _Goal, ends: tuple[float, float], max_iter: int) -> int:
     """Filter until all wanted pairs have converged; return the number of filters."""
+    low, high = ends
     bound = float(basis.values[-1])
     promise, before = np.inf, 0.0
     # Random vectors are trusted to have met every direction once they grew this much. From a
@@ -174,7 +175,9 @@ def _iterate(basis: _Basis, goal: _Goal, low: float, max_iter: int) -> int:
         if before < worst * np.exp(min(KEPT_PROMISE * promise, 500.0)):
             bound = float(basis.values[-1])
         last = float(basis.values[max(n_wanted - 1, 0)])
-        top = max(float(basis.values[0]), float(goal.known_values.max(initial=-1.0)))
+        # The first Ritz values of a random block say nothing about the largest eigenvalue, which
+        # the filter must not let grow out of the range of single precision.
+        top = max(float(basis.values[0]), float(goal.known_values.max(initial=-1.0)), high)
         bound = _below(bound, last, low)
         gain = max(SURPLUS * worst / goal.tol, np.exp(trusted - growth), SURPLUS)
         degree = _degree((low, bound), last=last, top=top, gain=min(gain, MAX_GAIN))

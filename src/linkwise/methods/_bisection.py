@@ -121,9 +121,13 @@ class Record:
 
     def take_over(self, other: Record) -> None:
         """Add the work of a search on a coarse copy of the graph, and keep its path."""
+        self.add_work(other)
+        self.path, self.gamma = other.path, other.gamma
+
+    def add_work(self, other: Record) -> None:
+        """Add the work of descents on a coarse copy of the graph."""
         self.n_iter += other.n_iter
         self.n_outer += other.n_outer
-        self.path, self.gamma = other.path, other.gamma
 
     def offer(self, split: Split) -> None:
         """Keep the best consistent partition met: the answer if the search is interrupted."""
@@ -515,8 +519,7 @@ class Bisection(NamedTuple):
         record = self.record
         n, m = self.problem.n_vertices, coarse.cuts.problem.n_vertices
         _tell(report, f"coarse copy of {m} vertices for {n}", record)
-        small = Bisection.of(coarse.cuts, self.unit, self.settings, Record(record.report))
-        small = small._replace(gamma=self.gamma, is_copy=True)
+        small = self._on(coarse)
         found = small.search(rng, run, [coarse.down(z) for z in first], report)
         record.take_over(small.record)
         record.offer(self._split(coarse.up(found.z)))
@@ -528,8 +531,31 @@ class Bisection(NamedTuple):
         z = self.polish(z, rng)
         record.offer(self._split(z))
         _tell(report, "descended", record)
-        z = self._certified(self._restarted(z, 1, rng, report))
+        z = self._certified(self._restarted_coarse(z, rng, report))
         return Found(z, self.value(z), found.n_generations)
+
+    def _on(self, coarse: Coarse) -> Bisection:
+        """Return the landscape of a coarse copy."""
+        small = Bisection.of(coarse.cuts, self.unit, self.settings, Record(self.record.report))
+        return small._replace(gamma=self.gamma, is_copy=True)
+
+    def _restarted_coarse(self, z: Ints, rng: np.random.RandomState, report: Report | None) -> Ints:
+        """Restart on another coarse copy, which respects the best partition.
+
+        On a large graph noise takes tens of thousands of passes over the edges to settle.
+        """
+        coarse = coarse_copy(self.cuts, rng, [z])
+        if coarse is None:
+            return z
+        small = self._on(coarse)
+        disturbed = small._restarted(coarse.down(z), len(NOISE), rng, report)
+        self.record.add_work(small.record)
+        better = self._refined_coarse(coarse, disturbed, rng)
+        if self.value(better) >= self.value(z) * (1 - SAME):
+            return z
+        self.record.offer(self._split(better))
+        _tell(report, "restarted", self.record)
+        return min((self.polish(better, rng), better), key=self.value)
 
     def _refined_coarse(self, coarse: Coarse, z: Ints, rng: np.random.RandomState) -> Ints:
         moves = coarse.cuts.at(self._moves().problem.gamma)

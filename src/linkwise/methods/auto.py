@@ -24,7 +24,7 @@ from linkwise.experts.clusters import (
 )
 from linkwise.experts.consensus import likelihood
 from linkwise.experts.expert import Ridge
-from linkwise.experts.pool import Pool, Start, Task, predicted_without, survey
+from linkwise.experts.pool import Pool, Start, Task, survey
 from linkwise.experts.propagation import Pairs
 from linkwise.experts.starts import Told, merged_clusters, plain_clusters
 from linkwise.linalg.memory import Memory
@@ -226,7 +226,6 @@ class Found(NamedTuple):
     k: int
     rows: Ints  # samples that the experts learnt from
     task: Task
-    starts: list[Start]
     pool: Pool
 
 
@@ -300,8 +299,8 @@ class Survey(NamedTuple):
         rng = np.random.RandomState(self.seed)
         rows = _rows(self.constraints, rng)
         task = _task(self.bases, self.constraints, rows, k)
-        starts = list(_starts(self, rows, k, rng))
-        return Found(k, rows, task, starts, survey(task, starts, self.run, report))
+        starts = _starts(self, rows, k, rng)
+        return Found(k, rows, task, survey(task, starts, self.run, report))
 
 
 def _rows(constraints: Constraints, rng: np.random.RandomState) -> Ints:
@@ -449,7 +448,7 @@ def _report(found: Found, choice: Choice) -> AutoReport:
     noise, without = 0.0, 0.0
     if task.is_told:
         noise = pool.consensus.noise
-        said = predicted_without(task, found.starts)
+        said = pool.without
         without = _mean_score(said, task, likelihood(said, task.belief)[1])
     return AutoReport(
         n_clusters=found.k,

@@ -48,8 +48,8 @@ VAST = 200_000  # vertices above which only a thorough search climbs
 HUBS_FROM = 2_000  # vertices above which hubs do not climb
 # Large graphs in many dimensions have coarse copies in which everyone is everyone's neighbour. A
 # climb there costs the square of the degree, and finds nothing: on MNIST (70,000 samples, k = 10)
-# and on 100,000 samples of blobs in 16 dimensions, 1,000 pairs, the answer is the same to the last
-# digit without those climbs, at 1/5 and 1/14 of the time.
+# and on 100,000 samples of blobs in 16 dimensions (1,000 pairs, effort "fast") the answer is the
+# same to the last digit without those climbs, at 1/5 and 1/14 of the time.
 DENSE, DENSER = 30.0, 2.0  # mean degree that is dense, also in units of the graph's own
 
 
