@@ -197,7 +197,7 @@ def test_levels_of_single_precision_are_found_in_double(seed, c, scale):
     rng = np.random.RandomState(seed)
     d = (scale * (1 + rng.normal(size=500))).astype(np.float32)
     state = np.zeros(4)
-    fista._find_levels(d, c, state, fista._excess(d, state))
+    fista._find_levels(d, c, state, fista._excess(d, state), np.empty((2, d.size), d.dtype))
     top, bottom = state[2:]
     assert_allclose(np.maximum(d.astype(float) - top, 0).sum(), c, rtol=1e-6)
     assert_allclose(np.maximum(bottom - d.astype(float), 0).sum(), c, rtol=1e-6)

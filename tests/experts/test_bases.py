@@ -111,7 +111,7 @@ def test_a_graph_alone(blobs):
     W = Affinity().fit_transform(blobs)
     bases = build_bases(None, W, 3, np.random.RandomState(0), fine=True)
     assert bases.names == ("smooth", "graph")
-    assert bases.features()["smooth"].shape == (80, bases.penalty("smooth").size) == (80, 6)
+    assert bases.features()["smooth"].shape == (80, bases.penalty("smooth").size) == (80, 3)
     assert_allclose(np.linalg.norm(bases.embedding(3), axis=1), 1.0)
 
 

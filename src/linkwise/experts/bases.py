@@ -163,6 +163,8 @@ class Bases:
         The builder of the fine graph.
     n_smooth : int
         Number of the smoothest functions.
+    W : csr_array, ndarray or None
+        The graph, if it is all there is.
     """
 
     n_samples: int
@@ -171,6 +173,7 @@ class Bases:
     landmarks: Landmarks | None
     fine_affinity: Affinity | None = None
     n_smooth: int = 0
+    W: Any = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -241,7 +244,7 @@ def build_bases(
     n = W.shape[0]
     graphs = {"graph": Spectrum.of(W, n_vectors(k, n), rng)}
     if X is None:
-        return Bases(n, None, graphs, None, n_smooth=k)
+        return Bases(n, None, graphs, None, n_smooth=k, W=W)
     components = Components.of(X)
     fine_affinity = None
     if fine and n <= FINE_UP_TO:

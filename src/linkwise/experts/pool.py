@@ -46,9 +46,6 @@ FLEXIBLE = (
 )
 N_LEADERS = 2  # candidates from which flexible experts start, besides the consensus
 FIRST_NOISE = 0.05
-# How much is given, before any constraint is predicted, on experts that learnt from constraints,
-# experts that did not, and spectral clustering.
-PRIOR = (1.0, 1.0, 0.5)
 
 MAX_ROUNDS = 15
 TOL = 2e-3  # mean change of a probability
@@ -188,6 +185,7 @@ class Start(NamedTuple):
     labels: Ints
     spectral: bool = False  # of the graph: an expert on the graph may begin here as well
     plain: bool = False  # made without constraints
+    voice: float = 0.0  # how much is given on it, beside all experts that learn; see `Party`
 
 
 class Party(NamedTuple):
@@ -207,15 +205,23 @@ class Pool(NamedTuple):
     interrupted: bool = False
 
 
-def survey(task: Task, starts: Iterable[Start], run: Run, report: Report | None = None) -> Pool:
+def survey(
+    task: Task,
+    starts: Iterable[Start],
+    run: Run,
+    report: Report | None = None,
+    *,
+    quick: bool = False,
+) -> Pool:
     """Let rigid experts learn from every start, and flexible ones from what these agree on.
 
     A flexible expert that starts from a clustering confirms it; one that starts from what rigid
     experts have learnt from the pairs improves on it. Interrupting ends the survey with the
     candidates that are there, if there are any.
 
-    Experts that are told nothing are heard beside them, as far as they predict constraints as well:
-    a few constraints are learnt by heart too easily.
+    Beside them, experts that are told nothing are heard, and starts that have a voice, as far as
+    they predict constraints as well: a few constraints are learnt by heart too easily.
+    A `quick` survey asks rigid experts alone.
     """
     starts = list(starts)
     candidates: list[Candidate] = []
@@ -223,16 +229,20 @@ def survey(task: Task, starts: Iterable[Start], run: Run, report: Report | None 
     try:
         for candidate in run(_tasks(task, _first(task, starts))):
             _add(candidates, candidate, report)
-        if task.is_told:
+        if task.is_told and not quick:
             _learn_flexibly(task, candidates, run, report)
     except KeyboardInterrupt:
         if not candidates:
             raise
         interrupted = True
-    others = _untold(task, [s for s in starts if s.plain], run) if task.is_told else []
-    pool = hear(task, [Party(c, p) for c, p in zip((candidates, *others), PRIOR, strict=False)])
-    without = predicted_without(task, others[0]) if others else np.zeros(0)
-    return pool._replace(without=without, interrupted=interrupted)
+    if quick or not task.is_told:
+        return hear(task, [Party(candidates)])._replace(interrupted=interrupted)
+    untold = _untold(task, starts, run)
+    parties = [Party(candidates), *_voices(task, starts)]
+    if _rigid(task) == "linear" and untold:  # on a graph alone they repeat spectral clustering
+        parties.append(Party(untold))
+    pool = hear(task, parties)
+    return pool._replace(without=predicted_without(task, untold), interrupted=interrupted)
 
 
 def hear(task: Task, parties: Sequence[Party]) -> Pool:
@@ -259,30 +269,39 @@ def hear(task: Task, parties: Sequence[Party]) -> Pool:
     return Pool(candidates, consensus, settled, np.zeros(0))
 
 
-def _untold(task: Task, starts: list[Start], run: Run) -> list[list[Candidate]]:
-    """Return experts that learn from no constraint, and one that repeats spectral clustering."""
-    if not starts:
-        return []
-    blind = task._replace(
+def _untold(task: Task, starts: list[Start], run: Run) -> list[Candidate]:
+    """Return experts that learn from no constraint."""
+    plans = _first(task, [start for start in starts if start.plain])
+    candidates = run(_tasks(_blind(task), plans))
+    return [_judged(task, c, f"{c.name}, without constraints") for c in candidates]
+
+
+def _voices(task: Task, starts: list[Start]) -> Iterator[Party]:
+    """Yield experts that repeat a start that has a voice."""
+    bases = _rigid(task), "graph"
+    for start in starts:
+        if start.voice:
+            Q = soft(start.labels, task.k)
+            expert = learn(_blind(task), Assignment(bases, "", Q, FIRST_NOISE, max_rounds=1))
+            yield Party([_judged(task, expert, f"{start.name}, repeated")], start.voice)
+
+
+def _blind(task: Task) -> Task:
+    """Return the task without constraints."""
+    return task._replace(
         vertices=task.vertices[:0],
         pairs=Pairs(task.pairs.ends[:0], task.pairs.together[:0], task.pairs.belief[:0]),
         labelled=task.labelled[:0],
         label=task.label[:0],
     )
-    parties = [list(run(_tasks(blind, _first(task, starts))))]
-    for start in [start for start in starts if start.spectral][:1]:
-        Q = soft(start.labels, task.k)
-        plan = Assignment((_rigid(task), "graph"), start.name, Q, FIRST_NOISE, max_rounds=1)
-        parties.append([learn(blind, plan)])
-    return [[_judged(task, candidate) for candidate in party] for party in parties]
 
 
-def _judged(task: Task, candidate: Candidate) -> Candidate:
+def _judged(task: Task, candidate: Candidate, name: str) -> Candidate:
     """Return an expert that was told nothing, with how it predicts what is said."""
     settled = settle(task, candidate.opinion, FIRST_NOISE)
     score, rate = likelihood(settled.said, task.belief)
     return candidate._replace(
-        name=f"{candidate.name}, without constraints",
+        name=name,
         probability=settled.probability,
         said=settled.said,
         score=score,
@@ -292,6 +311,8 @@ def _judged(task: Task, candidate: Candidate) -> Candidate:
 
 def predicted_without(task: Task, untold: list[Candidate]) -> Floats:
     """Return the probability of what each pair and label says, by experts that are told nothing."""
+    if not untold:
+        return np.zeros(0)
     opinions = [np.exp(log_softmax(c.opinion)) for c in untold]
     alike = np.zeros(len(untold))
     opinion = np.log(merge(opinions, alike, alike + FIRST_NOISE).probability + SURE)

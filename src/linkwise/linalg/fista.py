@@ -200,12 +200,14 @@ def _run(edges, y, c, flow, vertex, scratch, n_steps):  # type: ignore[no-untype
     state = flow.state
     number = y.dtype.type
     d = vertex[:, 0]
+    beyond = np.empty((2, y.size), y.dtype)
     excess = _excess(d, state)
     for _ in range(n_steps):
         if c:
-            _find_levels(d, c, state, excess)
-            _clip(d, state)
-        slope = _sweep(edges, 0, flow.duals, vertex, scratch[0], number(state[1]))
+            _find_levels(d, c, state, excess, beyond)
+        top, bottom = _levels(c, state)
+        factor, top, bottom = number(state[1]), number(top), number(bottom)
+        slope = _sweep(edges, 0, flow.duals, vertex, scratch[0], factor, top, bottom)
         theta = number(_next_momentum(state, slope))
         excess = _advance(y, theta, flow.sums, scratch, vertex, 0, y.size, state)
 
@@ -216,32 +218,34 @@ def _run_threads(
     state = flow.state
     number = y.dtype.type
     d, n_blocks = vertex[:, 0], edges.rows.size - 1
+    beyond = np.empty((2, y.size), y.dtype)
     excess = _excess_blocks(d, state, n_blocks)
     for _ in range(n_steps):
         if c:
-            _find_levels_blocks(d, c, state, excess, n_blocks)
-            _clip_blocks(d, state, n_blocks)
-        slope = _sweep_blocks(edges, flow.duals, vertex, scratch, number(state[1]))
+            _find_levels_blocks(d, c, state, excess, beyond, n_blocks)
+        levels = np.array([state[1], *_levels(c, state)]).astype(number)
+        slope = _sweep_blocks(edges, flow.duals, vertex, scratch, *levels)
         theta = number(_next_momentum(state, slope))
         excess = _advance_blocks(y, theta, flow.sums, scratch, vertex, state)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _sweep(edges, block, duals, vertex, sums, theta):  # type: ignore[no-untyped-def]
+def _sweep(edges, block, duals, vertex, sums, theta, top, bottom):  # type: ignore[no-untyped-def]
     """Move the duals of a block of rows, and add them to `sums`.
 
-    Returns the slope of the dual along the step, for the restart.
+    The primal vector is cut off at both levels here, where it is read. Returns the slope of the
+    dual along the step, for the restart.
     """
     indptr, indices = edges.indptr, edges.indices
     slope = 0.0
     for i in range(edges.rows[block], edges.rows[block + 1]):
-        f_i, neighbors_i = vertex[i, 0], vertex[i, 1]
+        f_i, neighbors_i = min(max(vertex[i, 0], bottom), top), vertex[i, 1]
         total = sums[i]
         rising = f_i - f_i
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
             a = duals[e, 1]
-            g = f_i - vertex[j, 0]
+            g = f_i - min(max(vertex[j, 0], bottom), top)
             new = a + theta * (a - duals[e, 2]) + g / (neighbors_i + vertex[j, 1])
             w = duals[e, 0]
             new = min(max(new, -w), w)
@@ -256,10 +260,10 @@ def _sweep(edges, block, duals, vertex, sums, theta):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _sweep_blocks(edges, duals, vertex, scratch, theta):  # type: ignore[no-untyped-def]
+def _sweep_blocks(edges, duals, vertex, scratch, theta, top, bottom):  # type: ignore[no-untyped-def]
     slopes = np.zeros(scratch.shape[0])
     for block in prange(scratch.shape[0]):
-        slopes[block] = _sweep(edges, block, duals, vertex, scratch[block], theta)
+        slopes[block] = _sweep(edges, block, duals, vertex, scratch[block], theta, top, bottom)
     return slopes.sum()
 
 
@@ -312,26 +316,88 @@ def _cut_off(d, c, state):  # type: ignore[no-untyped-def]
     """Cut off the top and the bottom of `d`, a total of `c` each: the prox of the max-min term."""
     if c == 0:
         return
-    _find_levels(d, c, state, _excess(d, state))
-    _clip(d, state)
+    _find_levels(d, c, state, _excess(d, state), np.empty((2, d.size), d.dtype))
+    top, bottom = _levels(c, state)
+    top, bottom = d.dtype.type(top), d.dtype.type(bottom)
+    for i in range(d.size):
+        d[i] = min(max(d[i], bottom), top)
 
 
 @njit(cache=True, nogil=True)
-def _find_levels(d, c, state, excess):  # type: ignore[no-untyped-def]
-    """Move the levels until what is beyond them is `c`, from what is beyond them now."""
+def _levels(c, state):  # type: ignore[no-untyped-def]
+    """Return where to cut off; if the levels cross, nothing is left."""
+    if c == 0:
+        return np.inf, -np.inf
+    return (state[2], state[3]) if state[2] > state[3] else (0.0, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def _find_levels(d, c, state, excess, beyond):  # type: ignore[no-untyped-def]
+    """Move the levels until what is beyond them is `c`, from what is beyond them now.
+
+    The sums are convex, so a step of Newton's method from anywhere stops short of the level: what
+    is beyond it then is all that the next steps need.
+    """
     for _ in range(NEWTON):
+        is_step = excess[2] > 0 and excess[3] > 0
         if not _newton(d, c, state, excess):
-            break
+            return
+        if is_step:
+            ends = np.empty((1, 2), np.int64)
+            ends[0] = _collect(d, state, beyond, 0, d.size)
+            _settle(c, state, beyond, ends)
+            return
         excess = _excess(d, state)
 
 
 @njit(cache=True, nogil=True)
-def _find_levels_blocks(d, c, state, excess, n_blocks):  # type: ignore[no-untyped-def]
+def _find_levels_blocks(d, c, state, excess, beyond, n_blocks):  # type: ignore[no-untyped-def]
     """Do the same on several blocks at once."""
     for _ in range(NEWTON):
+        is_step = excess[2] > 0 and excess[3] > 0
         if not _newton(d, c, state, excess):
-            break
+            return
+        if is_step:
+            _settle(c, state, beyond, _collect_blocks(d, state, beyond, n_blocks))
+            return
         excess = _excess_blocks(d, state, n_blocks)
+
+
+@njit(cache=True, nogil=True)
+def _collect(d, state, beyond, first, last):  # type: ignore[no-untyped-def]
+    """Put what is beyond each level into its row, from `first` on; return where it ends."""
+    top, bottom = state[2], state[3]
+    above = below = first
+    for i in range(first, last):
+        x = d[i]
+        beyond[0, above] = x
+        beyond[1, below] = x
+        above += x > top
+        below += x < bottom
+    return above, below
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _collect_blocks(d, state, beyond, n_blocks):  # type: ignore[no-untyped-def]
+    ends = np.empty((n_blocks, 2), np.int64)
+    for block in prange(n_blocks):
+        first, last = d.size * block // n_blocks, d.size * (block + 1) // n_blocks
+        ends[block, 0], ends[block, 1] = _collect(d, state, beyond, first, last)
+    return ends
+
+
+@njit(cache=True, nogil=True)
+def _settle(c, state, beyond, ends):  # type: ignore[no-untyped-def]
+    """Go on with Newton's method on what was collected."""
+    n_blocks, n = ends.shape[0], beyond.shape[1]
+    for _ in range(NEWTON):
+        total = np.zeros(4)
+        for block in range(n_blocks):
+            first = n * block // n_blocks
+            total[0::2] += _excess(beyond[0, first : ends[block, 0]], state)[0::2]
+            total[1::2] += _excess(beyond[1, first : ends[block, 1]], state)[1::2]
+        if not (total[2] and total[3] and _newton(beyond[0], c, state, total)):
+            return
 
 
 @njit(cache=True, nogil=True)
@@ -369,21 +435,3 @@ def _newton(d, c, state, excess):  # type: ignore[no-untyped-def]
     step = abs(top - state[2]) + abs(bottom - state[3])
     state[2], state[3] = top, bottom
     return step > 1e-7 * (abs(top) + abs(bottom))
-
-
-@njit(cache=True, nogil=True)
-def _clip(d, state):  # type: ignore[no-untyped-def]
-    """Clip to the levels; if they cross, nothing is left."""
-    top, bottom = d.dtype.type(state[2]), d.dtype.type(state[3])
-    if top <= bottom:
-        d[:] = 0
-        return
-    for i in range(d.size):
-        d[i] = min(max(d[i], bottom), top)
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def _clip_blocks(d, state, n_blocks):  # type: ignore[no-untyped-def]
-    for block in prange(n_blocks):
-        first, last = d.size * block // n_blocks, d.size * (block + 1) // n_blocks
-        _clip(d[first:last], state)

@@ -30,6 +30,7 @@ from linkwise.experts.starts import Told, merged_clusters, plain_clusters
 from linkwise.linalg.memory import Memory
 from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.methods._cutting import refuse_too_many_labels
+from linkwise.methods.e2cp import e2cp
 from linkwise.result import Result
 from linkwise.search.evolve import workers
 from linkwise.search.hard import certain_groups, warn_if_interrupted
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 __all__ = ["Auto", "AutoReport", "AutoResult", "Suspect", "Voice", "auto"]
 
 ROUNDS, MANY_ROWS = 2, 5_000  # of all starts, up to so many samples; one beyond
+SPECTRAL_VOICE = 0.5  # how much is given on spectral clustering beside all that learns
+SPREAD_UP_TO = 20_000  # samples of a graph without features on which pairs are spread
 FREE_WEIGHT = 0.3  # of a sample that nothing is said about, beside one with a pair
 FREE_ROWS = 20_000  # samples without constraints that experts learn from
 FREE_SHARE = 4.0  # their weight, at most, beside that of the samples with constraints
@@ -294,13 +297,13 @@ class Survey(NamedTuple):
     seed: int
     run: Run
 
-    def __call__(self, k: int, report: Report | None = None) -> Found:
+    def __call__(self, k: int, report: Report | None = None, *, quick: bool = False) -> Found:
         """Return what the experts say with `k` clusters."""
         rng = np.random.RandomState(self.seed)
         rows = _rows(self.constraints, rng)
         task = _task(self.bases, self.constraints, rows, k)
         starts = _starts(self, rows, k, rng)
-        return Found(k, rows, task, survey(task, starts, self.run, report))
+        return Found(k, rows, task, survey(task, starts, self.run, report, quick=quick))
 
 
 def _rows(constraints: Constraints, rng: np.random.RandomState) -> Ints:
@@ -362,8 +365,13 @@ def _starts(about: Survey, rows: Ints, k: int, rng: np.random.RandomState) -> It
     told = Told(place[pairs], weight)
     embeddings = bases.embedding(k, rows), bases.embedding(2 * k, rows)
     scores = None if bases.components is None else bases.components.scores[rows]
-    for _ in range(ROUNDS if rows.size <= MANY_ROWS else 1):
-        yield from _round_of_starts(scores, embeddings, told, k, rng=rng)
+    spread = bases.W is not None and len(pairs) and bases.n_samples <= SPREAD_UP_TO
+    if spread:
+        labels = e2cp(bases.W, constraints, k, random_state=rng).labels
+        yield Start("e2cp", labels[rows], spectral=True, voice=1.0)
+    for number in range(ROUNDS if rows.size <= MANY_ROWS else 1):
+        voice = 0.0 if number or spread else SPECTRAL_VOICE
+        yield from _round_of_starts(scores, embeddings, told, k, rng=rng, voice=voice)
 
 
 def _round_of_starts(
@@ -373,6 +381,7 @@ def _round_of_starts(
     k: int,
     *,
     rng: np.random.RandomState,
+    voice: float,
 ) -> Iterator[Start]:
     narrow, wide = embeddings
     if scores is not None:
@@ -380,7 +389,8 @@ def _round_of_starts(
         for factor in (2, 4):
             merged = merged_clusters(scores, k, told, rng, factor=factor)
             yield Start(f"k-means, {factor} k merged", merged)
-    yield Start("spectral", plain_clusters(narrow, k, rng), spectral=True, plain=True)
+    plain = plain_clusters(narrow, k, rng)
+    yield Start("spectral", plain, spectral=True, plain=True, voice=voice)
     yield Start(
         "spectral, 4 k merged", merged_clusters(narrow, k, told, rng, factor=4), spectral=True
     )
@@ -394,7 +404,7 @@ def _choose_clusters(about: Survey) -> Choice:
     scores = np.zeros(len(numbers))
     if not constraints.is_empty and len(numbers) > 1:
         for at, k in enumerate(numbers):
-            pool = (found := about(k)).pool
+            pool = (found := about(k, quick=True)).pool
             scores[at] = likelihood(pool.settled.said, found.task.belief)[0]
             if at and np.unique(pool.settled.probability.argmax(axis=1)).size < k:
                 scores[at] = -np.inf  # this is an answer with fewer clusters
