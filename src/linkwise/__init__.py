@@ -1,7 +1,7 @@
 """linkwise: clustering that respects what its owner knows.
 
 Data and a little knowledge go in (pairs that belong together, pairs that do not, some labels); a
-clustering that respects them comes out. Start with :class:`Constraints` and :class:`SignedCSC`.
+clustering that respects them comes out. Start with :class:`Constraints` and :class:`Auto`.
 """
 
 from __future__ import annotations
