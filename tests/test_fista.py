@@ -192,17 +192,28 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(monkeypatch):
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.integers(0, 10_000), st.floats(1e-3, 1e4), st.sampled_from([1e-3, 1.0, 1e5]))
-def test_levels_of_single_precision_are_found_in_double(seed, c, scale):
+@given(
+    st.integers(0, 10_000),
+    st.floats(1e-3, 1e4),
+    st.sampled_from([1e-3, 1.0, 1e5]),
+    st.sampled_from([-2.0, 0.0, 0.5, 100.0]),
+)
+def test_levels_of_single_precision_are_found_in_double(seed, c, scale, start):
+    # From inside and from outside of the data, and from levels that have crossed.
     rng = np.random.RandomState(seed)
     d = (scale * (1 + rng.normal(size=500))).astype(np.float32)
-    state = np.zeros(4)
-    fista._find_levels(d, c, state, fista._excess(d, state), np.empty((2, d.size), d.dtype))
-    top, bottom = state[2:]
-    assert_allclose(np.maximum(d.astype(float) - top, 0).sum(), c, rtol=1e-6)
-    assert_allclose(np.maximum(bottom - d.astype(float), 0).sum(), c, rtol=1e-6)
-    # Found means found: from here no further step is taken.
-    assert not fista._newton(d, c, state, fista._excess(d, state))
+    beyond = np.empty((2, d.size), d.dtype)
+    for n_blocks in (1, 2):
+        state = np.array([1.0, 0.0, start * scale, -start * scale])
+        if n_blocks == 1:
+            fista._find_levels(d, c, state, fista._excess(d, state), beyond)
+        else:
+            fista._find_levels_blocks(d, c, state, fista._excess(d, state), beyond, n_blocks)
+        top, bottom = state[2:]
+        assert_allclose(np.maximum(d.astype(float) - top, 0).sum(), c, rtol=1e-6)
+        assert_allclose(np.maximum(bottom - d.astype(float), 0).sum(), c, rtol=1e-6)
+        # Found means found: from here no further step is taken.
+        assert not fista._newton(d, c, state, fista._excess(d, state))
 
 
 def test_iterations_may_be_interrupted_and_continued():

@@ -414,3 +414,14 @@ def test_threads_reach_the_method(linkwise, table, monkeypatch):
 def test_the_same_seed_gives_the_same_answer(linkwise, table):
     options = ("cluster", "table.csv", "-k", 5, "--id", "name", "-m", "cut", "--quiet")
     assert linkwise(*options, "--seed", 1).out == linkwise(*options, "--seed", 1).out
+
+
+def test_auto_needs_no_number_of_clusters(linkwise, tmp_path):
+    y = np.repeat([0, 1, 2], 30)
+    X = np.random.RandomState(0).normal(size=(90, 2)) + 9 * np.eye(3)[y][:, :2]
+    np.savetxt(tmp_path / "X.csv", X, delimiter=",", header="a,b", comments="")
+    run = linkwise("cluster", "X.csv", "-m", "auto", "-o", "out.csv", "--json")
+    assert run.code == 0
+    found = json.loads(run.out)
+    assert found["n_clusters"] == len(found["sizes"]) == 3
+    assert linkwise("cluster", "X.csv", "-m", "signed").code != 0

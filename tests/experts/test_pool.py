@@ -183,3 +183,14 @@ def test_a_start_with_a_voice_is_repeated(iris):
     found = survey(task, [Start("c", start, voice=1.0)], run_here)
     repeated = next(c for c in found.candidates if c.name == "c, repeated")
     assert adjusted_rand_score(start, repeated.opinion.argmax(axis=1)) > 0.8
+
+
+def test_a_quick_survey_asks_rigid_experts_alone(iris):
+    bases, y, start = iris
+    task = task_of(bases, Constraints.sample(y, 30, random_state=0))
+    starts = [Start("a", start, plain=True, voice=1.0), Start("b", y)]
+    found = survey(task, starts, run_here, quick=True)
+    assert [(c.name, c.expert.names) for c in found.candidates] == [
+        ("a", ("linear",)),
+        ("b", ("linear",)),
+    ]

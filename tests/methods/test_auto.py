@@ -197,6 +197,19 @@ def test_probabilities_of_training_and_new_samples(iris):
     assert_allclose(one_by_one, new[:15], atol=1e-9)
 
 
+def test_spread_pairs_are_heard_on_a_graph_alone(iris):
+    X, y = iris
+    W = Affinity().fit_transform(X)
+    known = Constraints.sample(y, 15, random_state=0)
+    spread = Auto(3, affinity="precomputed", random_state=0).fit(W, constraints=known)
+    assert "e2cp, repeated" in {voice.start for voice in spread.report_.voices}
+    alone = Auto(3, affinity="precomputed", random_state=0).fit(W)
+    features = Auto(3, random_state=0).fit(X, constraints=known)
+    for model in (alone, features):
+        assert not any("e2cp" in voice.start for voice in model.report_.voices)
+    assert "spectral, repeated" in {voice.start for voice in features.report_.voices}
+
+
 def test_a_graph_alone():
     X, y = make_moons(150, noise=0.08, random_state=0)
     W = Affinity().fit_transform(X)

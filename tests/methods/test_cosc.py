@@ -921,6 +921,33 @@ def test_two_clusters_by_a_coarse_copy_are_as_good(noisy_moons, made_large, n_pa
 
 
 @pytest.mark.usefixtures("made_large")
+def test_restarts_disturb_a_coarse_copy_and_never_the_graph(monkeypatch, noisy_moons):
+    W, y = noisy_moons
+    known = Constraints.sample(y, 30, random_state=0)
+    cuts = search_of(W, known, 2)
+    settings, record = _bisection.Settings(), _bisection.Record()
+    landscape = _bisection.Bisection.of(cuts, (1.0, 1.0), settings, record)
+    restarted, sizes = _bisection.Bisection._restarted, []
+
+    def counted(self, z, *arguments):
+        sizes.append(z.size)
+        return restarted(self, z, *arguments)
+
+    monkeypatch.setattr(_bisection.Bisection, "_restarted", counted)
+    rng = np.random.RandomState(0)
+    poor = cuts.color.known
+    z = landscape._restarted_coarse(poor, rng, None)
+    assert landscape.value(z) < 0.5 * landscape.value(poor)
+    heads = np.repeat(np.arange(z.size), np.diff(cuts.problem.apart_indptr))
+    assert (z[heads] != z[cuts.problem.apart_indices]).all()
+    assert record.n_iter > 0
+    again = landscape._restarted_coarse(z, rng, None)
+    assert landscape.value(again) <= landscape.value(z)
+    landscape.search(rng, lambda calls: [call() for call in calls])
+    assert max(sizes) < 0.5 * z.size
+
+
+@pytest.mark.usefixtures("made_large")
 def test_more_clusters_by_a_coarse_copy():
     X, y = make_blobs(600, centers=5, cluster_std=1.5, random_state=0)
     W = Affinity().fit_transform(X)
@@ -946,7 +973,7 @@ def test_soft_constraints_by_a_coarse_copy(noisy_moons):
     assert cosc(W, ring, 2, violations="auto", random_state=0).n_violated >= 1
 
 
-@pytest.mark.parametrize("where", ["_track", "_refined_coarse", "polish", "_certified"])
+@pytest.mark.parametrize("where", ["_track", "_refined_coarse", "_restarted_coarse", "_certified"])
 @pytest.mark.usefixtures("made_large")
 def test_an_interrupt_of_a_coarse_search_loses_nothing(monkeypatch, noisy_moons, where):
     W, y = noisy_moons

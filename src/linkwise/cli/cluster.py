@@ -6,6 +6,7 @@ import csv
 import shlex
 import sys
 import time
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,7 +61,7 @@ def run(request: ClusterRequest, console: Console) -> int:
         is_soft = Method(**settings).accepts_contradictions
         task = load(request, console, needs_features=needs, accepts_contradictions=is_soft)
         _check_column(request, task.data)
-        n_clusters = number_of_clusters(request.n_clusters, task.data, console)
+        n_clusters = number_of_clusters(request.n_clusters, task.data, console, Method)
         model = options.build(
             Method,
             n_clusters,
@@ -115,11 +116,20 @@ def _counted(known: Constraints) -> str:
     return ", ".join(parts)
 
 
-def number_of_clusters(typed: int | None, data: Data, console: Console) -> int:
-    """Return -k, or the number of different labels."""
+def n_found(model: Any) -> int:
+    """Return the number of clusters of a fitted model, which may have chosen it."""
+    return int(getattr(model, "n_clusters_", model.n_clusters))
+
+
+def number_of_clusters(
+    typed: int | None, data: Data, console: Console, Method: Any = None
+) -> int | str:
+    """Return -k, or the number of different labels, or "auto" if the method finds it."""
     if typed is not None:
         return typed
     if len(data.label_names) < 2:
+        if Method is not None and signature(Method).parameters["n_clusters"].default == "auto":
+            return "auto"
         message = "-k is missing: say how many clusters you want, for example -k 3."
         raise BadInput(message)
     console.note(f"-k {len(data.label_names)}: as many clusters as different labels")
@@ -194,7 +204,7 @@ def _write(request: ClusterRequest, task: Task, model: Any, console: Console) ->
 
 def _draw(path: Path, task: Task, model: Any) -> None:
     draw = require("linkwise.plots", extra="plot", purpose="Drawing clusters").draw_side_by_side
-    title = f"{type(model).__name__}, {model.n_clusters} clusters"
+    title = f"{type(model).__name__}, {n_found(model)} clusters"
     figure = draw(_flat(task, model), {title: model.labels_}, constraints=task.known)
     with atomic(path) as unfinished:
         figure.savefig(unfinished)
@@ -232,7 +242,7 @@ def _report(path: Path, request: ClusterRequest, task: Task, model: Any) -> None
         # table have their own names; those of `X` may be more, one for each category.
         feature_names=data.feature_names if data.frame is None and data.feature_names else None,
         feature_values=data.frame,
-        title=f"{Path(request.name).name}: {model.n_clusters} clusters",
+        title=f"{Path(request.name).name}: {n_found(model)} clusters",
         command=shlex.join(["linkwise", *sys.argv[1:]]),
         parameters=_parameters(model),
         truth=data.truth_in_words(),
@@ -259,8 +269,8 @@ def _summary(request: ClusterRequest, task: Task, model: Any, seconds: float) ->
         "n_features": None if data.X is None else data.X.shape[1],
         "method": options.key_of(type(model)),
         "parameters": _parameters(model),
-        "n_clusters": model.n_clusters,
-        "sizes": np.bincount(labels, minlength=model.n_clusters),
+        "n_clusters": n_found(model),
+        "sizes": np.bincount(labels, minlength=n_found(model)),
         "must_links": len(known.must_link),
         "cannot_links": len(known.cannot_link),
         "labelled": 0 if known.labels is None else int((known.labels >= 0).sum()),

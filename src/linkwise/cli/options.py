@@ -130,7 +130,7 @@ def _validate(estimator: Any, place: str) -> None:
 
 def build(
     Method: Method,
-    n_clusters: int,
+    n_clusters: int | str,
     settings: Mapping[str, Any],
     *,
     seed: int,

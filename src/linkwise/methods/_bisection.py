@@ -514,7 +514,8 @@ class Bisection(NamedTuple):
     ) -> Found:
         """Search a coarse copy of the graph; descend on the graph itself from its answer alone.
 
-        A start takes as many passes over the edges of a large graph as of a small one.
+        That descent is the certificate as well. A start takes as many passes over the edges of a
+        large graph as of a small one.
         """
         record = self.record
         n, m = self.problem.n_vertices, coarse.cuts.problem.n_vertices
@@ -527,10 +528,9 @@ class Bisection(NamedTuple):
             return self._stopped()
         z = self._refined_coarse(coarse, found.z, rng)
         record.offer(self._split(z))
-        _tell(report, "back on the graph", record)
-        z = self.polish(z, rng)
+        z = self._refined(z, rng)
         record.offer(self._split(z))
-        _tell(report, "descended", record)
+        _tell(report, "back on the graph", record)
         z = self._certified(self._restarted_coarse(z, rng, report))
         return Found(z, self.value(z), found.n_generations)
 
@@ -553,9 +553,10 @@ class Bisection(NamedTuple):
         better = self._refined_coarse(coarse, disturbed, rng)
         if self.value(better) >= self.value(z) * (1 - SAME):
             return z
+        better = self._refined(better, rng)
         self.record.offer(self._split(better))
         _tell(report, "restarted", self.record)
-        return min((self.polish(better, rng), better), key=self.value)
+        return better
 
     def _refined_coarse(self, coarse: Coarse, z: Ints, rng: np.random.RandomState) -> Ints:
         moves = coarse.cuts.at(self._moves().problem.gamma)

@@ -547,7 +547,6 @@ class Auto(ConstrainedClusterer):
     (150, 3)
     """
 
-    obeys: ClassVar[str] = "soft, or hard with hard=True"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ConstrainedClusterer._parameter_constraints,
         "n_clusters": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
