@@ -218,3 +218,16 @@ def test_colors_needed_suffice():
         assert can_be_colored(pairs.tolist(), k)
         assert k == 2 or not can_be_colored(pairs.tolist(), k - 1)  # tight on small graphs
     assert_array_equal(colors_needed(graph_of(sorted_pairs(K(7)), 7), 3, rng), 7)
+
+
+def test_odd_rings_of_sparse_graphs_with_loose_ends_are_rings():
+    n_found = 0
+    for seed in range(100):
+        rng = np.random.RandomState(seed)
+        pairs = np.unique(np.sort(rng.randint(130, size=(90, 2)), axis=1), axis=0)
+        graph = graph_of(pairs[pairs[:, 0] < pairs[:, 1]].astype(np.intp), 130)
+        found = odd_ring(graph)
+        if found is not None:
+            n_found += 1
+            assert_proves(found, graph, 2)
+    assert n_found > 20

@@ -119,8 +119,9 @@ def odd_ring(graph: CannotLinkGraph) -> Certificate | None:
     """Return a short odd ring, or None if there is none: then two colours suffice."""
     n = graph.n_groups
     buffers = np.full((3, n), -1, dtype=np.int32)
-    inside = np.zeros(n, dtype=np.int32)
-    members = np.flatnonzero(np.diff(graph.indptr) > 1).astype(np.int32)
+    # A group with one cannot-link is on no ring, and the search leaves it aside.
+    inside = np.where(np.diff(graph.indptr) > 1, 0, -1).astype(np.int32)
+    members = np.flatnonzero(inside == 0).astype(np.int32)
     ring = search.odd_ring(*graph, inside, 0, members, MAX_RINGS_TRIED, buffers).tolist()
     if not ring:
         return None
