@@ -118,7 +118,7 @@ def test_a_wrong_answer_is_explained(i, j, answer, error, words):
     ("settings", "words"),
     [
         ({"strategy": "clever"}, "choose of random, xu"),
-        ({"method": "magic"}, "choose of ncut"),
+        ({"method": "magic"}, "choose of auto, ncut"),
         ({"affinity": "rbf"}, "not 'rbf'"),
         ({"constraints": Constraints(3)}, "about 3 samples"),
     ],

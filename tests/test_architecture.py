@@ -15,7 +15,10 @@ import linkwise
 SOURCE = Path(linkwise.__file__).parent
 # A layer may import the ones on lines above its own, and itself.
 LAYERS = [
-    {"_version", "_files", "_hints", "_params", "_optional", "_quiet", "_random", "exceptions"},
+    {
+        *("_version", "_files", "_hints", "_interrupts", "_optional", "_params", "_quiet"),
+        *("_random", "exceptions"),
+    },
     {"result", "constraints", "linalg"},
     {"search"},
     {"graph", "partition", "metrics", "datasets"},

@@ -31,9 +31,7 @@ def measure(asked):
     found = {}
     for name in asked.sets:
         X, y = load(asked.data, name)
-        amounts = {
-            level: max(1, round(float(s[:-1]) / 100 * y.size)) for level, s in LEVELS.items()
-        }
+        amounts = {level: max(1, round(share * y.size)) for level, share in LEVELS.items()}
         curves = learning_curve(
             {name: (X, y)},
             asked.methods,

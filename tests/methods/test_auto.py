@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import Affinity, ConflictError, Constraints, NCut, Prepared
+from linkwise.datasets import make_xor
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.experts import pool
 from linkwise.methods import auto as module
@@ -368,3 +369,10 @@ def test_order_of_samples_does_not_matter(iris):
     straight = Auto(3, random_state=0).fit(X, constraints=known).labels_
     shuffled = Auto(3, random_state=0).fit(X[order], constraints=there).labels_
     assert ari(straight[order], shuffled) > 0.95
+
+
+def test_a_cluster_in_two_distant_places():
+    X, y = make_xor(60, spread=0.4, random_state=0)
+    known = Constraints.sample(y, 20, random_state=0)
+    model = Auto(2, random_state=0).fit(X, constraints=known)
+    assert adjusted_rand_score(y, model.labels_) == 1.0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise.experts.consensus import Consensus, likelihood, matching, merge, votes
 from linkwise.experts.expert import Expert, Ridge, consult, log_softmax
 from linkwise.experts.propagation import Pairs, propagate
@@ -231,7 +232,8 @@ def survey(
             _add(candidates, candidate, report)
         if task.is_told and not quick:
             _learn_flexibly(task, candidates, run, report)
-    except KeyboardInterrupt:
+    except INTERRUPTS as error:
+        raise_if_not_interrupt(error)
         if not candidates:
             raise
         interrupted = True

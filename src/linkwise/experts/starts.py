@@ -40,15 +40,23 @@ def plain_clusters(rows: Floats, k: int, rng: np.random.RandomState) -> Ints:
 
 
 def merged_clusters(
-    rows: Floats, k: int, told: Told, rng: np.random.RandomState, *, factor: int
+    rows: Floats,
+    k: int,
+    told: Told,
+    rng: np.random.RandomState,
+    *,
+    factor: int,
+    price: float = PRICE,
 ) -> Ints:
     r"""Cluster rows into ``factor * k`` small clusters, then group these into `k`.
 
     The grouping `g` lowers, in units of the mean squared distance :math:`s^2`,
 
-    .. math:: \sum_A n_A \| c_A - \mu_{g(A)} \|^2 / s^2 + 5\,(\text{weight of violated pairs})
+    .. math:: \sum_A n_A \| c_A - \mu_{g(A)} \|^2 / s^2
+       + \text{price} \cdot (\text{weight of violated pairs})
 
-    by moving one small cluster at a time, from several starts.
+    by moving one small cluster at a time, from several starts. A price of the number of samples
+    puts the pairs first: then a cluster may lie in several distant places.
     """
     n_small = min(factor * k, rows.shape[0])
     labels, centers = _small_clusters(rows, n_small, rng)
@@ -58,7 +66,7 @@ def merged_clusters(
     mass = np.bincount(labels, minlength=n_small).astype(np.float64)
     first = _kmeans_grouping(centers, mass, k, rng)
     unit = max(_inertia(centers, mass, first, k) / rows.shape[0], 1e-300)
-    small = Small(centers, mass / unit, _between(labels, told, n_small))
+    small = Small(centers, mass / unit, _between(labels, told, n_small, price))
     best, lowest = _descend(small, first, k)
     for number in range(N_RANDOM + N_PERTURBED):
         share = 1.0 if number < N_RANDOM else PERTURBED
@@ -90,11 +98,11 @@ def _small_clusters(rows: Floats, n: int, rng: np.random.RandomState) -> tuple[I
     return labels.astype(np.intp), centers
 
 
-def _between(labels: Ints, told: Told, n: int) -> Floats:
+def _between(labels: Ints, told: Told, n: int, price: float) -> Floats:
     """Return the price of putting two small clusters together (negative: of keeping them apart)."""
     a, b = labels[told.pairs].T
     table = np.zeros((n, n))
-    np.add.at(table, (a, b), -PRICE * told.weight)
+    np.add.at(table, (a, b), -price * told.weight)
     table += table.T
     np.fill_diagonal(table, 0.0)  # never decided here
     return table

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, triu
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise._quiet import quiet
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import eigen, fista
@@ -473,7 +474,8 @@ class Bisection(NamedTuple):
             if coarse is None:
                 return self._search_here(rng, run, first, report)
             return self._search_coarse(coarse, rng, run, first=first, report=report)
-        except KeyboardInterrupt:
+        except INTERRUPTS as error:
+            raise_if_not_interrupt(error)
             return self._stopped()
 
     def _search_here(

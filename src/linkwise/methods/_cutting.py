@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise.constraints import Constraints
 from linkwise.constraints.coloring import CannotLinkGraph
 from linkwise.exceptions import ConflictError, ConvergenceWarning
@@ -134,7 +135,8 @@ def soft_labels(
             path = _with(path, chosen, found.z)
         _warn_above_budget(_count(task, path.at(chosen)), violations)
         _stop_if(found.interrupted)
-    except KeyboardInterrupt:
+    except INTERRUPTS as error:
+        raise_if_not_interrupt(error)
         path = path._replace(interrupted=True)
     labels = path.at(chosen)[: task.constraints.n_samples].astype(np.intp)
     return Answer(labels, len(path.strengths), path.interrupted), path, chosen

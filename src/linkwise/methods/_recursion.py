@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise.methods._bisection import follow, matrices_of, spectral_start
 from linkwise.methods._coarse import coarse_copy
 from linkwise.partition import recursive_bisection
@@ -67,7 +68,8 @@ class Recursion(NamedTuple):
         begun = list(first)
         try:
             repaired = self._split(rng, begun)
-        except KeyboardInterrupt:
+        except INTERRUPTS as error:
+            raise_if_not_interrupt(error)
             z = min((*begun, self.cuts.color.known), key=self.value)
             return Found(z, self.value(z), 0, interrupted=True)
         if np.unique(repaired).size == self.cuts.k:

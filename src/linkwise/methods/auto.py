@@ -395,6 +395,9 @@ def _round_of_starts(
         "spectral, 4 k merged", merged_clusters(narrow, k, told, rng, factor=4), spectral=True
     )
     yield Start("wide spectral, 4 k merged", merged_clusters(wide, k, told, rng, factor=4))
+    if told.weight.size:
+        apart = merged_clusters(wide, k, told, rng, factor=2, price=float(wide.shape[0]))
+        yield Start("wide spectral, 2 k merged by pairs", apart, spectral=True)
 
 
 def _choose_clusters(about: Survey) -> Choice:

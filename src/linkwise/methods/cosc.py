@@ -11,6 +11,7 @@ from joblib import effective_n_jobs
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
+from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise._params import Interval, StrOptions
 from linkwise.linalg.laplacian import degrees
 from linkwise.methods._base import ConstrainedClusterer
@@ -248,7 +249,8 @@ def _bare(task: Search, data: OneSpectralData) -> _Found:
     interrupted = False
     try:
         z = recursive_partition(moves, data.settings, record, task.rng)
-    except KeyboardInterrupt:
+    except INTERRUPTS as error:
+        raise_if_not_interrupt(error)
         z, interrupted = colors, True
     return _Found(z[groups.of_sample].astype(np.intp), record.gamma, data.path, interrupted)
 

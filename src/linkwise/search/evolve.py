@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise.search.coarsen import hierarchy
 from linkwise.search.moves import evaluate
 from linkwise.search.refine import Plan, refine
@@ -231,7 +232,8 @@ class CutSearch(NamedTuple):
                     _insert(population, member, limit)
                 stalled = 0 if population[0].value < best - SAME else stalled + BATCH
                 _tell(report, "generation", generation, population)
-        except KeyboardInterrupt:
+        except INTERRUPTS as error:
+            raise_if_not_interrupt(error)
             known = [self._member(z) for z in (*first, self.color.known)]
             best_member = min((*population, *known), key=lambda member: member.value)
             return Found(best_member.z, best_member.value, generation, interrupted=True)
@@ -275,7 +277,8 @@ def keep_best(
             n_done += 1
             _insert(population, member, 1)
             _tell(report, "start", n_done, population)
-    except KeyboardInterrupt:
+    except INTERRUPTS as error:
+        raise_if_not_interrupt(error)
         best = population[0] if population else known()
         return Found(best.z, best.value, n_done, interrupted=True)
     return Found(population[0].z, population[0].value, n_done)

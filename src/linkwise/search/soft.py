@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -106,7 +108,8 @@ def soft_path(
             _offer(landscape.at(t * unit), t, best[neighbor], best)
         for t, neighbor in zip(ordered[-2::-1], ordered[:0:-1], strict=True):
             _offer(landscape.at(t * unit), t, best[neighbor], best)
-    except KeyboardInterrupt:
+    except INTERRUPTS as error:
+        raise_if_not_interrupt(error)
         interrupted = True
         for t in ordered:
             here = landscape.at(t * unit)
