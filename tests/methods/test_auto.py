@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.datasets import load_iris, load_wine, make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
@@ -354,9 +355,9 @@ def test_the_report_can_be_read(iris, capsys):
         model = Auto(3, random_state=0, verbose=1).fit(X, constraints=known)
     assert "[Auto] k-means, linear: log-likelihood" in capsys.readouterr().out
     text = str(model.report_)
-    assert text.startswith("3 clusters (confidence 100%)")
+    assert text.startswith("3 clusters (given)")
     assert "30 constraints, " in text
-    assert "experts heard:" in text
+    assert "experts heard, the 6 heaviest of " in text
     assert_allclose(sum(voice.weight for voice in model.report_.voices), 1.0)
 
 
@@ -376,3 +377,34 @@ def test_a_cluster_in_two_distant_places():
     known = Constraints.sample(y, 20, random_state=0)
     model = Auto(2, random_state=0).fit(X, constraints=known)
     assert adjusted_rand_score(y, model.labels_) == 1.0
+
+
+def test_probabilities_of_new_samples_add_up_to_one(iris):
+    X, y = iris
+    known = Constraints.sample(y[::2], 20, random_state=0)
+    model = Auto(3, random_state=0).fit(X[::2], constraints=known)
+    assert_allclose(model.predict_proba(X[1::2]).sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_the_report_counts_labels_and_pairs(iris):
+    X, y = iris
+    wrong = y.copy()
+    wrong[::25] = (wrong[::25] + 1) % 3
+    model = Auto(3, random_state=0).fit(X, constraints=Constraints.from_labels(wrong))
+    assert model.report_.n_constraints == 150
+    assert 0 < model.report_.n_violated < 20
+    assert "3 clusters (given)" in str(model.report_)
+    assert "experts heard, the 6 heaviest" in str(model.report_)
+
+
+def test_sparse_features_are_refused_with_advice(iris):
+    for data in (csr_array(iris[0]), Prepared(csr_array(iris[0]))):
+        with pytest.raises(TypeError, match="TruncatedSVD"):
+            Auto(3).fit(data)
+
+
+def test_contradictions_are_found_before_the_number_of_clusters(iris, monkeypatch):
+    monkeypatch.setattr(module, "build_bases", None)  # never reached
+    known = Constraints(150, must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])
+    with pytest.raises(ConflictError, match="0 - 1 - 2"):
+        Auto(hard=True).fit(iris[0], constraints=known)

@@ -76,6 +76,8 @@ def run(request: ClusterRequest, console: Console) -> int:
         fit(model, task)
         seconds = time.perf_counter() - started
         bar.update()
+    for line in str(getattr(model, "report_", "")).splitlines()[:3]:
+        console.note(line)  # what a method that chooses by itself has chosen
     summary = _summary(request, task, model, seconds)
     summary["outputs"] = _write(request, task, model, console)
     _tell(summary, console)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -22,7 +24,7 @@ from linkwise.experts.clusters import (
     least_clusters,
     range_of_clusters,
 )
-from linkwise.experts.consensus import likelihood
+from linkwise.experts.consensus import likelihood, matching
 from linkwise.experts.expert import Ridge
 from linkwise.experts.pool import Pool, Start, Task, survey
 from linkwise.experts.propagation import Pairs
@@ -57,6 +59,7 @@ FREE_WEIGHT = 0.3  # of a sample that nothing is said about, beside one with a p
 FREE_ROWS = 20_000  # samples without constraints that experts learn from
 FREE_SHARE = 4.0  # their weight, at most, beside that of the samples with constraints
 BLOCK = 20_000  # samples described at a time
+N_SHOWN = 6  # kinds of experts that a report lists
 HEARD = 1e-3  # weight below which an expert is not heard
 DATA_SEED = 0  # bases describe the data: no seed of the caller's changes them
 
@@ -112,8 +115,7 @@ class AutoReport:
     n_violated: int = 0
 
     def __str__(self) -> str:
-        confidence = self.n_clusters_probability.get(self.n_clusters, 1.0)
-        lines = [f"{self.n_clusters} clusters (confidence {confidence:.0%})"]
+        lines = [f"{self.n_clusters} clusters ({self._why_so_many()})"]
         if self.n_constraints:
             lines += [
                 f"{self.n_constraints} constraints, {self.n_violated} violated, "
@@ -121,13 +123,21 @@ class AutoReport:
                 f"log-likelihood of a constraint given the others: {self.score:.3f} "
                 f"(without constraints: {self.score_without:.3f})",
             ]
-        lines.append("experts heard:")
-        lines += [
-            f"  {voice.weight:6.1%}  {' + '.join(voice.bases)}, from {voice.start}"
-            for voice in self.voices
-            if voice.weight >= 0.01
-        ]
+        heard: dict[str, float] = defaultdict(float)
+        for voice in self.voices:
+            heard[f"{' + '.join(voice.bases)}, from {voice.start}"] += voice.weight
+        first = sorted(heard, key=lambda name: -heard[name])[:N_SHOWN]
+        lines.append(f"experts heard, the {len(first)} heaviest of {len(heard)} kinds:")
+        lines += [f"  {heard[name]:6.1%}  {name}" for name in first]
         return "\n".join(lines)
+
+    def _why_so_many(self) -> str:
+        numbers = self.n_clusters_probability
+        if len(numbers) < 2:
+            return "given"
+        share = f"{numbers[self.n_clusters]:.0%}"
+        why = f"chosen of {min(numbers)} to {max(numbers)}, probability {share}"
+        return why + (": the most that was tried" if self.n_clusters == max(numbers) else "")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,7 +175,9 @@ class Panel(NamedTuple):
     def probability(self, features: dict[str, Floats]) -> Floats:
         """Return probabilities of clusters for rows of bases."""
         voices = zip(self.experts, self.weights, self.order, strict=True)
-        return np.sum([w * np.exp(e.opinion(features))[:, at] for e, w, at in voices], axis=0)
+        P = np.sum([w * np.exp(e.opinion(features))[:, at] for e, w, at in voices], axis=0)
+        probability: Floats = P / P.sum(axis=1, keepdims=True)  # no opinion is certain: above 1
+        return probability
 
     def renamed(self, order: Ints) -> Panel:
         """Return the panel with its clusters in another order."""
@@ -256,7 +268,7 @@ def _answer(
         probability=probability,
         noise=report.noise,
         suspects=_suspects(constraints, pool.settled.said, found.task, report.noise),
-        report=replace(report, n_violated=constraints.n_violated(labels)),
+        report=replace(report, n_violated=_n_violated(constraints, labels)),
         panel=panel.renamed(order),
     )
 
@@ -451,6 +463,19 @@ def _suspects(
     return tuple(Suspect(kinds[i], samples[i], at[i], float(wrong[i])) for i in order)
 
 
+def _n_violated(constraints: Constraints, labels: Ints) -> int:
+    """Return the number of pairs and labels that do not hold."""
+    n = 0
+    for pairs, together in ((constraints.must_link, True), (constraints.cannot_link, False)):
+        n += int(((labels[pairs[:, 0]] == labels[pairs[:, 1]]) != together).sum())
+    labelled, label = _labels(constraints)
+    if not labelled.size:
+        return n
+    clusters = np.eye(max(int(labels.max()), int(label.max())) + 1)
+    order = matching(clusters[labels[labelled]], clusters[label])
+    return n + int((labels[labelled] != order[label]).sum())
+
+
 def _report(found: Found, choice: Choice) -> AutoReport:
     task, pool = found.task, found.pool
     voices = [
@@ -586,7 +611,15 @@ class Auto(ConstrainedClusterer):
             message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
             raise TypeError(message)
         data = self._prepared(X)
-        self._is_graph = self._is_precomputed if data is None else data.is_graph
+        is_graph = self._is_precomputed if data is None else data.is_graph
+        if issparse(X if data is None else data.X) and not is_graph:
+            message = (
+                "Auto describes samples by dense features, but X is sparse. Reduce it first, for "
+                "example by sklearn.decomposition.TruncatedSVD(50), or take a method on graphs "
+                "such as linkwise.E2CP."
+            )
+            raise TypeError(message)
+        self._is_graph = is_graph
         X = self._validated(X, needs_features=not self._is_graph)
         n = X.shape[0]
         if not isinstance(self.n_clusters, str) and self.n_clusters > n:
@@ -703,6 +736,8 @@ class Auto(ConstrainedClusterer):
         return not self.hard
 
     def _refuse_impossible(self, constraints: Constraints) -> None:
+        if self.hard and isinstance(self.n_clusters, str):
+            constraints.check(constraints.n_samples)  # contradictions, whatever the number
         if self.hard or isinstance(self.n_clusters, str):
             return  # `fit` looks for a partition itself, and explains if there is none
         refuse_too_many_labels(constraints, self.n_clusters)
