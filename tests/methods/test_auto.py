@@ -300,8 +300,9 @@ def test_prepared_data_are_described_once(iris):
     fresh = Auto(3, random_state=0).fit(X, constraints=second)
     assert_array_equal(again.result_.probability, fresh.result_.probability)
     assert_array_equal(again.predict_proba(X[:9] + 0.1), fresh.predict_proba(X[:9] + 0.1))
-    more = Auto(12, random_state=0).fit(data)  # needs more functions on the graph
-    assert more.bases_ is not bases
+    other = Auto(2, random_state=0).fit(data, constraints=second)
+    plain = Auto(2, random_state=0).fit(X, constraints=second)
+    assert_array_equal(other.result_.probability, plain.result_.probability)
 
 
 def test_prepared_graphs_and_affinities(iris):
@@ -312,6 +313,11 @@ def test_prepared_graphs_and_affinities(iris):
     plain = Auto(3, affinity="precomputed", random_state=0).fit(W, constraints=known)
     assert_array_equal(graph.result_.probability, plain.result_.probability)
     assert_array_equal(graph.predict(W[:5]), plain.predict(W[:5]))
+    data = Prepared(W, affinity="precomputed")
+    for k in (2, 5):  # what is kept for one number of clusters is not used for another
+        kept = Auto(k, random_state=0).fit(data, constraints=known)
+        plain = Auto(k, affinity="precomputed", random_state=0).fit(W, constraints=known)
+        assert_array_equal(kept.result_.probability, plain.result_.probability)
     own = Auto(3, random_state=0).fit(Prepared(X, affinity=Affinity(5)), constraints=known)
     assert set(own.bases_.names) == {"linear", "kernel", "graph"}
 
@@ -408,3 +414,11 @@ def test_contradictions_are_found_before_the_number_of_clusters(iris, monkeypatc
     known = Constraints(150, must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])
     with pytest.raises(ConflictError, match="0 - 1 - 2"):
         Auto(hard=True).fit(iris[0], constraints=known)
+
+
+def test_labels_that_contradict_a_pair_with_the_number_of_clusters_unknown():
+    y = np.arange(60) % 5
+    X = np.random.RandomState(0).normal(size=(60, 3)) + 6 * np.eye(5)[y][:, :3]
+    labels = np.where(np.arange(60) < 10, y, -1)
+    known = Constraints(60, cannot_link=[(0, 5)], labels=labels)
+    assert Auto(random_state=0).fit(X, constraints=known).n_clusters_ >= 5

@@ -126,12 +126,12 @@ def n_found(model: Any) -> int:
 def number_of_clusters(
     typed: int | None, data: Data, console: Console, Method: Any = None
 ) -> int | str:
-    """Return -k, or the number of different labels, or "auto" if the method finds it."""
+    """Return -k, or "auto" if the method finds it, or the number of different labels."""
     if typed is not None:
         return typed
+    if Method is not None and signature(Method).parameters["n_clusters"].default == "auto":
+        return "auto"
     if len(data.label_names) < 2:
-        if Method is not None and signature(Method).parameters["n_clusters"].default == "auto":
-            return "auto"
         message = "-k is missing: say how many clusters you want, for example -k 3."
         raise BadInput(message)
     console.note(f"-k {len(data.label_names)}: as many clusters as different labels")

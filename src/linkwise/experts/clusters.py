@@ -38,7 +38,12 @@ def least_clusters(constraints: Constraints, most: int) -> int:
 
     Contradictions, which no number satisfies, do not count.
     """
-    least = 2
+    n_labels = (
+        0
+        if constraints.labels is None
+        else np.unique(constraints.labels[constraints.labels >= 0]).size
+    )
+    least = min(max(2, n_labels), most)
     while least < most:
         try:
             constraints.check(least)
@@ -61,9 +66,10 @@ def gap_prior(eigenvalues: Floats, numbers: tuple[int, ...]) -> Floats:
     """Return log-probabilities of numbers of clusters by the gaps of the spectrum.
 
     ``k`` clusters that hang together badly make `k` small eigenvalues. A number is as probable as
-    the next eigenvalue is larger than the `k`-th, up to ten times.
+    the next eigenvalue is larger than the `k`-th, up to ten times; without a next one there is no
+    gap.
     """
-    weight = np.ones(len(numbers))
+    weight = np.full(len(numbers), 1 / 1.1)
     for at, k in enumerate(numbers):
         if k < eigenvalues.size and eigenvalues[k] > 0:
             weight[at] = 1 / (eigenvalues[k - 1] / eigenvalues[k] + 0.1)

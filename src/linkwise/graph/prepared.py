@@ -80,8 +80,8 @@ class Prepared:
         """The graph, a csr_array or ndarray of shape (n_samples, n_samples)."""
         if self._graph is None:
             builder = Affinity() if self.affinity is None else clone(self.affinity)
-            self._graph = builder.fit_transform(self.X)
-            self.affinity_ = builder
+            graph = builder.fit_transform(self.X)
+            self.affinity_, self._graph = builder, graph  # in this order, for other threads
         return self._graph
 
     def __repr__(self) -> str:

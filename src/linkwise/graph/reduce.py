@@ -34,8 +34,8 @@ class Reduction:
     def fit_transform(self, X: Any) -> Any:
         """Find the directions, and return the samples along them."""
         kind = TruncatedSVD if issparse(X) else PCA
-        n_dimensions = min(self.n_dimensions, *X.shape)
-        self.model = kind(n_dimensions, random_state=self.random_state)
+        self.n_dimensions = min(self.n_dimensions, *X.shape)
+        self.model = kind(self.n_dimensions, random_state=self.random_state)
         # One thread: with more, BLAS would sum in another order, and the last bits differ.
         with threadpool_limits(1):
             return self.model.fit_transform(X)

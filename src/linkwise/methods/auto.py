@@ -12,11 +12,12 @@ from joblib import effective_n_jobs
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from linkwise._params import Interval, StrOptions, validates_parameters
 from linkwise.constraints import Constraints
 from linkwise.experts.assign import feasible_labels, likeliest_labels
-from linkwise.experts.bases import Bases, build_bases, n_vectors
+from linkwise.experts.bases import Bases, build_bases
 from linkwise.experts.clusters import (
     Choice,
     choose,
@@ -219,7 +220,8 @@ def consult_experts(bases: Bases, constraints: Constraints, options: Options) ->
     """Cluster samples that are described already."""
     rng = check_random_state(options.random_state)
     report = _print_progress if options.verbose else None
-    with workers(effective_n_jobs(options.n_jobs)) as run:
+    # One thread of BLAS: its many calls are tiny, and with more the last bits would differ.
+    with threadpool_limits(1), workers(effective_n_jobs(options.n_jobs)) as run:
         survey_of = Survey(bases, constraints, int(rng.randint(2**31)), run)
         if isinstance(options.n_clusters, str):
             choice = _choose_clusters(survey_of)
@@ -640,13 +642,16 @@ class Auto(ConstrainedClusterer):
         self.affinity_matrix_ = self._graph(X if data is None else data)
         self._rows = None if self._is_graph else X
         memory = Memory() if data is None else data.memory
-        name = ("bases", n_vectors(most_clusters, X.shape[0]))
+        name = ("bases", most_clusters)
         bases = memory.recall(name)
         if bases is None:
             affinity = self.affinity if data is None else data.affinity
             rng = np.random.RandomState(DATA_SEED)
             fine = affinity is None
-            bases = build_bases(self._rows, self.affinity_matrix_, most_clusters, rng, fine=fine)
+            with threadpool_limits(1):
+                bases = build_bases(
+                    self._rows, self.affinity_matrix_, most_clusters, rng, fine=fine
+                )
             memory.keep(name, bases)
         self.bases_: Bases = bases
 
