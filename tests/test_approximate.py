@@ -414,3 +414,14 @@ def test_rows_of_a_transformer_without_neighbours_do_not_count():
     search = NeighborSearch(np.array([[0.0], [1.0], [5.0]]))
     assert approximate.recall_of_graph(graph, search, 0) == 1
     assert approximate.recall_of_graph(csr_array((3, 3)), search, 0) == 1
+
+
+def test_a_sample_beyond_single_precision_is_named():
+    X = np.random.RandomState(0).normal(size=(2_000, 6))
+    X[17, 3] = 1e6
+    assert ApproximateNeighbors(5).fit(X).recall_ > 0.95
+    X[17, 3] = 1e20
+    with pytest.raises(ValueError, match=r"X\[17, 3\] is 1e\+20.*search=.exact"):
+        ApproximateNeighbors(5).fit(X)
+    X[:] = 1.0  # nothing to compare with
+    ApproximateNeighbors(5).fit(X)
