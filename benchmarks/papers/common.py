@@ -69,6 +69,7 @@ Rows = list[Row]
 # One colour and marker a method in all pictures. The first eight are Okabe & Ito's, the others
 # Paul Tol's muted ones: with the markers no two are alike, also without colours.
 METHOD_COLORS: dict[str, tuple[str, str]] = {
+    "auto": ("#000000", "*"),
     "ncut": ("#000000", "o"),
     "signed": ("#D55E00", "s"),
     "sl": ("#0072B2", "^"),
