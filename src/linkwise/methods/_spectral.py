@@ -25,6 +25,7 @@ __all__ = [
     "component_vectors",
     "leading_vectors",
     "normalized_cut",
+    "remembered_vectors",
     "rounded",
     "spectral_result",
     "staying_if_isolated",
@@ -120,6 +121,22 @@ def leading_vectors(
     if known.shape[1] == k:
         residuals = np.linalg.norm(S @ known - known, axis=0)
         return EigenPairs(np.ones(k), known, residuals, converged=True, n_products=k)
+    return remembered_vectors(S, k, rng, known=known, memory=memory, name=name)
+
+
+def remembered_vectors(
+    S: csr_array | NDArray[np.float64],
+    k: int,
+    rng: np.random.RandomState,
+    *,
+    known: NDArray[np.float64],
+    memory: Memory | None,
+    name: str = "walk",
+) -> EigenPairs:
+    """Return the `k` leading eigenpairs, where those of value 1 are known.
+
+    The search starts from what the `memory` kept under the name, and leaves its own there.
+    """
     pairs = eigen.largest(
         S,
         k,

@@ -11,7 +11,6 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
-from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.laplacian import absolute_degrees, signed_normalized_adjacency
 from linkwise.methods._base import ConstrainedClusterer
@@ -19,6 +18,7 @@ from linkwise.methods._editing import constraint_graph, link_strength
 from linkwise.methods._spectral import (
     component_vectors,
     normalized_cut,
+    remembered_vectors,
     rounded,
     spectral_result,
     staying_if_isolated,
@@ -100,17 +100,7 @@ def lowest_vectors(
         profile = np.sqrt(d)[is_plain]
         known = np.zeros((component.size, min(k, np.unique(component[is_plain]).size)))
         known[is_plain] = component_vectors(S[is_plain][:, is_plain], profile, k)
-    pairs = eigen.largest(
-        S,
-        k,
-        rng,
-        known=known,
-        known_values=np.ones(known.shape[1]),
-        start=None if memory is None else memory.recall("walk"),
-    )
-    if memory is not None:
-        memory.keep("walk", pairs.vectors)
-    return pairs
+    return remembered_vectors(S, k, rng, known=known, memory=memory)
 
 
 def paper_rounding(
