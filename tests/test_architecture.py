@@ -17,7 +17,7 @@ SOURCE = Path(linkwise.__file__).parent
 LAYERS = [
     {
         *("_version", "_files", "_hints", "_interrupts", "_optional", "_params", "_quiet"),
-        *("_random", "exceptions"),
+        *("_random", "_rows", "exceptions"),
     },
     {"result", "constraints", "linalg"},
     {"search"},

@@ -718,10 +718,9 @@ def test_wrong_parameters(parameters, message):
         ([[1.0, np.inf], [0, 0], [1, 1]], "infinity"),
         ([[1.0, 2.0]], "1 sample"),
         ([1.0, 2.0, 3.0], "Expected 2D array"),
-        (np.array([[1e300], [-1e300], [3e300]]), "distances between samples are not finite"),
+        (np.array([[1e300], [-1e300], [3e300]]), "largest feature is 3e.300 in size"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:overflow")
 def test_wrong_samples(X, message):
     with pytest.raises(ValueError, match=message):
         Affinity(1).fit(X)
@@ -806,3 +805,13 @@ def test_moons_are_two_pieces_joined_once():
     assert builder.n_joined_ == 1
     across = dense(builder.affinity_matrix_)[np.ix_(y == 0, y == 1)]
     assert np.count_nonzero(across) == 1
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_features_whose_squares_are_no_numbers_are_refused(unit):
+    X = np.random.RandomState(0).normal(size=(30, 2))
+    with pytest.raises(ValueError, match=r"largest feature is .*Rescale X"):
+        Affinity().fit(X * unit)
+    with pytest.raises(ValueError, match="Rescale X"):
+        Affinity().fit(csr_array(X * unit))
+    Affinity().fit(X * 0)

@@ -41,6 +41,14 @@ def test_prepared_data_give_the_same_clusters(Method, blobs, known):
     assert_array_equal(plain.predict(X[:5] + 0.1), prepared.predict(X[:5] + 0.1))
 
 
+@every_method
+def test_new_samples_are_an_array(Method, blobs, known):
+    data = Prepared(blobs[0])
+    model = Method(3, random_state=0).fit(data, constraints=None if Method is NCut else known)
+    with pytest.raises(TypeError, match=r"Pass its \.X"):
+        model.predict(data)
+
+
 def test_the_graph_is_built_once_and_only_when_needed(blobs, known):
     X, _ = blobs
     built = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from typing import NamedTuple
@@ -60,6 +61,13 @@ def program(tmp_path):
         return Run(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interrupts_are_heard():
+    """Undo what a shell does to its background processes, and these to theirs."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from scipy.io import mmwrite
@@ -12,7 +14,7 @@ pytest.importorskip("click")
 pytest.importorskip("pandas")
 
 GOOD = "name,a,b\n" + "".join(f"r{k},{k},{k % 3}\n" for k in range(12))
-OPTIONS = ("-k", 2, "--id", "name")
+OPTIONS = ("-k", 2, "--id", "name", "-m", "signed")
 
 # (what is in t.csv, options after "cluster t.csv -k 2 --id name", parts of the message)
 TABLES = {
@@ -190,9 +192,30 @@ def test_more_labels_than_clusters(linkwise, tmp_path):
     assert "-k 3" in run.error
 
 
+def test_the_default_method_finds_k_and_names_suspects(linkwise, tmp_path):
+    rng = np.random.RandomState(0)
+    rows = [f"r{i},{10.0 * (i % 3) + rng.normal():.3f},{rng.normal():.3f}" for i in range(60)]
+    (tmp_path / "t.csv").write_text("name,a,b\n" + "\n".join(rows) + "\n")
+    right = "".join(f"r{i},r{i + 3},must\nr{i},r{i + 1},cannot\n" for i in range(0, 30, 2))
+    (tmp_path / "p.csv").write_text(f"i,j,link\n{right}")
+    run = linkwise("cluster", "t.csv", "--id", "name", "-c", "p.csv", "-o", "out.csv", "--json")
+    assert run.code == 0
+    told = json.loads(run.out)
+    assert (told["method"], told["n_clusters"], told["suspects"]) == ("auto", 3, [])
+    (tmp_path / "p.csv").write_text(f"i,j,link\nr0,r57,cannot\n{right}")
+    options = ("t.csv", "--id", "name", "-c", "p.csv", "-k", 3)
+    told = json.loads(linkwise("cluster", *options, "--json").out)
+    assert 0 < told["noise"] < 0.2
+    (suspect,) = told["suspects"]
+    assert suspect.pop("probability") > 0.5
+    assert suspect == {"i": "r0", "j": "r57", "link": "cannot", "line": 2}
+    spoken = linkwise("cluster", *options).err
+    assert "suspect: cannot-link r0 - r57 (line 2), wrong with probability" in spoken
+
+
 def test_k_is_needed(linkwise, tmp_path):
     (tmp_path / "t.csv").write_text(GOOD)
-    run = linkwise("cluster", "t.csv", "--id", "name")
+    run = linkwise("cluster", "t.csv", "--id", "name", "-m", "signed")
     assert run.code == 2
     assert "-k is missing" in run.error
 

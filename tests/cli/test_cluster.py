@@ -12,7 +12,7 @@ from scipy.io import mmwrite
 from scipy.sparse import csr_array, save_npz
 from sklearn.preprocessing import StandardScaler
 
-from linkwise import Affinity, ConstrainedPCA, Constraints, SignedCSC
+from linkwise import Affinity, Auto, ConstrainedPCA, Constraints
 from linkwise.metrics import adjusted_rand
 
 pytest.importorskip("click")
@@ -27,7 +27,7 @@ def known():
 
 
 def expected(X):
-    return SignedCSC(3, random_state=0).fit(X, constraints=known()).labels_
+    return Auto(3, random_state=0).fit(X, constraints=known()).labels_
 
 
 def read(path, delimiter=","):
@@ -64,8 +64,8 @@ def test_a_table_gives_the_answer_of_python_with_its_ids(linkwise, table, tmp_pa
 
 def test_scaling_is_the_standard_one_and_can_be_turned_off(linkwise, table, monkeypatch):
     seen = []
-    fit = SignedCSC.fit
-    monkeypatch.setattr(SignedCSC, "fit", lambda s, X, **k: seen.append(X.copy()) or fit(s, X, **k))
+    fit = Auto.fit
+    monkeypatch.setattr(Auto, "fit", lambda s, X, **k: seen.append(X.copy()) or fit(s, X, **k))
     for option in ((), ("--no-scale",)):
         linkwise("cluster", "table.csv", "-k", 3, "--id", "name", "--drop", "class", *option)
     assert_allclose(seen[0], StandardScaler().fit_transform(table.X), atol=1e-12)
@@ -118,8 +118,8 @@ def test_rows_without_ids_are_numbered_from_zero_as_in_pairs(linkwise, table, tm
 
 def test_categories_become_columns_of_zeros_and_ones(linkwise, tmp_path, monkeypatch):
     seen = []
-    fit = SignedCSC.fit
-    monkeypatch.setattr(SignedCSC, "fit", lambda s, X, **k: seen.append(X.copy()) or fit(s, X, **k))
+    fit = Auto.fit
+    monkeypatch.setattr(Auto, "fit", lambda s, X, **k: seen.append(X.copy()) or fit(s, X, **k))
     rows = [(k, "red" if k < 4 else "blue", k % 3, "yes" if k % 2 else "no") for k in range(8)]
     text = "\n".join(",".join(map(str, row)) for row in rows)
     (tmp_path / "t.csv").write_text(f"a,colour,size,flag\n{text}\n")
@@ -135,8 +135,8 @@ def test_categories_become_columns_of_zeros_and_ones(linkwise, tmp_path, monkeyp
 
 def test_missing_values_are_filled_when_asked(linkwise, tmp_path, monkeypatch):
     seen = []
-    fit = SignedCSC.fit
-    monkeypatch.setattr(SignedCSC, "fit", lambda s, X, **k: seen.append(X.copy()) or fit(s, X, **k))
+    fit = Auto.fit
+    monkeypatch.setattr(Auto, "fit", lambda s, X, **k: seen.append(X.copy()) or fit(s, X, **k))
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,x\n,x\n4,\n9,y\n")
     run = linkwise("cluster", "t.csv", "-k", 2, "--impute", "median", "--no-scale")
     assert run.code == 0
@@ -233,9 +233,7 @@ def test_graphs(suffix, linkwise, example, tmp_path):
     rows = read(tmp_path / "out.csv")
     assert rows[0][0] == ("node" if suffix == "csv" else "row")
     found = {int(name): int(cluster) for name, cluster in rows[1:]}
-    labels = (
-        SignedCSC(3, affinity="precomputed", random_state=0).fit(W, constraints=known()).labels_
-    )
+    labels = Auto(3, affinity="precomputed", random_state=0).fit(W, constraints=known()).labels_
     assert adjusted_rand(labels, [found[k] for k in order]) == 1.0
     if suffix != "csv":  # the nodes of an edge list are numbered as they appear
         assert_array_equal(labels, [found[k] for k in order])

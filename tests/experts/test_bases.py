@@ -10,6 +10,7 @@ from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 
 from linkwise import Affinity
+from linkwise.experts import bases
 from linkwise.experts.bases import Components, Landmarks, Spectrum, build_bases, n_vectors
 from linkwise.linalg.laplacian import random_walk
 
@@ -95,7 +96,7 @@ def test_landmarks_approximate_the_kernel(blobs):
 def test_all_bases_have_a_penalty_and_describe_new_samples(blobs):
     affinity = Affinity()
     W = affinity.fit_transform(blobs)
-    bases = build_bases(blobs, W, 3, np.random.RandomState(0), fine=True)
+    bases = build_bases(blobs, W, 3, fine=True)
     assert set(bases.names) == {"linear", "kernel", "graph", "fine graph"}
     here, there = bases.features(), bases.new(blobs + 1e-9, affinity.extend(blobs + 1e-9))
     for name in bases.names:
@@ -109,7 +110,7 @@ def test_all_bases_have_a_penalty_and_describe_new_samples(blobs):
 
 def test_a_graph_alone(blobs):
     W = Affinity().fit_transform(blobs)
-    bases = build_bases(None, W, 3, np.random.RandomState(0), fine=True)
+    bases = build_bases(None, W, 3, fine=True)
     assert bases.names == ("smooth", "graph")
     assert bases.features()["smooth"].shape == (80, bases.penalty("smooth").size) == (80, 3)
     assert_allclose(np.linalg.norm(bases.embedding(3), axis=1), 1.0)
@@ -118,3 +119,36 @@ def test_a_graph_alone(blobs):
 @pytest.mark.parametrize(("k", "n", "m"), [(3, 150, 30), (10, 1000, 40), (2, 12, 4), (3, 4, 3)])
 def test_number_of_functions(k, n, m):
     assert n_vectors(k, n) == m
+
+
+def test_only_the_first_components_of_wide_data(monkeypatch):
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(120, 5)) @ rng.normal(size=(5, 90)) + 0.01 * rng.normal(size=(120, 90))
+    whole = Components.of(X)
+    monkeypatch.setattr(bases, "WIDE", 50)
+    some = Components.of(X)
+    assert some.scores.shape == whole.scores.shape == (120, 5)
+    assert_allclose(some.scores, whole.scores, atol=1e-6)
+
+
+def test_bases_for_fewer_clusters(blobs):
+    W = Affinity().fit_transform(blobs)
+    many, few = build_bases(blobs, W, 9, fine=True), build_bases(blobs, W, 3, fine=True)
+    cut = many.for_clusters(3)
+    for name in few.names:
+        assert_allclose(cut.penalty(name), few.penalty(name), atol=1e-5)
+        assert cut.features()[name].shape == few.features()[name].shape
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_components_of_sparse_data(scale):
+    rng = np.random.RandomState(0)
+    X = rng.poisson(0.3, size=(150, 80)) * rng.gamma(2.0, size=80)
+    X[:70, :5] += 4
+    dense = Components.of(scale * X)
+    sparse = Components.of(csr_array(scale * X))
+    assert sparse.scores.shape == dense.scores.shape == (150, 40)
+    unit = X.max() / np.abs(X - X.mean(axis=0)).max()  # each is in units of its own
+    assert_allclose(sparse.scores * unit, dense.scores, atol=1e-6 * np.abs(dense.scores).max())
+    assert_allclose(sparse.new(csr_array(scale * X[:9])), sparse.scores[:9])
+    assert_allclose(sparse.new(scale * X[:9]), sparse.scores[:9])

@@ -33,7 +33,7 @@ from linkwise.search.evolve import run_here, workers
 def iris():
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)
-    bases = build_bases(X, Affinity().fit_transform(X), 3, np.random.RandomState(0), fine=True)
+    bases = build_bases(X, Affinity().fit_transform(X), 3, fine=True)
     start = kmeans(bases.components.scores, 3, np.random.RandomState(0)).labels
     return bases, y, start
 

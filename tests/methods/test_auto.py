@@ -294,15 +294,62 @@ def test_prepared_data_are_described_once(iris):
     X, y = iris
     first, second = (Constraints.sample(y, m, random_state=0) for m in (20, 30))
     data = Prepared(X)
-    bases = Auto(3, random_state=0).fit(data, constraints=first).bases_
+    Auto(3, random_state=0).fit(data, constraints=first)
+    kept = data.memory.recall("bases")
     again = Auto(3, random_state=0).fit(data, constraints=second)
-    assert again.bases_ is bases
+    assert data.memory.recall("bases") is kept
     fresh = Auto(3, random_state=0).fit(X, constraints=second)
     assert_array_equal(again.result_.probability, fresh.result_.probability)
     assert_array_equal(again.predict_proba(X[:9] + 0.1), fresh.predict_proba(X[:9] + 0.1))
     other = Auto(2, random_state=0).fit(data, constraints=second)
     plain = Auto(2, random_state=0).fit(X, constraints=second)
     assert_array_equal(other.result_.probability, plain.result_.probability)
+
+
+def test_bases_for_more_clusters_begin_with_those_for_fewer(iris):
+    X, y = iris
+    known = Constraints.sample(y, 30, random_state=0)
+    data = Prepared(X)
+    Auto(12, random_state=0).fit(data)
+    shared = Auto(3, random_state=0).fit(data, constraints=known)
+    plain = Auto(3, random_state=0).fit(X, constraints=known)
+    assert shared.bases_.graphs["graph"].values.size == 30
+    assert_array_equal(shared.labels_, plain.labels_)
+    assert_allclose(shared.result_.probability, plain.result_.probability, atol=1e-3)
+
+
+def test_clusters_are_numbered_as_their_labels(blobs):
+    X, y = blobs
+    known = np.full(90, -1)
+    for c, value in enumerate([7, 2, 4]):
+        known[np.flatnonzero(y == c)[-3:]] = value
+    model = Auto(3, random_state=0).fit(X, constraints=Constraints.from_labels(known))
+    given = known >= 0
+    assert_array_equal(model.labels_[given], np.unique(known[given], return_inverse=True)[1])
+    assert_array_equal(model.predict(X), model.labels_)
+    assert_array_equal(model.predict_proba(X).argmax(axis=1), model.labels_)
+
+
+def test_labels_too_many_to_learn_from_are_heard_in_the_end(monkeypatch):
+    X, y = make_blobs(400, centers=3, cluster_std=3.0, random_state=3)
+    labels = y.copy()
+    labels[::4] = -1
+    wrong = 13
+    labels[wrong] = (y[wrong] + 1) % 3
+    known = Constraints.from_labels(labels)
+    whole = Auto(3, random_state=0).fit(X, constraints=known)
+    monkeypatch.setattr(module, "LABELLED_ROWS", 60)
+    monkeypatch.setattr(module, "LABELLED_LEAST", 10)
+    heard = module._heard(known, 0)
+    assert np.sum(heard.labels >= 0) == 60
+    assert min(np.bincount(heard.labels[heard.labels >= 0])) >= 10
+    model = Auto(3, random_state=0).fit(X, constraints=known)
+    assert model.report_.n_constraints == len(model.suspects_) == 300
+    assert ari(model.labels_[::4], y[::4]) > ari(whole.labels_[::4], y[::4]) - 0.1
+    given = labels >= 0
+    assert (model.labels_ == labels)[given].mean() > (y == labels)[given].mean() - 0.05
+    assert wrong in [suspect.samples[0] for suspect in model.suspects_[:30]]
+    assert_allclose(model.result_.probability.sum(axis=1), 1.0)
 
 
 def test_prepared_graphs_and_affinities(iris):
@@ -314,7 +361,7 @@ def test_prepared_graphs_and_affinities(iris):
     assert_array_equal(graph.result_.probability, plain.result_.probability)
     assert_array_equal(graph.predict(W[:5]), plain.predict(W[:5]))
     data = Prepared(W, affinity="precomputed")
-    for k in (2, 5):  # what is kept for one number of clusters is not used for another
+    for k in (2, 5):  # what is kept for fewer clusters is not used for more
         kept = Auto(k, random_state=0).fit(data, constraints=known)
         plain = Auto(k, affinity="precomputed", random_state=0).fit(W, constraints=known)
         assert_array_equal(kept.result_.probability, plain.result_.probability)
@@ -403,10 +450,18 @@ def test_the_report_counts_labels_and_pairs(iris):
     assert "experts heard, the 6 heaviest" in str(model.report_)
 
 
-def test_sparse_features_are_refused_with_advice(iris):
-    for data in (csr_array(iris[0]), Prepared(csr_array(iris[0]))):
-        with pytest.raises(TypeError, match="TruncatedSVD"):
-            Auto(3).fit(data)
+def test_sparse_features(iris):
+    X, y = iris
+    known = Constraints.sample(y, 30, random_state=0)
+    dense = Auto(3, random_state=0).fit(X, constraints=known)
+    for data in (csr_array(X), Prepared(csr_array(X))):
+        model = Auto(3, random_state=0).fit(data, constraints=known)
+        assert_allclose(model.result_.probability, dense.result_.probability, atol=1e-3)
+        assert_array_equal(model.predict(csr_array(X)), model.labels_)
+        assert_allclose(
+            model.predict_proba(csr_array(X + 0.1)), dense.predict_proba(X + 0.1), atol=1e-3
+        )
+        assert_array_equal(model.predict(X), dense.predict(csr_array(X)))
 
 
 def test_contradictions_are_found_before_the_number_of_clusters(iris, monkeypatch):

@@ -490,7 +490,7 @@ def _model(method: str | ConstrainedClusterer, session: Session, affinity: Any) 
     if "random_state" in names and names["random_state"] is None:
         settings["random_state"] = session._seed
     needed = signature(model._solver()).parameters
-    if "W" in needed and "X" not in needed:
+    if ("W" in needed and "X" not in needed) or (session._is_graph and not model.needs_features):
         settings["affinity"] = "precomputed"
     elif session._is_graph:
         message = f"{type(model).__name__} needs data, but only a graph is given."

@@ -17,7 +17,7 @@ from linkwise._files import atomic
 from linkwise._optional import require
 from linkwise.cli import options
 from linkwise.cli.console import BadInput, Infeasible, counted
-from linkwise.cli.pairs import error_in_words, read_constraints, violated_pairs
+from linkwise.cli.pairs import error_in_words, read_constraints, suspicious, violated_pairs
 from linkwise.cli.reading import read_data
 from linkwise.cli.sources import suffix_of
 from linkwise.cli.writing import CLUSTER_FORMATS, check_output, refuse_equal, write_clusters
@@ -285,6 +285,9 @@ def _summary(request: ClusterRequest, task: Task, model: Any, seconds: float) ->
         "ari": adjusted_rand(data.truth, labels),
         "seconds": round(seconds, 3),
     }
+    if hasattr(model, "suspects_"):
+        summary["noise"] = model.noise_
+        summary["suspects"] = suspicious(model.suspects_, data.shown_ids())
     return summary
 
 
@@ -305,8 +308,19 @@ def _tell(summary: dict[str, Any], console: Console) -> None:
         told += f"; ARI {summary['ari']:.3f}"
     console.note(f"{told}; {summary['seconds']:.1f} s")
     _tell_violated(summary["violated_pairs"], violated, console)
+    _tell_suspects(summary.get("suspects", []), console)
     for path in summary["outputs"].values():
         console.note(f"wrote {path}")
+
+
+def _tell_suspects(suspects: list[dict[str, Any]], console: Console) -> None:
+    for one in suspects[:LISTED]:
+        what = f"label of {one['i']}"
+        if "j" in one:
+            what = f"{one['link']}-link {one['i']} - {one['j']} (line {one['line']})"
+        console.note(f"suspect: {what}, wrong with probability {one['probability']:.0%}")
+    if len(suspects) > LISTED:
+        console.note(f"suspect: {len(suspects) - LISTED} more; --json lists all")
 
 
 def _tell_violated(pairs: list[dict[str, Any]], total: int, console: Console) -> None:

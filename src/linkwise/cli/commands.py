@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["cli", "run"]
 
-DEFAULT_METHOD = "signed"
+DEFAULT_METHOD = "auto"
 VERSION_FILE = Path(__file__).parents[1] / "_version.py"
 FILE = click.Path(path_type=Path)
 FORMATS = ("csv", "tsv", "parquet", "npy", "npz", "mtx", "h5ad")

@@ -59,8 +59,7 @@ def takes_graph(Method: Method) -> bool:
 
 def needs_features(Method: Method, settings: Mapping[str, Any] | None = None) -> bool:
     """Whether a method with these settings has to see the features themselves."""
-    solver = Method(**settings)._solver() if settings else Method.solve
-    return not takes_graph(Method) or "X" in signature(solver).parameters
+    return not takes_graph(Method) or bool(Method(**(settings or {})).needs_features)
 
 
 def parameters_of(Method: type[Any]) -> dict[str, Parameter]:

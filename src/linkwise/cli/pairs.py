@@ -12,6 +12,7 @@ from linkwise.constraints import Constraints, io, logic
 from linkwise.constraints.validation import unique_pairs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -29,9 +30,11 @@ __all__ = [
     "proof_in_words",
     "read_constraints",
     "read_pairs",
+    "suspicious",
     "violated_pairs",
 ]
 
+SUSPICIOUS = 0.5  # probability of being wrong above which a constraint is named
 LISTED = 20  # lines or names in one message
 KINDS = {
     "odd ring": "cannot-links around a ring of odd length",
@@ -171,6 +174,19 @@ def violated_pairs(known: Constraints, labels: Ints, ids: list[Any]) -> list[dic
             line, weight = int(lines[k]), float(belief[k])
             found.append({"i": i, "j": j, "link": link, "belief": weight, "line": line})
     return sorted(found, key=lambda pair: pair["line"])
+
+
+def suspicious(suspects: Iterable[Any], ids: list[Any]) -> list[dict[str, Any]]:
+    """Return the constraints that are more likely wrong than right, the likeliest first."""
+    found = []
+    for kind, samples, row, probability in suspects:
+        if probability <= SUSPICIOUS:
+            break
+        named: dict[str, Any] = {"i": ids[samples[0]], "link": kind.removesuffix("-link")}
+        if len(samples) == 2:
+            named |= {"j": ids[samples[1]], "line": int(row)}
+        found.append({**named, "probability": round(probability, 4)})
+    return found
 
 
 # In words ----------------------------------------------------------------------------------

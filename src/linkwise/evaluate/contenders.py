@@ -68,7 +68,7 @@ class Contender:
         """
         if not hasattr(self.answers, "fit_predict"):
             return self._prepared_function(data, constraints, random_state)
-        graph = _takes_graph(self.answers)
+        graph = _takes_graph(self.answers, alone=data.X is None)
         settings: dict[str, Any] = dict.fromkeys(_cluster_counts(self.answers), data.n_clusters)
         settings |= dict.fromkeys(_random_states(self.answers), random_state)
         if graph:
@@ -172,11 +172,13 @@ def _named(function: Any) -> list[str]:
     return named
 
 
-def _takes_graph(model: Any) -> bool:
-    if not isinstance(model, ConstrainedClusterer):
+def _takes_graph(model: Any, *, alone: bool = False) -> bool:
+    """Whether a method is given the graph: it uses nothing else, or there is nothing else."""
+    if not isinstance(model, ConstrainedClusterer) or model.needs_features:
         return False
     needed = signature(model._solver()).parameters
-    return "W" in needed and "X" not in needed and getattr(model, "affinity", "") is None
+    uses = "W" in needed and (alone or "X" not in needed)
+    return uses and getattr(model, "affinity", "") is None
 
 
 def _takes_constraints(model: Any) -> bool:

@@ -13,13 +13,15 @@ Each comes with a penalty for every column, which says how readily an expert use
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
 from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.extmath import randomized_svd
 
 from linkwise._quiet import quiet
 from linkwise.graph import Affinity
@@ -34,9 +36,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.intp]
 
-__all__ = ["Bases", "Components", "Landmarks", "Spectrum", "build_bases", "n_vectors"]
+__all__ = ["Bases", "Components", "Landmarks", "Spectrum", "build_bases", "n_fine", "n_vectors"]
 
 VARIANCE, MAX_COMPONENTS = 0.98, 40
+WIDE = 2_000  # samples and features beyond which not all components are computed
 N_LANDMARKS, LANDMARK_SAMPLE = 100, 20_000
 FINE_NEIGHBORS = 5
 FINE_UP_TO = 20_000  # samples; beyond, a second set of eigenvectors takes too long
@@ -54,28 +57,38 @@ class Components(NamedTuple):
     axes: Floats  # (d, q)
 
     @classmethod
-    def of(cls, X: Floats) -> Components:
+    def of(cls, X: Any) -> Components:
         """Keep 98 % of the variance, and at most 40 components."""
+        if issparse(X):
+            return cls.of_sparse(X)
         mean = X.mean(axis=0)
         centred = X - mean
         unit = float(np.abs(centred).max(initial=0.0)) or 1.0
         centred /= unit  # squares of the data as given may overflow
         n, d = X.shape
-        if d <= n:
-            values, axes = np.linalg.eigh(centred.T @ centred)
-            values, axes = values[::-1], axes[:, ::-1]
-        else:
-            values, left = np.linalg.eigh(centred @ centred.T)
-            values, left = values[::-1], left[:, ::-1]
-            axes = centred.T @ (left / np.sqrt(np.maximum(values, 1e-300)))
-        values = np.maximum(values, 0.0)
-        share = np.cumsum(values) / max(float(values.sum()), 1e-300)
+        values, axes = _principal_axes(centred)
+        share = np.cumsum(values) / max(float(np.vdot(centred, centred)), 1e-300)
         q = min(int(np.searchsorted(share, VARIANCE)) + 1, MAX_COMPONENTS, d, n)
         axes = _with_signs(axes[:, :q])
         return cls(centred @ axes, mean, axes / unit)
 
-    def new(self, X: Floats) -> Floats:
+    @classmethod
+    def of_sparse(cls, X: Any) -> Components:
+        """Do the same to a sparse matrix, which stays sparse."""
+        if min(X.shape) <= MAX_COMPONENTS + 1:  # it is small, at least in one direction
+            return cls.of(X.toarray())
+        unit = float(np.abs(X.data).max(initial=0.0)) or 1.0
+        model = PCA(MAX_COMPONENTS, svd_solver="arpack", random_state=0).fit(X / unit)
+        share = np.cumsum(model.explained_variance_ratio_)
+        q = min(int(np.searchsorted(share, VARIANCE)) + 1, MAX_COMPONENTS)
+        axes = _with_signs(model.components_[:q].T) / unit
+        centred = cls(np.zeros((0, q)), unit * model.mean_, axes)
+        return centred._replace(scores=centred.new(X))
+
+    def new(self, X: Any) -> Floats:
         """Return the components of new samples."""
+        if issparse(X):
+            return np.asarray(X @ self.axes) - self.mean @ self.axes
         scores: Floats = (X - self.mean) @ self.axes
         return scores
 
@@ -103,6 +116,10 @@ class Spectrum(NamedTuple):
         vectors = found.vectors / root[:, None]
         vectors /= np.sqrt((vectors**2).mean(axis=0))
         return cls(vectors, np.maximum(1 - found.values, 0.0))
+
+    def first(self, m: int) -> Spectrum:
+        """Return the `m` smoothest functions."""
+        return Spectrum(self.vectors[:, :m], self.values[:m])
 
     def new(self, similarity: Any) -> Floats:
         r"""Return the functions at new samples: the mean over their neighbours, undamped.
@@ -161,8 +178,10 @@ class Bases:
         None if the data are a graph.
     fine_affinity : Affinity or None
         The builder of the fine graph.
-    n_smooth : int
-        Number of the smoothest functions.
+    n_clusters : int
+        Number of clusters, at most, that the bases are meant for.
+    is_sparse : bool
+        Whether the samples were given as a sparse matrix.
     W : csr_array, ndarray or None
         The graph, if it is all there is.
     """
@@ -172,14 +191,31 @@ class Bases:
     graphs: dict[str, Spectrum]
     landmarks: Landmarks | None
     fine_affinity: Affinity | None = None
-    n_smooth: int = 0
+    n_clusters: int = 0
+    is_sparse: bool = False
     W: Any = None
+
+    def for_clusters(self, k: int) -> Bases:
+        """Return the bases with as many functions on graphs as `k` clusters need."""
+        m = {"graph": n_vectors(k, self.n_samples), "fine graph": n_fine(k, self.n_samples)}
+        graphs = {name: graph.first(m[name]) for name, graph in self.graphs.items()}
+        return replace(self, graphs=graphs, n_clusters=k)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The bases there are."""
         features = ("linear", "kernel") if self.components is not None else ("smooth",)
         return (*features, *self.graphs)
+
+    def in_form(self, X: Any) -> Any:
+        """Return new samples as the first ones were given: sparse, or not."""
+        if issparse(X) == self.is_sparse:
+            return X
+        return csr_array(X) if self.is_sparse else X.toarray()
+
+    def rows(self, X: Any) -> Floats:
+        """Return dense rows that are equal for equal samples."""
+        return self.components.new(X) if self.components is not None and self.is_sparse else X
 
     def features(self, rows: Ints | slice = slice(None)) -> dict[str, Floats]:
         """Return every basis at some of the samples."""
@@ -203,13 +239,13 @@ class Bases:
             described["linear"] = np.hstack((scores / _rms(self.components.scores), ones))
             described["kernel"] = self.landmarks.new(scores)
         else:
-            described["smooth"] = vectors["graph"][:, : self.n_smooth]
+            described["smooth"] = vectors["graph"][:, : self.n_clusters]
         return described
 
     def penalty(self, name: str) -> Floats:
         """Return what the columns of a basis cost."""
         if name == "smooth":
-            return self.penalty("graph")[: self.n_smooth]
+            return self.penalty("graph")[: self.n_clusters]
         if name in self.graphs:
             return GRAPH_PENALTY * self.graphs[name].values + CONSTANT_PENALTY
         if name == "linear" and self.components is not None:
@@ -229,30 +265,38 @@ def n_vectors(k: int, n: int) -> int:
     return max(1, min(max(4 * k, 30), max(n // 3, min(k, n))))
 
 
+def n_fine(k: int, n: int) -> int:
+    """Return how many functions on the fine graph `k` clusters need."""
+    return max(1, min(max(60, 3 * k), n // 2))
+
+
 def build_bases(
-    X: Floats | None,
+    X: Any,
     W: Any,
     k: int,
-    rng: np.random.RandomState,
     *,
     fine: bool,
 ) -> Bases:
     """Describe samples by their features, if there are any, and by their graph.
 
-    With `fine`, a second graph of half as many neighbours is built from the features.
+    With `fine`, a second graph of half as many neighbours is built from the features. The bases
+    describe the data: no seed of the caller's changes them, and bases for more clusters begin with
+    those for fewer.
     """
     n = W.shape[0]
-    graphs = {"graph": Spectrum.of(W, n_vectors(k, n), rng)}
+    graphs = {"graph": Spectrum.of(W, n_vectors(k, n), np.random.RandomState(0))}
     if X is None:
-        return Bases(n, None, graphs, None, n_smooth=k, W=W)
+        return Bases(n, None, graphs, None, n_clusters=k, W=W)
     components = Components.of(X)
     fine_affinity = None
     if fine and n <= FINE_UP_TO:
         fine_affinity = Affinity(FINE_NEIGHBORS)
-        m = max(1, min(max(60, 3 * k), n // 2))
-        graphs["fine graph"] = Spectrum.of(fine_affinity.fit_transform(X), m, rng)
-    landmarks = Landmarks.of(components.scores, rng)
-    return Bases(n, components, graphs, landmarks, fine_affinity)
+        fine_graph = fine_affinity.fit_transform(X)
+        graphs["fine graph"] = Spectrum.of(fine_graph, n_fine(k, n), np.random.RandomState(1))
+    landmarks = Landmarks.of(components.scores, np.random.RandomState(2))
+    return Bases(
+        n, components, graphs, landmarks, fine_affinity, n_clusters=k, is_sparse=issparse(X)
+    )
 
 
 def _pieces(S: Any, root: Floats, m: int) -> Floats:
@@ -268,6 +312,20 @@ def _pieces(S: Any, root: Floats, m: int) -> Floats:
     vectors[np.arange(piece.size), np.minimum(rank, m - 1)[piece]] = root
     vectors /= np.linalg.norm(vectors, axis=0)
     return vectors
+
+
+def _principal_axes(centred: Floats) -> tuple[Floats, Floats]:
+    """Return squared singular values, descending, and right singular vectors."""
+    n, d = centred.shape
+    if min(n, d) > WIDE:  # only the first ones are wanted
+        _, singular, rows = randomized_svd(centred, MAX_COMPONENTS, random_state=0)
+        return singular**2, rows.T
+    if d <= n:
+        values, axes = np.linalg.eigh(centred.T @ centred)
+        return np.maximum(values[::-1], 0.0), axes[:, ::-1]
+    values, left = np.linalg.eigh(centred @ centred.T)
+    values, left = np.maximum(values[::-1], 0.0), left[:, ::-1]
+    return values, centred.T @ (left / np.sqrt(np.maximum(values, 1e-300)))
 
 
 def _with_signs(axes: Floats) -> Floats:

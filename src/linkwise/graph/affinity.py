@@ -59,6 +59,7 @@ __all__ = ["Affinity"]
 # Zelnik-Manor & Perona (2004) scale by the distance to the 7th neighbour.
 SELF_TUNING_NEIGHBOR = 7
 SLOW_METRIC = 100_000  # samples; above, comparing all pairs by any metric takes minutes
+LARGEST = 1e151  # feature whose square can be used; 1 / LARGEST is the smallest such one
 
 
 class Affinity(TransformerMixin, BaseEstimator):
@@ -385,6 +386,8 @@ class Affinity(TransformerMixin, BaseEstimator):
             self._refuse_without_euclid(f"reduce_to={self.reduce_to}")
         if self.search == "approximate" and self._kind == "nearest":
             self._refuse_without_euclid('search="approximate"')
+        if self._is_euclidean:
+            refuse_extreme_numbers(X)
         return X
 
     @property
@@ -673,6 +676,18 @@ class Affinity(TransformerMixin, BaseEstimator):
             f"The graph has {self.n_components_} connected components, of {sizes}{more} samples. "
             'Use connect="mst" to join them by their shortest links, or more neighbours.'
         )
+
+
+def refuse_extreme_numbers(X: Any) -> None:
+    """Raise ValueError if squares of the features leave the range of numbers."""
+    values = X.data if issparse(X) else X
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if largest > LARGEST or 0 < largest < 1 / LARGEST:
+        message = (
+            f"The largest feature is {largest:.0e} in size: squares of such numbers leave the "
+            "range of floating-point numbers. Rescale X, for example by StandardScaler()."
+        )
+        raise ValueError(message)
 
 
 def last_in_rows(distances: csr_array) -> Floats:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from linkwise.result import Result
 
-__all__ = ["ConstrainedClusterer"]
+__all__ = ["ConstrainedClusterer", "refuse_as_y", "refuse_too_many_clusters"]
 
 
 class ConstrainedClusterer(ClusterMixin, BaseEstimator):
@@ -87,22 +87,14 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        if isinstance(y, Constraints):
-            message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
-            raise TypeError(message)
+        refuse_as_y(y)
         self._refuse_settings()
         solve = self._solver()
         needed = signature(solve).parameters
         prepared = self._prepared(X)
-        X = self._validated(X if prepared is None else prepared, needs_features="X" in needed)
-        n_samples = X.shape[0]
-        if self.n_clusters > n_samples:
-            message = (
-                f"n_clusters={self.n_clusters} is more than the {n_samples} samples of X. "
-                f"Choose at most {n_samples} clusters."
-            )
-            raise ValueError(message)
-        constraints = self._checked(constraints, n_samples)
+        X = self._validated(X if prepared is None else prepared, needs_features=self.needs_features)
+        refuse_too_many_clusters(self.n_clusters, X.shape[0])
+        constraints = self._checked(constraints, X.shape[0])
         if "constraints" not in needed and not constraints.is_empty:
             message = (
                 f"{type(self).__name__} clusters without constraints and ignores the ones given. "
@@ -141,12 +133,19 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         -------
         ndarray of shape (n_new,)
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = self._new_samples(X, accept_sparse="csr")
         similarity = _similarities(X) if self.affinity_ is None else self.affinity_.extend(X)
         membership = np.eye(self.labels_.max() + 1)[self.labels_]
         votes: NDArray[np.float64] = np.asarray(similarity @ membership)
         return votes.argmax(axis=1)
+
+    def _new_samples(self, X: Any, *, accept_sparse: str | bool = False) -> Any:
+        """Check samples that were not there when the estimator was fitted."""
+        check_is_fitted(self)
+        if isinstance(X, Prepared):
+            message = "New samples are given as an array; Prepared is for fit. Pass its .X."
+            raise TypeError(message)
+        return validate_data(self, X, accept_sparse=accept_sparse, dtype=np.float64, reset=False)
 
     def _prepared(self, X: Any) -> Prepared | None:
         """Return prepared data that suit this estimator; None for plain data."""
@@ -233,14 +232,36 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         return False
 
     @property
+    def needs_features(self) -> bool:
+        """Whether, as it is set, the method has to see the data: a graph alone will not do."""
+        return "X" in signature(self._solver()).parameters
+
+    @property
     def _is_precomputed(self) -> bool:
         return isinstance(getattr(self, "affinity", None), str)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = "X" not in signature(self._solver()).parameters
+        tags.input_tags.sparse = not self.needs_features
         tags.input_tags.pairwise = self._is_precomputed
         return tags
+
+
+def refuse_as_y(y: object) -> None:
+    """Raise TypeError if constraints are in the place of y, which is ignored."""
+    if isinstance(y, Constraints):
+        message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
+        raise TypeError(message)
+
+
+def refuse_too_many_clusters(n_clusters: int, n_samples: int) -> None:
+    """Raise ValueError if there are more clusters than samples."""
+    if n_clusters > n_samples:
+        message = (
+            f"n_clusters={n_clusters} is more than the {n_samples} samples of X. "
+            f"Choose at most {n_samples} clusters."
+        )
+        raise ValueError(message)
 
 
 def _similarities(X: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from linkwise.exceptions import ConflictError, ConstraintsIgnoredWarning
 from linkwise.methods._base import ConstrainedClusterer, _similarities
@@ -284,8 +284,7 @@ class LabelPropagator(ConstrainedClusterer):
         -------
         ndarray of shape (n_new,)
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = self._new_samples(X, accept_sparse="csr")
         similarity = _similarities(X) if self.affinity_ is None else self.affinity_.extend(X)
         scores: Floats = np.asarray(similarity @ self.label_distributions_)
         return scores.argmax(axis=1)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg import eigvalsh, qr
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from linkwise._params import Interval
 from linkwise.exceptions import TooLargeError
@@ -318,8 +318,7 @@ class ConstrainedProjection(
         return nearest_center(self._projected(X), self.cluster_centers_)
 
     def _projected(self, X: Any) -> Floats:
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._new_samples(X)
         return project(X, self.mean_, self.components_)
 
     def _fitted(self) -> ProjectionResult:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy.sparse import issparse
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from linkwise._params import Interval, StrOptions, validates_parameters
-from linkwise.constraints import Constraints
+from linkwise._rows import RowIndex
 from linkwise.experts.assign import feasible_labels, likeliest_labels
 from linkwise.experts.bases import Bases, build_bases
 from linkwise.experts.clusters import (
@@ -31,7 +30,12 @@ from linkwise.experts.pool import Pool, Start, Task, survey
 from linkwise.experts.propagation import Pairs
 from linkwise.experts.starts import Told, merged_clusters, plain_clusters
 from linkwise.linalg.memory import Memory
-from linkwise.methods._base import ConstrainedClusterer, _similarities
+from linkwise.methods._base import (
+    ConstrainedClusterer,
+    _similarities,
+    refuse_as_y,
+    refuse_too_many_clusters,
+)
 from linkwise.methods._cutting import refuse_too_many_labels
 from linkwise.methods.e2cp import e2cp
 from linkwise.result import Result
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from linkwise.constraints import Constraints
     from linkwise.experts.expert import Expert
     from linkwise.graph import Affinity, Prepared
     from linkwise.search.evolve import Report, Run
@@ -59,10 +64,11 @@ SPREAD_UP_TO = 20_000  # samples of a graph without features on which pairs are 
 FREE_WEIGHT = 0.3  # of a sample that nothing is said about, beside one with a pair
 FREE_ROWS = 20_000  # samples without constraints that experts learn from
 FREE_SHARE = 4.0  # their weight, at most, beside that of the samples with constraints
+LABELLED_ROWS = 20_000  # samples with a label and no pair that experts learn from
+LABELLED_LEAST = 50  # of each label, if there are so many
 BLOCK = 20_000  # samples described at a time
 N_SHOWN = 6  # kinds of experts that a report lists
 HEARD = 1e-3  # weight below which an expert is not heard
-DATA_SEED = 0  # bases describe the data: no seed of the caller's changes them
 
 
 class Suspect(NamedTuple):
@@ -201,7 +207,7 @@ def auto(
     `X` are features, or None if there is only the graph `W`.
     """
     most = _most_clusters(constraints, n_clusters, W.shape[0])
-    bases = build_bases(X, W, most, np.random.RandomState(DATA_SEED), fine=True)
+    bases = build_bases(X, W, most, fine=True)
     options = Options(n_clusters, hard, random_state, n_jobs, verbose)
     return consult_experts(bases, constraints, options)
 
@@ -222,7 +228,8 @@ def consult_experts(bases: Bases, constraints: Constraints, options: Options) ->
     report = _print_progress if options.verbose else None
     # One thread of BLAS: its many calls are tiny, and with more the last bits would differ.
     with threadpool_limits(1), workers(effective_n_jobs(options.n_jobs)) as run:
-        survey_of = Survey(bases, constraints, int(rng.randint(2**31)), run)
+        seed = int(rng.randint(2**31))
+        survey_of = Survey(bases, _heard(constraints, seed), seed, run)
         if isinstance(options.n_clusters, str):
             choice = _choose_clusters(survey_of)
             _say(report, f"{choice.best} clusters")
@@ -233,8 +240,25 @@ def consult_experts(bases: Bases, constraints: Constraints, options: Options) ->
             certain_groups(constraints, k, np.random.RandomState(0))  # or the reason why not
         found = survey_of(k, report)
     warn_if_interrupted(interrupted=found.pool.interrupted)
-    told = _report(found, choice)
-    return _answer(survey_of, found, told, rng if options.hard else None)
+    probability, said = _opinion(bases.for_clusters(k), constraints, found)
+    told = _report(found, choice, said)
+    if options.hard:
+        labels = feasible_labels(np.log(probability + 1e-12), constraints, rng)
+    else:
+        labels = likeliest_labels(probability)
+    order = _in_order(labels, constraints, k)
+    labels = np.argsort(order)[labels]
+    return AutoResult(
+        labels=labels,
+        objective=-told.score,
+        n_iter=sum(c.n_rounds for c in found.pool.candidates),
+        converged=not found.pool.interrupted,
+        probability=probability[:, order],
+        noise=told.noise,
+        suspects=_suspects(constraints, said, told.noise),
+        report=replace(told, n_violated=_n_violated(constraints, labels)),
+        panel=_panel(found.pool).renamed(order),
+    )
 
 
 class Found(NamedTuple):
@@ -242,37 +266,74 @@ class Found(NamedTuple):
 
     k: int
     rows: Ints  # samples that the experts learnt from
+    heard: Constraints  # what they learnt
     task: Task
     pool: Pool
 
 
-def _answer(
-    about: Survey, found: Found, report: AutoReport, hard: np.random.RandomState | None
-) -> AutoResult:
-    """Return all that is told; with a generator for `hard`, labels that satisfy everything."""
-    bases, constraints, pool = about.bases, about.constraints, found.pool
-    panel = _panel(pool)
+class Said(NamedTuple):
+    """How every pair, then every label, is predicted by the others."""
+
+    probability: Floats
+    belief: Floats
+
+    def flip(self, noise: float) -> Floats:
+        """Return the probability of each one to be wrong, beforehand."""
+        wrong: Floats = self.belief * noise + (1 - self.belief) / 2
+        return wrong
+
+    def score(self, noise: float) -> float:
+        """Return the mean log-likelihood."""
+        flip, p = self.flip(noise), self.probability
+        return float(np.log((1 - flip) * p + flip * (1 - p)).mean()) if p.size else 0.0
+
+
+def _opinion(bases: Bases, constraints: Constraints, found: Found) -> tuple[Floats, Said]:
+    """Return the probabilities of all samples, and how they predict all that is said."""
+    panel = _panel(found.pool)
     probability = np.empty((bases.n_samples, found.k))
     for block in _blocks(bases.n_samples, found.rows):
         probability[block] = panel.probability(bases.features(block))
-    probability[found.rows] = pool.settled.probability
-    if hard is not None:
-        labels = feasible_labels(np.log(probability + 1e-12), constraints, hard)
-    else:
-        labels = likeliest_labels(probability)
-    order = _by_appearance(labels, found.k)
-    labels, probability = np.argsort(order)[labels], probability[:, order]
-    return AutoResult(
-        labels=labels,
-        objective=-report.score,
-        n_iter=sum(c.n_rounds for c in pool.candidates),
-        converged=not pool.interrupted,
-        probability=probability,
-        noise=report.noise,
-        suspects=_suspects(constraints, pool.settled.said, found.task, report.noise),
-        report=replace(report, n_violated=_n_violated(constraints, labels)),
-        panel=panel.renamed(order),
-    )
+    probability[found.rows] = found.pool.settled.probability
+    said = Said(found.pool.settled.said, found.task.belief)
+    if found.heard is constraints:
+        return probability, said
+    return probability, _hear_rest(probability, constraints, found)
+
+
+def _hear_rest(probability: Floats, constraints: Constraints, found: Found) -> Said:
+    """Add the labels that the experts did not learn from, in place."""
+    labelled, label = _labels(constraints)
+    assert found.heard.labels is not None
+    known = found.heard.labels[labelled] >= 0
+    cluster = _cluster_of_label(probability[labelled[known]], label[known])[label]
+    noise = found.pool.consensus.noise
+    n_pairs = constraints.n_pairs
+    said = np.empty(n_pairs + labelled.size)
+    said[:n_pairs] = found.pool.settled.said[:n_pairs]
+    said[n_pairs:][known] = found.pool.settled.said[n_pairs:]
+    rest, of_rest = labelled[~known], cluster[~known]
+    said[n_pairs:][~known] = probability[rest, of_rest]
+    probability[rest] *= max(noise, 1e-6) / max(found.k - 1, 1)
+    probability[rest, of_rest] *= (1 - noise) * max(found.k - 1, 1) / max(noise, 1e-6)
+    probability[rest] /= probability[rest].sum(axis=1, keepdims=True)
+    beliefs = constraints.must_link_belief, constraints.cannot_link_belief
+    return Said(said, np.concatenate((*beliefs, np.ones(labelled.size))))
+
+
+def _cluster_of_label(probability: Floats, label: Ints) -> Ints:
+    """Return the cluster that each label stands for, by the samples that have it."""
+    return matching(probability, np.eye(probability.shape[1])[label])
+
+
+def _in_order(labels: Ints, constraints: Constraints, k: int) -> Ints:
+    """Return the clusters as they are numbered: those of labels as these, then by appearance."""
+    order = _by_appearance(labels, k)
+    labelled, label = _labels(constraints)
+    if not labelled.size:
+        return order
+    named = _cluster_of_label(np.eye(k)[labels[labelled]], label)[: int(label.max()) + 1]
+    return np.concatenate((named, order[~np.isin(order, named)]))
 
 
 def _by_appearance(labels: Ints, k: int) -> Ints:
@@ -307,17 +368,37 @@ class Survey(NamedTuple):
     """A survey of experts, for any number of clusters."""
 
     bases: Bases
-    constraints: Constraints
+    heard: Constraints
     seed: int
     run: Run
 
     def __call__(self, k: int, report: Report | None = None, *, quick: bool = False) -> Found:
         """Return what the experts say with `k` clusters."""
         rng = np.random.RandomState(self.seed)
-        rows = _rows(self.constraints, rng)
-        task = _task(self.bases, self.constraints, rows, k)
-        starts = _starts(self, rows, k, rng)
-        return Found(k, rows, task, survey(task, starts, self.run, report, quick=quick))
+        rows = _rows(self.heard, rng)
+        bases = self.bases.for_clusters(k)
+        task = _task(bases, self.heard, rows, k)
+        starts = _starts(bases, self.heard, rows, k, rng=rng)
+        pool = survey(task, starts, self.run, report, quick=quick)
+        return Found(k, rows, self.heard, task, pool)
+
+
+def _heard(constraints: Constraints, seed: int) -> Constraints:
+    """Return the constraints without those labels that would be too many to learn from."""
+    labelled, label = _labels(constraints)
+    if labelled.size <= LABELLED_ROWS:
+        return constraints
+    mixed = np.random.RandomState(seed).permutation(labelled.size)
+    mixed = mixed[np.argsort(label[mixed], kind="stable")]
+    sizes = np.bincount(label)
+    rank = np.arange(mixed.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    # Some of every label first; then all in proportion.
+    plenty = rank >= LABELLED_LEAST
+    turn = np.where(plenty, rank / np.repeat(sizes, sizes), rank)
+    kept = mixed[np.lexsort((turn, plenty))[:LABELLED_ROWS]]
+    labels = np.full(constraints.n_samples, -1)
+    labels[labelled[kept]] = label[kept]
+    return replace(constraints, labels=labels)
 
 
 def _rows(constraints: Constraints, rng: np.random.RandomState) -> Ints:
@@ -370,9 +451,10 @@ def _labels(constraints: Constraints) -> tuple[Ints, Ints]:
     return labelled, number.astype(np.intp)
 
 
-def _starts(about: Survey, rows: Ints, k: int, rng: np.random.RandomState) -> Iterator[Start]:
+def _starts(
+    bases: Bases, constraints: Constraints, rows: Ints, k: int, *, rng: np.random.RandomState
+) -> Iterator[Start]:
     """Yield clusterings of several embeddings, most of them merged the way the pairs want it."""
-    bases, constraints = about.bases, about.constraints
     pairs, weight = constraints.signed_pairs()
     place = np.zeros(constraints.n_samples, np.intp)
     place[rows] = np.arange(rows.size)
@@ -415,7 +497,7 @@ def _round_of_starts(
 
 
 def _choose_clusters(about: Survey) -> Choice:
-    bases, constraints = about.bases, about.constraints
+    bases, constraints = about.bases, about.heard
     numbers = range_of_clusters(least_clusters(constraints, bases.n_samples), bases.n_samples)
     prior = gap_prior(bases.graphs["graph"].values, numbers)
     scores = np.zeros(len(numbers))
@@ -437,17 +519,9 @@ def _most_clusters(constraints: Constraints, n_clusters: int | str, n: int) -> i
 # What is told -------------------------------------------------------------------------------
 
 
-def _mean_score(said: Floats, task: Task, noise: float) -> float:
-    """Return the mean log-likelihood of a constraint given the others."""
-    flip = task.belief * noise + (1 - task.belief) / 2
-    return float(np.log((1 - flip) * said + flip * (1 - said)).mean()) if said.size else 0.0
-
-
-def _suspects(
-    constraints: Constraints, said: Floats, task: Task, noise: float
-) -> tuple[Suspect, ...]:
-    flip = task.belief * noise + (1 - task.belief) / 2
-    wrong = flip * (1 - said) / np.maximum((1 - flip) * said + flip * (1 - said), 1e-300)
+def _suspects(constraints: Constraints, said: Said, noise: float) -> tuple[Suspect, ...]:
+    flip, p = said.flip(noise), said.probability
+    wrong = flip * (1 - p) / np.maximum((1 - flip) * p + flip * (1 - p), 1e-300)
     labelled = _labels(constraints)[0]
     kinds = np.repeat(
         ["must-link", "cannot-link", "label"],
@@ -460,7 +534,7 @@ def _suspects(
     ]
     rows = np.concatenate((constraints._must_link_row, constraints._cannot_link_row, labelled))
     # Equal probabilities: the less expected one first.
-    order = np.lexsort((said, -wrong)).tolist()
+    order = np.lexsort((p, -wrong)).tolist()
     at = rows.tolist()
     return tuple(Suspect(kinds[i], samples[i], at[i], float(wrong[i])) for i in order)
 
@@ -473,12 +547,12 @@ def _n_violated(constraints: Constraints, labels: Ints) -> int:
     labelled, label = _labels(constraints)
     if not labelled.size:
         return n
-    clusters = np.eye(max(int(labels.max()), int(label.max())) + 1)
-    order = matching(clusters[labels[labelled]], clusters[label])
-    return n + int((labels[labelled] != order[label]).sum())
+    k = max(int(labels.max()), int(label.max())) + 1
+    cluster = _cluster_of_label(np.eye(k)[labels[labelled]], label)
+    return n + int((labels[labelled] != cluster[label]).sum())
 
 
-def _report(found: Found, choice: Choice) -> AutoReport:
+def _report(found: Found, choice: Choice, said: Said) -> AutoReport:
     task, pool = found.task, found.pool
     voices = [
         Voice(c.name, c.expert.names, float(weight), c.score, c.noise)
@@ -488,16 +562,16 @@ def _report(found: Found, choice: Choice) -> AutoReport:
     noise, without = 0.0, 0.0
     if task.is_told:
         noise = pool.consensus.noise
-        said = pool.without
-        without = _mean_score(said, task, likelihood(said, task.belief)[1])
+        blind = Said(pool.without, task.belief)
+        without = blind.score(likelihood(*blind)[1])
     return AutoReport(
         n_clusters=found.k,
         n_clusters_probability=dict(numbers),
         voices=tuple(sorted(voices, key=lambda voice: -voice.weight)),
-        score=_mean_score(pool.settled.said, task, noise),
+        score=said.score(noise),
         score_without=without,
         noise=noise,
-        n_constraints=task.belief.size,
+        n_constraints=said.belief.size,
     )
 
 
@@ -609,51 +683,34 @@ class Auto(ConstrainedClusterer):
 
         Prepared data keep their description, so a fit after some more answers is quick.
         """
-        if isinstance(y, Constraints):
-            message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
-            raise TypeError(message)
+        refuse_as_y(y)
         data = self._prepared(X)
-        is_graph = self._is_precomputed if data is None else data.is_graph
-        if issparse(X if data is None else data.X) and not is_graph:
-            message = (
-                "Auto describes samples by dense features, but X is sparse. Reduce it first, for "
-                "example by sklearn.decomposition.TruncatedSVD(50), or take a method on graphs "
-                "such as linkwise.E2CP."
-            )
-            raise TypeError(message)
-        self._is_graph = is_graph
-        X = self._validated(X, needs_features=not self._is_graph)
+        self._is_graph = self._is_precomputed if data is None else data.is_graph
+        X = self._validated(X, needs_features=False)
         n = X.shape[0]
-        if not isinstance(self.n_clusters, str) and self.n_clusters > n:
-            message = (
-                f"n_clusters={self.n_clusters} is more than the {n} samples of X. "
-                f"Choose at most {n} clusters."
-            )
-            raise ValueError(message)
+        if not isinstance(self.n_clusters, str):
+            refuse_too_many_clusters(self.n_clusters, n)
         constraints = self._checked(constraints, n)
-        self._describe(X, data, _most_clusters(constraints, self.n_clusters, n))
+        bases = self._described(X, data, _most_clusters(constraints, self.n_clusters, n))
         options = Options(self.n_clusters, self.hard, self.random_state, self.n_jobs, self.verbose)
-        self.result_: AutoResult = consult_experts(self.bases_, constraints, options)
+        self.result_: AutoResult = consult_experts(bases, constraints, options)
         self.labels_ = self.result_.labels
+        self.bases_ = bases.for_clusters(self.n_clusters_)
         return self
 
-    def _describe(self, X: Any, data: Prepared | None, most_clusters: int) -> None:
+    def _described(self, X: Any, data: Prepared | None, most_clusters: int) -> Bases:
         """Build the graph and the bases, unless prepared data hold them already."""
         self.affinity_matrix_ = self._graph(X if data is None else data)
-        self._rows = None if self._is_graph else X
+        features = None if self._is_graph else X
         memory = Memory() if data is None else data.memory
-        name = ("bases", most_clusters)
-        bases = memory.recall(name)
-        if bases is None:
-            affinity = self.affinity if data is None else data.affinity
-            rng = np.random.RandomState(DATA_SEED)
-            fine = affinity is None
+        bases = memory.recall("bases")
+        if bases is None or bases.n_clusters < most_clusters:
+            fine = (self.affinity if data is None else data.affinity) is None
             with threadpool_limits(1):
-                bases = build_bases(
-                    self._rows, self.affinity_matrix_, most_clusters, rng, fine=fine
-                )
-            memory.keep(name, bases)
-        self.bases_: Bases = bases
+                bases = build_bases(features, self.affinity_matrix_, most_clusters, fine=fine)
+            memory.keep("bases", bases)
+        self._known = None if features is None else RowIndex(bases.rows(features))
+        return bases
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each cluster for new samples.
@@ -692,13 +749,15 @@ class Auto(ConstrainedClusterer):
     def _predicted(self, X: Any) -> tuple[Floats, Ints]:
         """Return probabilities, and the training sample that each row is a copy of, or -1."""
         check_is_fitted(self)
-        sparse = "csr" if self._is_graph else False
-        X = validate_data(self, X, accept_sparse=sparse, dtype=np.float64, reset=False)
+        X = self._new_samples(X, accept_sparse="csr")
         assert self.result_.panel is not None
         assert self.result_.probability is not None
-        if self._is_graph:
+        copies = np.full(X.shape[0], -1)
+        if self._known is None:
             X = _similarities(X)
-        copies = _copies(X, self._rows)
+        else:
+            X = self.bases_.in_form(X)
+            copies = self._known.find(self.bases_.rows(X))
         probability = np.empty((X.shape[0], self.result_.probability.shape[1]))
         probability[copies >= 0] = self.result_.probability[copies[copies >= 0]]
         for block in _blocks(X.shape[0], np.flatnonzero(copies >= 0)):
@@ -740,17 +799,14 @@ class Auto(ConstrainedClusterer):
         """Whether constraints may be found wrong: then contradictory ones are accepted."""
         return not self.hard
 
+    @property
+    def needs_features(self) -> bool:
+        """False: features are used if there are any."""
+        return False
+
     def _refuse_impossible(self, constraints: Constraints) -> None:
         if self.hard and isinstance(self.n_clusters, str):
             constraints.check(constraints.n_samples)  # contradictions, whatever the number
         if self.hard or isinstance(self.n_clusters, str):
             return  # `fit` looks for a partition itself, and explains if there is none
         refuse_too_many_labels(constraints, self.n_clusters)
-
-
-def _copies(X: Any, rows: Floats | None) -> Ints:
-    """Return which training sample each new sample equals, or -1."""
-    if rows is None:
-        return np.full(X.shape[0], -1, np.intp)
-    known = {row.tobytes(): at for at, row in enumerate(rows + 0.0)}  # + 0.0: no -0.0
-    return np.array([known.get(row.tobytes(), -1) for row in X + 0.0], np.intp)

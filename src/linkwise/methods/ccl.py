@@ -519,8 +519,7 @@ class CCL(ConstrainedClusterer):
         -------
         ndarray of shape (n_new,)
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._new_samples(X)
         if self._is_precomputed:
             _refuse_negative(X)
             return self.labels_[X.argmin(axis=1)]

@@ -11,10 +11,11 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from linkwise import metrics
 from linkwise._params import Interval, StrOptions
+from linkwise._rows import RowIndex
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._cutting import (
     CutResult,
@@ -299,10 +300,10 @@ class ConstrainedCut(ConstrainedClusterer):
         self.verbose = verbose
 
     def _remember(self, X: Any) -> None:
-        for name in ("_rows", "cluster_centers_"):  # of an earlier fit
+        for name in ("_known", "cluster_centers_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         if self.objective == "kmeans":
-            self._rows = X
+            self._known = RowIndex(X)
             self.cluster_centers_ = _centers(X, self.labels_)
 
     def _refuse_settings(self) -> None:
@@ -323,10 +324,9 @@ class ConstrainedCut(ConstrainedClusterer):
         check_is_fitted(self)
         if not hasattr(self, "cluster_centers_"):
             return super().predict(X)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._new_samples(X)
         labels = squared_distances(X, self.cluster_centers_).argmin(axis=1)
-        known = {row.tobytes(): at for at, row in enumerate(self._rows + 0.0)}  # + 0.0: no -0.0
-        copies = np.array([known.get(row.tobytes(), -1) for row in X + 0.0], np.intp)
+        copies = self._known.find(X)
         return np.where(copies >= 0, self.labels_[copies], labels)
 
     @property

@@ -1,0 +1,64 @@
+"""Rows found by value: which sample of an array is a copy of a given one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.intp]
+
+__all__ = ["RowIndex"]
+
+BLOCK = 100_000
+
+
+class RowIndex:
+    """The rows of an array, sorted by a key, so that equal ones are found quickly.
+
+    Examples
+    --------
+    >>> index = RowIndex(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
+    >>> index.find(np.array([[3.0, 4.0], [4.0, 3.0], [1.0, 2.0]])).tolist()
+    [1, -1, 0]
+    """
+
+    def __init__(self, rows: Floats) -> None:
+        keys = _keys(rows)
+        self._rows = rows
+        self._order = np.argsort(keys, kind="stable")
+        self._keys = keys[self._order]
+
+    def find(self, X: Floats) -> Ints:
+        """Return for each row of `X` the first equal row of the index, or -1."""
+        keys = _keys(X)
+        found = np.full(keys.size, -1, np.intp)
+        at = np.searchsorted(self._keys, keys)
+        open_rows = np.arange(keys.size)
+        while True:  # more than once only if different rows have one key
+            open_rows = open_rows[at[open_rows] < self._keys.size]
+            open_rows = open_rows[self._keys[at[open_rows]] == keys[open_rows]]
+            if not open_rows.size:
+                return found
+            candidates = self._order[at[open_rows]]
+            equal = (self._rows[candidates] == X[open_rows]).all(axis=1)
+            found[open_rows[equal]] = candidates[equal]
+            open_rows = open_rows[~equal]
+            at[open_rows] += 1
+
+
+def _keys(rows: Floats) -> NDArray[np.uint64]:
+    """Return a number for each row, the same for equal rows."""
+    factors = np.random.RandomState(0).randint(2**63, size=rows.shape[1], dtype=np.uint64)
+    factors = factors * np.uint64(2) + np.uint64(1)
+    keys = np.empty(rows.shape[0], np.uint64)
+    for start in range(0, keys.size, BLOCK):
+        block = slice(start, start + BLOCK)
+        bits = np.ascontiguousarray(rows[block] + 0.0).view(np.uint64)  # + 0.0: no -0.0
+        bits ^= bits >> np.uint64(32)  # small whole numbers have their digits at the upper end
+        keys[block] = (bits * factors).sum(axis=1, dtype=np.uint64)
+    return keys
