@@ -13,11 +13,16 @@ from scipy.sparse.linalg import aslinearoperator
 
 from asserts import assert_eigenpairs, assert_same_subspace
 from linkwise.exceptions import ConvergenceWarning
+from linkwise.linalg import aggregation, chebyshev, ordering
 from linkwise.linalg import block_kernels as kernels
-from linkwise.linalg import chebyshev, ordering
 from linkwise.linalg.block_kernels import Team
 from linkwise.linalg.eigen import largest, smallest
-from linkwise.linalg.laplacian import combinatorial, normalized_adjacency, signed_symmetric
+from linkwise.linalg.laplacian import (
+    additive_normalization,
+    combinatorial,
+    normalized_adjacency,
+    signed_symmetric,
+)
 from linkwise.linalg.operators import (
     Congruence,
     Counted,
@@ -56,11 +61,15 @@ def grid(m):
     return csr_array(kron(path(m), eye_array(m)) + kron(eye_array(m), path(m)))
 
 
-def planar(n, seed=0):
+def knn(X):
     from sklearn.neighbors import kneighbors_graph
 
-    W = kneighbors_graph(rng(seed).uniform(size=(n, 2)), 10)
+    W = kneighbors_graph(X, 10)
     return csr_array(W.maximum(W.T))
+
+
+def planar(n, seed=0):
+    return knn(rng(seed).uniform(size=(n, 2)))
 
 
 S = normalized_adjacency(random_graph(N))
@@ -113,6 +122,20 @@ def test_small_kernels_against_numpy(monkeypatch):
     assert_allclose(X, expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("n", [1, 7, 8, 203])
+@pytest.mark.parametrize("m", [1, 3, 8, 11, 24])
+def test_dense_products_in_tiles(monkeypatch, n, m):
+    monkeypatch.setattr(kernels, "ROWS_PER_PIECE", 50)
+    X, Y = rng(0).normal(size=(n, m)), rng(1).normal(size=(n, 24))
+    team = Team(np.arange(n + 1))
+    assert_allclose(team.cross(X, Y), X.T @ Y, atol=1e-12)
+    assert_allclose(team.cross(Y, X), Y.T @ X, atol=1e-12)  # no multiple of the lanes
+    Q = rng(2).normal(size=(24, 24))
+    expected = Y @ Q
+    kernels.rotate(Y, Q, 0, n)
+    assert_allclose(Y, expected, atol=1e-12)
+
+
 def test_a_team_shares_all_rows(monkeypatch):
     monkeypatch.setattr(kernels, "PARALLEL_FROM", 0)
     monkeypatch.setattr(numba, "get_num_threads", lambda: 3)
@@ -151,6 +174,29 @@ def test_order_brings_neighbours_together(monkeypatch):
     order = ordering.local_order(csr_array(W[shuffled][:, shuffled]), 96)
     assert_array_equal(np.sort(order), np.arange(2_000))
     assert ordering.local_order(random_graph(2_000), 96) is None  # no order helps
+
+
+def test_order_is_worth_it_if_some_neighbours_get_near(monkeypatch):
+    # In ten dimensions most neighbours stay far, in any order.
+    W = knn(rng().normal(size=(4_000, 10)))
+    monkeypatch.setattr(ordering, "NEAR", 60 * 96)
+    monkeypatch.setattr(ordering, "WORTH", np.inf)
+    assert ordering.local_order(W, 96) is not None
+    monkeypatch.setattr(ordering, "WORTH_SHARE", 0.5)
+    assert ordering.local_order(W, 96) is None
+
+
+def test_order_and_ends_are_kept_for_the_next_call(monkeypatch):
+    monkeypatch.setattr(ordering, "NEAR", 1_000)
+    A = normalized_adjacency(planar(3_000))
+    kept = {}
+    first = solved(A, 5, tol=1e-8, kept=kept)
+    assert sorted(kept) == ["ends", "order"]
+    assert_array_equal(np.sort(kept["order"]), np.arange(3_000))
+    for name in ("chebyshev.local_order", "eigen._ends"):
+        monkeypatch.delattr(f"linkwise.linalg.{name}")
+    second = solved(A, 5, tol=1e-8, kept=kept)
+    assert_allclose(second.values, first.values, atol=1e-12)
 
 
 @pytest.mark.parametrize("with_known", [False, True])
@@ -415,6 +461,94 @@ def test_a_good_start_saves_products():
     assert solved(S, 5, start=STARTS["good"]).n_products < 0.3 * cold
     assert solved(S, 5, start=STARTS["noisy"]).n_products < 0.7 * cold
     assert smallest(-S, 5, rng(), method="chebyshev", start=STARTS["good"]).n_products < 0.3 * cold
+
+
+def test_vectors_of_a_slightly_other_matrix_are_improved_not_doubted(monkeypatch):
+    W = random_graph(N).tolil()
+    W[3, 9] = W[9, 3] = 5.0
+    A = normalized_adjacency(csr_array(W))
+    monkeypatch.setattr(chebyshev._Basis, "renew", None)  # only for what the start had not
+    pairs = solved(A, 5, start=VECTORS[:, :5])
+    exact = np.linalg.eigvalsh(A.toarray())[::-1][:5]
+    assert np.abs(exact - VALUES[:5]).max() > 1e-4  # another matrix indeed
+    assert_allclose(pairs.values, exact, atol=1e-9)
+
+
+# --- smaller copies
+
+
+def without_copy(monkeypatch):
+    monkeypatch.setattr(chebyshev, "COARSE_FROM", 10**9)
+
+
+@pytest.mark.parametrize("form", ["walk", "additive", "laplacian", "low rank"])
+def test_a_smaller_copy_saves_products_and_changes_nothing(monkeypatch, form):
+    W = planar(12_000)
+    A = {
+        "walk": normalized_adjacency,
+        "additive": additive_normalization,
+        "laplacian": lambda W: Shifted(combinatorial(W), 0.0, scale=-1.0),
+        "low rank": lambda W: SparsePlusLowRank(
+            normalized_adjacency(W), rng().normal(size=(12_000, 2)) / 400, np.ones(2)
+        ),
+    }[form](W)
+    pairs = solved(A, 6, tol=1e-7)
+    without_copy(monkeypatch)
+    plain = solved(A, 6, tol=1e-7)
+    assert_allclose(pairs.values, plain.values, atol=1e-8 * abs(plain.values).max())
+    assert_same_subspace(pairs.vectors, plain.vectors, tol=1e-2)
+    assert pairs.converged
+    assert pairs.n_products < 0.85 * plain.n_products
+
+
+def test_the_copy_is_the_matrix_on_its_aggregates():
+    A = normalized_adjacency(planar(2_000))
+    found = aggregation.aggregated(
+        (A.indptr.astype(np.int64), A.indices.astype(np.uint32), A.data), (-1.0, 1.0)
+    )
+    indptr, indices, data = found.matrix
+    m = indptr.size - 1
+    assert m < 0.3 * 2_000
+    assert_array_equal(np.unique(found.of), np.arange(m))
+    P = csr_array((found.weight, (np.arange(2_000), found.of)), shape=(2_000, m))
+    assert_allclose((P.T @ P).toarray(), np.eye(m), atol=1e-12)
+    small = csr_array((data, indices.astype(np.int64), indptr), shape=(m, m))
+    assert_allclose(small.toarray(), (P.T @ A @ P).toarray(), atol=1e-12)
+    X, out = rng().normal(size=(m, 8)), np.empty((2_000, 8))
+    found.prolong(X, out)
+    assert_allclose(out, P @ X, atol=1e-12)
+    assert_allclose(found.restricted(out), X, atol=1e-12)
+
+
+def test_aggregates_are_joined_by_strong_positive_entries():
+    # Two strong pairs, one held apart by its sign; a vertex of low degree, near the top by itself.
+    A = np.diag([0.0, 0.0, 0.0, 0.0, 0.999])
+    A[0, 1] = A[1, 0] = 0.9
+    A[2, 3] = A[3, 2] = -0.9
+    A[4, 0] = A[0, 4] = 1e-4
+    S = csr_array(A)
+    parts = S.indptr.astype(np.int64), S.indices.astype(np.uint32), S.data
+    of = aggregation._gathered(*parts, np.sqrt(0.02 * (1 - A.diagonal())))
+    assert aggregation._joined(parts, np.sqrt(0.02 * (1 - A.diagonal())), of) == 4
+    assert of[0] == of[1]
+    assert len(set(of[[0, 2, 3, 4]])) == 4
+    assert aggregation.aggregated(parts, (-1.0, 1.0)) is None  # hardly smaller
+
+
+def test_what_a_copy_does_not_know_is_found(monkeypatch):
+    A = normalized_adjacency(planar(6_000))
+    expected = solved(A, 5, tol=1e-9)
+    missing = expected.vectors[:, 1]
+    original = aggregation.Aggregates.prolong
+
+    def without(self, block, out):
+        original(self, block, out)
+        if out.shape[0] == missing.size:
+            out -= np.outer(missing, missing @ out)
+
+    monkeypatch.setattr(aggregation.Aggregates, "prolong", without)
+    monkeypatch.setattr(ordering, "NEAR", np.inf)  # rows as they are
+    assert_allclose(solved(A, 5).values, expected.values, atol=1e-9)
 
 
 # --- determinism

@@ -255,9 +255,17 @@ def _best_start(
         sample = V[np.union1d(chosen, seeds)]
     ordered = _lloyd(sample, V[seeds], max_iter=max_iter)
     random = _fit(KMeans(k, n_init=n_init, max_iter=max_iter, random_state=rng), sample)
-    if sample is not V:
-        ordered, random = (_lloyd(V, run.centers, max_iter=1) for run in (ordered, random))
-    return min(ordered, random, key=lambda run: run.inertia).centers
+    if sample is V:
+        return min(ordered, random, key=lambda run: run.inertia).centers
+    return min(ordered.centers, random.centers, key=lambda centers: _inertia(V, centers))
+
+
+def _inertia(V: Floats, centers: Floats) -> float:
+    """Return the sum of the squared distances of all rows to their nearest centres."""
+    nearest = np.full(V.shape[0], np.inf)
+    for center in centers:
+        np.minimum(nearest, _squared_distances(V, center), out=nearest)
+    return float(nearest.sum())
 
 
 def _lloyd(V: Floats, start: Floats, *, max_iter: int, tol: float = 1e-4) -> KMeansPartition:

@@ -8,8 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise import CSC, Affinity, Constraints, NCut
+from linkwise import CSC, Affinity, Constraints, NCut, Prepared
 from linkwise.datasets import make_xor
+from linkwise.linalg import chebyshev, eigen, ordering
 from linkwise.methods._editing import edit
 from linkwise.methods.csc import csc
 
@@ -69,3 +70,18 @@ def test_without_constraints_it_is_ncut(rows):
         CSC(3, rows=rows, random_state=0).fit(X).labels_,
         NCut(3, rows=rows, random_state=0).fit(X).labels_,
     )
+
+
+def test_a_later_fit_of_prepared_data_orders_the_graph_no_more(monkeypatch):
+    monkeypatch.setattr(eigen, "CHEBYSHEV_FROM", 1_000)
+    monkeypatch.setattr(ordering, "NEAR", 1_000)
+    X, y = make_blobs(2_000, 3, centers=4, cluster_std=2.0, random_state=0)
+    first, second = (Constraints.sample(y, 40, random_state=seed) for seed in (0, 1))
+    data = Prepared(X)
+    CSC(4, random_state=0).fit(data, constraints=first)
+    cold = CSC(4, random_state=0).fit(X, constraints=second)
+    monkeypatch.setattr(chebyshev, "local_order", None)
+    monkeypatch.setattr(eigen, "_ends", None)
+    warm = CSC(4, random_state=0).fit(data, constraints=second)
+    assert_allclose(warm.result_.eigenvalues, cold.result_.eigenvalues, atol=1e-6)
+    assert adjusted_rand_score(cold.labels_, warm.labels_) > 0.995

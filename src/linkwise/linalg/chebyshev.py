@@ -12,6 +12,10 @@ calculations using Chebyshev-filtered subspace iteration*). What is particular h
   and only the second term is computed by products. It is as small as the residual, and so is its
   rounding. Residuals and Rayleigh-Ritz steps are in double precision.
 - Leading pairs that have converged take no more part in the filter (they do in Rayleigh-Ritz).
+- A large sparse matrix is solved roughly in a copy an eighth its size first, and that in its own
+  copy (`linkwise.linalg.aggregation`). What comes out is where the filter starts, with some noise:
+  what the copy does not know is met as by random vectors, at tolerances of 1e-6 and below. (At
+  loose ones the noise has not grown enough when all that the copy knows has converged.)
 - The degree follows from the gap that the Ritz values show and from what is missing.
 
 Multiple eigenvalues need no care: a random block meets every direction of an eigenspace.
@@ -25,6 +29,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from linkwise.linalg import block_kernels as kernels
+from linkwise.linalg.aggregation import Aggregates, aggregated
 from linkwise.linalg.block_kernels import LANES, Team
 from linkwise.linalg.operators import Sum, as_sum
 from linkwise.linalg.ordering import local_order
@@ -53,6 +58,9 @@ SURPLUS = 2.0  # what is asked of a filter, over what is missing
 KEPT_PROMISE = 0.7
 MARGIN = 0.01  # below a Ritz value that proves the bound of the spectrum wrong
 NEAR_TOP = 1e-6  # known values this close to the largest are among the wanted ones
+# Rows from which a smaller copy is solved first, how well, and the share of noise in what it gives.
+COARSE_FROM, COARSE_TOL, COARSE_NOISE, COARSE_ITER = 5_000, 1e-2, 0.1, 20
+SMOOTHING = 8  # degree of the polynomial that smoothes what the copy gives
 # Condition of a block's Gram matrix above which its Ritz vectors are orthogonalised again, and
 # relative size of the directions that are dropped.
 ROUGH, ROUGH_AT_END, NOTHING = 1e8, 1e3, 1e-13
@@ -91,6 +99,7 @@ def leading(  # noqa: PLR0913
     known_values: Vector | None = None,
     start: Block | None = None,
     max_iter: int = 1_000,
+    kept: dict[str, Any] | None = None,
 ) -> Leading:
     """Compute the largest eigenpairs of a symmetric matrix of norm 1.
 
@@ -116,6 +125,8 @@ def leading(  # noqa: PLR0913
         Approximate eigenvectors. The answer does not depend on them, only the time does.
     max_iter : int, default=1_000
         Limit on the number of filters.
+    kept : dict, optional
+        Holds the order of the rows that another call chose for nearly the same matrix, or is to.
 
     Returns
     -------
@@ -127,9 +138,12 @@ def leading(  # noqa: PLR0913
     width = block_width(max(k - n_on_top, 1))
     if start is not None:
         width = max(width, -(-(start.shape[1] + GUARD_LEAST) // LANES) * LANES)
-    with _product(A, width) as product:
+    with _product(A, width, kept) as product:
         basis = _Basis(product, width, known if values.size else None, rng)
-        basis.fill(start)
+        if start is None:
+            basis.fill_from_copy(k, ends)
+        else:
+            basis.fill(product.entered(start))
         basis.rayleigh_ritz()
         goal = _Goal(k, tol, values, is_warm=start is not None)
         n_iter = _iterate(basis, goal, ends, max_iter)
@@ -140,7 +154,7 @@ class _Goal(NamedTuple):
     k: int
     tol: float
     known_values: Vector  # decreasing
-    is_warm: bool
+    is_warm: bool  # the start was given
 
     def n_wanted(self, values: Vector) -> int:
         """Return how many of these values are among the `k` largest, known ones included."""
@@ -158,7 +172,8 @@ def _iterate(basis: _Basis, goal: _Goal, ends: tuple[float, float], max_iter: in
     # Random vectors are trusted to have met every direction once they grew this much. From a
     # random start they have, when anything has converged.
     growth, trusted = 0.0, np.log(10 * np.sqrt(basis.product.n)) if goal.is_warm else 0.0
-    seen = basis.values
+    # An eigenvalue is at most a residual away from a Ritz value.
+    seen = basis.values + basis.norms
     for n_iter in range(max_iter):
         n_wanted = goal.n_wanted(basis.values)
         worst = float(basis.norms[:n_wanted].max(initial=0.0))
@@ -169,8 +184,9 @@ def _iterate(basis: _Basis, goal: _Goal, ends: tuple[float, float], max_iter: in
             if not goal.is_warm or (basis.values <= seen + goal.tol)[:n_wanted].all():
                 return n_iter
             # Wanted vectors that the start had not: there may be more than there were guards.
-            growth, seen = 0.0, basis.values
+            growth = 0.0
             basis.renew(n_wanted)
+            seen = basis.values + basis.norms
         low = min(low, float(basis.values[-1]) - MARGIN)
         if before < worst * np.exp(min(KEPT_PROMISE * promise, 500.0)):
             bound = float(basis.values[-1])
@@ -241,15 +257,58 @@ class _Basis:
         self.condition = np.inf
         self._n_done = 0  # columns of X whose products are in AX
 
+    def fill_from_copy(self, k: int, ends: tuple[float, float]) -> None:
+        """Set the block to what a smaller copy knows of the matrix, else to random vectors."""
+        copy = self.product.copy(ends)
+        if copy is None:
+            self.fill(None)
+            return
+        with copy:
+            small = _Basis(copy, self.X.shape[1], None, self.rng)
+            small.fill_from_copy(k, ends)
+            small.rayleigh_ritz()
+            goal = _Goal(k, COARSE_TOL, np.empty(0), is_warm=False)
+            _iterate(small, goal, ends, COARSE_ITER)
+            copy.aggregates.prolong(small.X, self.X)
+            damped, top = (ends[0], float(small.values[-1])), max(small.values[0], ends[1])
+        n = self.product.n
+        for first in range(0, n, kernels.ROWS_PER_PIECE):
+            rows = self.X[first : first + kernels.ROWS_PER_PIECE]
+            rows += COARSE_NOISE * np.sqrt(3 / n) * self.rng.uniform(-1, 1, size=rows.shape)
+        self.smooth(damped, float(top))
+
+    def smooth(self, damped: tuple[float, float], top: float) -> None:
+        """Multiply the block with a polynomial, in single precision; no Ritz values are needed.
+
+        Vectors of a copy jump between aggregates. That makes large residuals and hides how near
+        the vectors are.
+        """
+        low, bound = damped
+        center, half = (low + bound) / 2, (bound - low) / 2
+        outside = max((top - center) / half, 1.0)
+        E, Y = self._work(self.X.shape[1])
+        E[:], Y[:] = self.X, 0
+        one = np.ones(self.X.shape[1])
+        ratio = 1 / outside
+        alpha, beta = ratio / half, 0.0
+        for _ in range(SMOOTHING):
+            self.product.advance((E, self.R, Y), 0, center, (alpha * one, beta * one, 0 * one))
+            E, Y = Y, E
+            following = 1 / (2 * outside - ratio)
+            alpha, beta, ratio = 2 * following / half, ratio * following, following
+        self.X[:] = E
+
     def fill(self, start: Block | None) -> None:
         """Set the block to the start vectors, and random ones beside."""
         self._n_done = 0
-        self.X[:] = self.rng.uniform(-1, 1, size=self.X.shape)
+        n_given = 0
         if start is not None:
             lengths = np.linalg.norm(start, axis=0)
             sound = np.isfinite(lengths) & (lengths > 0)
-            block = start[:, sound] / lengths[sound]
-            self.X[:, : block.shape[1]] = self.product.entered(block)
+            n_given = int(sound.sum())
+            self.X[:, :n_given] = start[:, sound] / lengths[sound]
+        n, width = self.X.shape
+        self.X[:, n_given:] = self.rng.uniform(-1, 1, size=(n, width - n_given))
 
     def renew(self, first: int) -> None:
         """Replace the vectors from `first` on by random ones."""
@@ -377,6 +436,10 @@ class _Product:
         """Return a block in the caller's order."""
         return block.copy()
 
+    def copy(self, ends: tuple[float, float]) -> _Copy | None:
+        """Return a smaller copy of the matrix; None if there is none or it would not pay."""
+        return None
+
     def norm_bound(self) -> float:
         """Return a bound of the norm of the matrix, which was said to be 1."""
         return 2.0
@@ -405,22 +468,34 @@ class _SparseProduct(_Product):
 
     kind = np.float32
 
-    def __init__(self, A: Any, parts: Sum, width: int) -> None:
+    def __init__(self, A: Any, parts: Sum, width: int, kept: dict[str, Any] | None) -> None:
         super().__init__(A)
         core = parts.A
-        self.scale, self.shift = parts.scale, parts.shift
-        self.order = local_order(core, np.dtype(self.kind).itemsize * width)
+        kept = {} if kept is None else kept
+        if "order" not in kept:
+            kept["order"] = local_order(core, np.dtype(self.kind).itemsize * width)
+        self.order = kept["order"]
         indices = core.indices
         matrix = (
             core.indptr.astype(np.int64),
             indices.view(np.uint32) if indices.dtype == np.int32 else indices.astype(np.uint32),
             np.asarray(core.data, dtype=np.float64),
         )
-        self.double = matrix if self.order is None else self._ordered(matrix)
+        self._take(matrix if self.order is None else self._ordered(matrix), parts)
+
+    def _take(self, matrix: tuple[Any, Any, Any], parts: Sum) -> None:
+        self.scale, self.shift = parts.scale, parts.shift
+        self.double = matrix
         self.single = (*self.double[:2], (self.scale * self.double[2]).astype(np.float32))
         self.team = Team(self.double[0])
         self.terms = [(self.entered(U), np.asarray(C, dtype=np.float64)) for U, C in parts.terms]
         self.single_terms = [(U.astype(np.float32), C) for U, C in self.terms]
+
+    def copy(self, ends: tuple[float, float]) -> _Copy | None:
+        if self.n < COARSE_FROM:
+            return None
+        aggregates = aggregated(self.single, (ends[0] - self.shift, ends[1] - self.shift))
+        return None if aggregates is None else _Copy(self, aggregates)
 
     def _ordered(self, matrix: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         place = np.empty(self.n, dtype=np.uint32)
@@ -486,6 +561,20 @@ class _SparseProduct(_Product):
         return product
 
 
-def _product(A: Any, width: int) -> _Product:
+class _Copy(_SparseProduct):
+    """The matrix restricted to vectors that are smooth on its aggregates."""
+
+    def __init__(self, original: _SparseProduct, aggregates: Aggregates) -> None:
+        matrix = aggregates.matrix
+        _Product.__init__(self, np.empty((matrix[0].size - 1, 0)))
+        self.aggregates = aggregates
+        self.order = None  # neighbours are as near as they are in the original
+        terms = tuple((aggregates.restricted(U), C) for U, C in original.terms)
+        self._take(matrix, Sum(None, 1.0, original.shift, terms))
+
+
+def _product(A: Any, width: int, kept: dict[str, Any] | None = None) -> _Product:
     parts = as_sum(A)
-    return _Product(A) if parts is None or parts.scale == 0 else _SparseProduct(A, parts, width)
+    if parts is None or parts.scale == 0:
+        return _Product(A)
+    return _SparseProduct(A, parts, width, kept)

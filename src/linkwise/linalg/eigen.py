@@ -143,6 +143,7 @@ def largest(  # noqa: PLR0913
     method: Method = "auto",
     max_iter: int | None = None,
     start: Block | None = None,
+    kept: dict[str, Any] | None = None,
 ) -> EigenPairs:
     r"""Compute the `k` algebraically largest eigenpairs of a symmetric matrix.
 
@@ -170,6 +171,9 @@ def largest(  # noqa: PLR0913
     start : ndarray of shape (n, s), optional
         Approximate eigenvectors to begin with, in any order. They save time when they are good;
         the answer is right whatever they are.
+    kept : dict, optional
+        What 'chebyshev' finds out about the matrix and need not find out again for one that differs
+        in few entries: an order of the rows, and the ends of the spectrum. Empty at first.
 
     Returns
     -------
@@ -188,7 +192,7 @@ def largest(  # noqa: PLR0913
     >>> pairs.values.tolist(), pairs.vectors.argmax(axis=0).tolist()
     ([3.0, 2.0], [1, 2])
     """
-    limits = _Limits(method, tol, max_iter or DEFAULT_MAX_ITER, start)
+    limits = _Limits(method, tol, max_iter or DEFAULT_MAX_ITER, start, kept)
     return _extreme(A, k, rng, limits=limits, known=_known(A, known, known_values), sign=1)
 
 
@@ -352,6 +356,7 @@ class _Limits(NamedTuple):
     tol: float
     max_iter: int
     start: Block | None
+    kept: dict[str, Any] | None = None
 
 
 class _Known(NamedTuple):
@@ -479,7 +484,10 @@ def _filtered(
     H: Shifted, k: int, rng: np.random.RandomState, *, limits: _Limits, known: _Known
 ) -> tuple[_Ritz, float]:
     """Compute the largest pairs of the complement of `known` by filtering; also the norm."""
-    low, high, scale = _ends(H, rng)
+    kept = {} if limits.kept is None else limits.kept
+    if "ends" not in kept:
+        kept["ends"] = _ends(H, rng)
+    low, high, scale = kept["ends"]
     counted = H.A
     found = chebyshev.leading(
         Shifted(counted.A, 0.0, scale=H.scale / scale),
@@ -491,6 +499,7 @@ def _filtered(
         known_values=known.values / scale,
         start=limits.start,
         max_iter=limits.max_iter,
+        kept=kept,
     )
     counted.n_products += found.n_products
     return _Ritz(scale * found.values, found.vectors, scale * found.residuals), scale

@@ -16,8 +16,10 @@ __all__ = ["local_order"]
 # Bytes of a block that the products of one row with its neighbours may be spread over: the second
 # level cache of one core. Nothing is gained where they are nearer already.
 NEAR = 1_000_000
-# The order must bring neighbours nearer by this factor: it costs some ten products.
-WORTH = 1.5
+# The order costs some ten products: it must bring neighbours nearer by the factor, or make this
+# share more of them near. In many dimensions few get near and most stay far, which the mean does
+# not show: on the graph of 630,000 digits it falls by a third, and a product takes half the time.
+WORTH, WORTH_SHARE = 1.5, 0.1
 SAMPLE = 100_000  # entries that are looked at
 
 
@@ -41,14 +43,19 @@ def local_order(A: csr_array, row_bytes: int) -> NDArray[np.intp] | None:
     if n * row_bytes <= NEAR or A.nnz == 0:
         return None
     rows, columns = _sample(A)
-    before = float(np.abs(rows - columns).mean())
-    if before * row_bytes <= NEAR:
+    before = np.abs(rows - columns)
+    if before.mean() * row_bytes <= NEAR:
         return None
     order = np.asarray(reverse_cuthill_mckee(A, symmetric_mode=True), dtype=np.intp)
     place = np.empty(n, dtype=np.intp)
     place[order] = np.arange(n)
-    after = float(np.abs(place[rows] - place[columns]).mean())
-    return order if before >= WORTH * after else None
+    after = np.abs(place[rows] - place[columns])
+    gain = _near(after, row_bytes) - _near(before, row_bytes)
+    return order if before.mean() >= WORTH * after.mean() or gain >= WORTH_SHARE else None
+
+
+def _near(distances: NDArray[np.int64], row_bytes: int) -> float:
+    return float((distances * row_bytes <= NEAR).mean())
 
 
 def _sample(A: csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -137,6 +137,7 @@ def remembered_vectors(
 
     The search starts from what the `memory` kept under the name, and leaves its own there.
     """
+    kept = {} if memory is None else memory.recall((name, "solver")) or {}
     pairs = eigen.largest(
         S,
         k,
@@ -144,9 +145,11 @@ def remembered_vectors(
         known=known,
         known_values=np.ones(known.shape[1]),
         start=None if memory is None else memory.recall(name),
+        kept=kept,
     )
     if memory is not None:
         memory.keep(name, pairs.vectors)
+        memory.keep((name, "solver"), kept)
     return pairs
 
 

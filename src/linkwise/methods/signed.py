@@ -162,17 +162,15 @@ def signed_ncut(A: csr_array | NDArray[np.float64], labels: NDArray[np.intp]) ->
     """
     k = int(labels.max()) + 1
     volume = np.bincount(labels, weights=absolute_degrees(A), minlength=k)
-    lost = np.array([_lost(A, labels == c) for c in range(k)])
+    lost = _lost(csr_array(A), labels, k)
     return float(np.divide(lost, volume, out=np.zeros(k), where=volume > 0).sum())
 
 
-def _lost(A: csr_array | NDArray[np.float64], inside: NDArray[np.bool_]) -> float:
-    """Return the positive weight that leaves a cluster plus the negative weight inside it."""
-    rows: Any = A[inside]
-    if not issparse(rows):
-        return float(np.maximum(rows[:, ~inside], 0).sum() - np.minimum(rows[:, inside], 0).sum())
-    stays, weight = inside[rows.indices], rows.data
-    return float(np.maximum(weight[~stays], 0).sum() - np.minimum(weight[stays], 0).sum())
+def _lost(A: csr_array, labels: NDArray[np.intp], k: int) -> NDArray[np.float64]:
+    """Return, of each cluster, the positive weight that leaves it and the negative one inside."""
+    of_row = np.repeat(labels, np.diff(A.indptr))
+    weight = np.where(of_row == labels[A.indices], np.maximum(-A.data, 0), np.maximum(A.data, 0))
+    return np.asarray(np.bincount(of_row, weights=weight, minlength=k), dtype=np.float64)
 
 
 class _Sweep(NamedTuple):
