@@ -202,18 +202,23 @@ def test_levels_of_single_precision_are_found_in_double(seed, c, scale, start):
     # From inside and from outside of the data, and from levels that have crossed.
     rng = np.random.RandomState(seed)
     d = (scale * (1 + rng.normal(size=500))).astype(np.float32)
-    beyond = np.empty((2, d.size), d.dtype)
-    for n_blocks in (1, 2):
-        state = np.array([1.0, 0.0, start * scale, -start * scale])
-        if n_blocks == 1:
-            fista._find_levels(d, c, state, fista._excess(d, state), beyond)
-        else:
-            fista._find_levels_blocks(d, c, state, fista._excess(d, state), beyond, n_blocks)
-        top, bottom = state[2:]
-        assert_allclose(np.maximum(d.astype(float) - top, 0).sum(), c, rtol=1e-6)
-        assert_allclose(np.maximum(bottom - d.astype(float), 0).sum(), c, rtol=1e-6)
-        # Found means found: from here no further step is taken.
-        assert not fista._newton(d, c, state, fista._excess(d, state))
+    state = np.array([1.0, 0.0, start * scale, -start * scale])
+    fista._find_levels(d, c, state, fista._excess(d, state))
+    top, bottom = state[2:]
+    assert_allclose(np.maximum(d.astype(float) - top, 0).sum(), c, rtol=1e-6)
+    assert_allclose(np.maximum(bottom - d.astype(float), 0).sum(), c, rtol=1e-6)
+    # Found means found: from here no further step is taken.
+    assert not fista._newton(d, c, state, fista._excess(d, state))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_beyond_the_levels(dtype):
+    d = np.random.RandomState(7).normal(size=1003).astype(dtype)  # not a multiple of any block
+    d[:2] = 0.5, -0.25  # at a level is not beyond it
+    found = fista._excess(d, np.array([1.0, 0.0, 0.5, -0.25]))
+    x = d.astype(float)
+    above, below = x[x > 0.5] - 0.5, -0.25 - x[x < -0.25]
+    assert_allclose(found, [above.sum(), below.sum(), above.size, below.size], rtol=1e-12)
 
 
 def test_iterations_may_be_interrupted_and_continued():
@@ -221,8 +226,8 @@ def test_iterations_may_be_interrupted_and_continued():
     W, y = random_graph(rng, 50, 0.2), random_direction(rng, 50, 1.0)
     edges = fista.edges_of(W)
     whole, parts = fista.new_flow(edges), fista.new_flow(edges)
-    fista._iterate(edges, y, 0.5, whole, 40)
+    fista._iterate(edges, y, whole, 40)
     for n_steps in (1, 9, 30):
-        fista._iterate(edges, y, 0.5, parts, n_steps)
+        fista._iterate(edges, y, parts, n_steps)
     assert_allclose(parts.now, whole.now, atol=1e-10)
     assert_allclose(parts.ahead, whole.ahead, atol=1e-10)

@@ -20,6 +20,9 @@ def wrapped(cause):
 def test_interrupts_pass_and_errors_do_not():
     raise_if_not_interrupt(KeyboardInterrupt())
     raise_if_not_interrupt(wrapped(KeyboardInterrupt()))
+    raise_if_not_interrupt(wrapped(wrapped(KeyboardInterrupt())))
     assert isinstance(wrapped(KeyboardInterrupt()), INTERRUPTS)
     with pytest.raises(SystemError):
         raise_if_not_interrupt(wrapped(ValueError()))
+    with pytest.raises(SystemError):
+        raise_if_not_interrupt(wrapped(wrapped(ValueError())))

@@ -10,6 +10,8 @@ INTERRUPTS = (KeyboardInterrupt, SystemError)
 
 def raise_if_not_interrupt(error: BaseException) -> None:
     """Raise an error again that is neither Ctrl-C nor was caused by it."""
-    cause = error.__cause__ or error.__context__
-    if not isinstance(error, KeyboardInterrupt) and not isinstance(cause, KeyboardInterrupt):
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__ or cause.__context__  # several, if a compiled one was loading
+    if cause is None:
         raise error

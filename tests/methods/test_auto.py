@@ -386,8 +386,8 @@ def test_an_interrupt_leaves_the_best_so_far(iris, monkeypatch):
     learn, calls = pool.learn, []
 
     def stops(task, plan):
-        calls.append(plan)
-        if len(calls) == 4:
+        calls.append(task.is_told)  # experts that are told nothing come first
+        if sum(calls) == 4:
             raise KeyboardInterrupt
         return learn(task, plan)
 

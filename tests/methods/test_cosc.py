@@ -838,6 +838,26 @@ def test_steps_are_told_now_and_then(monkeypatch, capsys):
     assert "[COSC] step 1, " in capsys.readouterr().out
 
 
+def test_a_descent_may_end_at_small_steps(noisy_moons):
+    W, _ = noisy_moons
+    cut = penalized(W.toarray(), np.asarray(W.sum(axis=1)).ravel())
+    f = np.random.RandomState(2).normal(size=W.shape[0])
+    values = []
+
+    def told(n_outer, n_iter, value):
+        values.append(value)
+        return False
+
+    whole = ratio_dca(cut, f, stopped=told)
+    steps = -np.diff(values) / values[:-1]
+    least = 0.005
+    early = ratio_dca(cut, f, least=least)
+    assert early.n_outer == 1 + np.flatnonzero(steps <= least)[0] < whole.n_outer
+    assert early.n_iter < whole.n_iter
+    assert whole.split.value <= early.split.value <= values[early.n_outer - 1]
+    assert not early.converged
+
+
 # --- coarse copies of large graphs
 
 
@@ -880,6 +900,27 @@ def test_a_coarse_copy_has_the_same_cuts_and_constraints(noisy_moons, k):
     for partition in (up, coarse.refined(z, rng)):
         assert (partition[heads] != partition[cuts.problem.apart_indices]).all()
     assert cuts.value(coarse.refined(z, rng)) <= cuts.value(up)
+
+
+@pytest.mark.usefixtures("made_large")
+def test_a_coarse_copy_with_many_edges_is_shrunk_further(monkeypatch, noisy_moons):
+    W, y = noisy_moons
+    cuts = search_of(W, Constraints.sample(y, 20, random_state=0), 3)
+    n_tied = np.count_nonzero(np.diff(cuts.problem.apart_indptr))
+    first = [(np.arange(cuts.problem.n_vertices) % 2).astype(np.int32)]
+    sizes = {}
+    for n_edges, least in ((10**6, 10), (40, 10), (40, 30)):
+        monkeypatch.setattr(_coarse, "EDGES", n_edges)
+        monkeypatch.setattr(_coarse, "LEAST", least)
+        rng = np.random.RandomState(0)
+        coarse = _coarse.coarse_copy(cuts, rng, first)
+        small = coarse.cuts.problem
+        sizes[n_edges, least] = small.n_vertices
+        assert np.count_nonzero(np.diff(small.apart_indptr)) == n_tied
+        assert_array_equal(coarse.up(coarse.down(first[0])), first[0])
+        z = coarse.cuts.color(rng.uniform(size=(small.n_vertices, 3)), rng)
+        assert_allclose(coarse.cuts.value(z), cuts.value(coarse.up(z)))
+    assert sizes[40, 10] < sizes[40, 30] < sizes[10**6, 10]
 
 
 @pytest.mark.usefixtures("made_large")
@@ -962,6 +1003,48 @@ def test_more_clusters_by_a_coarse_copy():
         .result_.objective
     )
     assert found.path
+
+
+@pytest.mark.usefixtures("made_large")
+def test_on_a_coarse_copy_only_the_best_start_of_a_split_is_solved_to_the_end(monkeypatch):
+    X, y = make_blobs(600, centers=5, cluster_std=1.5, random_state=0)
+    W = Affinity().fit_transform(X)
+    descend, patience = _bisection.descend, []
+
+    def counted(cut, f, settings, *rest, **more):
+        patience.append((f.size, settings.max_iter, settings.least))
+        return descend(cut, f, settings, *rest, **more)
+
+    monkeypatch.setattr(_bisection, "descend", counted)
+    monkeypatch.setattr(_recursion, "descend", counted)
+    cosc(W, Constraints.sample(y, 80, random_state=0), 5, random_state=0)
+    whole = [size for size, n, _ in patience if n == 800]
+    rough = [size for size, n, least in patience if n == 200 and least == 1e-4]
+    assert len(whole) + len(rough) == len(patience)
+    assert set(whole) == set(rough)
+    assert len(rough) >= 2 * len(whole)
+
+
+def test_a_split_that_is_continued_is_never_worse(four_blobs):
+    W, y = four_blobs
+    cuts = search_of(W, Constraints.sample(y, 100, random_state=0), 4)
+    matrices = matrices_of(cuts.problem)
+    family = matrices.family("lovasz")
+    record = _bisection.Record()
+    settings = _bisection.Settings()
+    splitting = _recursion._Splitting(
+        matrices, matrices.volume, cuts.problem.n_samples, 4, 0.0, settings, record, None
+    )
+    for seed in range(3):
+        f = np.random.RandomState(seed).normal(size=matrices.volume.size)
+        hasty = settings.rough()._replace(max_iter=10)
+        track = _bisection.follow(family, f, hasty, record, allowed=10, allowed_is_a_wish=True)
+        longer = splitting._continued(family, track, 0.0)
+        assert longer.split.value <= track.split.value
+        above = longer.split.above
+        assert family.n_violated(above) <= family.n_violated(track.split.above)
+        assert_allclose(longer.split.value, family.at().value(above.astype(float)))
+        assert longer.last.converged
 
 
 @pytest.mark.usefixtures("made_large")

@@ -20,13 +20,9 @@ from linkwise.active.entail import (
 )
 from linkwise.exceptions import ConflictError
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
+from linkwise.linalg.walk import leading_vectors, staying_if_isolated, walk_vectors
 from linkwise.methods._editing import edit
-from linkwise.methods._spectral import (
-    leading_vectors,
-    normalized_cut,
-    staying_if_isolated,
-    walk_vectors,
-)
+from linkwise.methods._spectral import normalized_cut
 from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:

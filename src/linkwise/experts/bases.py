@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
@@ -26,8 +26,8 @@ from sklearn.utils.extmath import randomized_svd
 from linkwise._quiet import quiet
 from linkwise.graph import Affinity
 from linkwise.linalg import eigen
-from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
+from linkwise.linalg.walk import leading_vectors, staying_if_isolated, walk_vectors
 from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
@@ -103,17 +103,11 @@ class Spectrum(NamedTuple):
     def of(cls, W: Any, m: int, rng: np.random.RandomState) -> Spectrum:
         """Return the first `m` functions on the graph `W`."""
         d = degrees(W)
-        S = normalized_adjacency(W)
-        isolated = d == 0
-        if isolated.any():  # a piece of its own, where the walk stays
-            loops = diags_array(isolated.astype(np.float64), format="csr")
-            S = csr_array(S + loops) if issparse(S) else S + loops.toarray()
-        # In units of the mean degree: no scale of the graph under- or overflows.
-        root = np.sqrt(np.where(isolated, 1.0, d / (d[~isolated].mean() if d.any() else 1.0)))
+        d = d / (d[d > 0].mean() if d.any() else 1.0)  # no scale of the graph over- or underflows
+        S = staying_if_isolated(normalized_adjacency(W), d)
         tol = LARGE_TOL if d.size > LARGE else eigen.DEFAULT_TOL
-        known = _pieces(S, root, m)
-        found = eigen.largest(S, m, rng, tol=tol, known=known, known_values=np.ones(known.shape[1]))
-        vectors = found.vectors / root[:, None]
+        found = leading_vectors(S, np.sqrt(d), m, rng, tol=tol)
+        vectors = walk_vectors(found.vectors, d)
         vectors /= np.sqrt((vectors**2).mean(axis=0))
         return cls(vectors, np.maximum(1 - found.values, 0.0))
 
@@ -297,21 +291,6 @@ def build_bases(
     return Bases(
         n, components, graphs, landmarks, fine_affinity, n_clusters=k, is_sparse=issparse(X)
     )
-
-
-def _pieces(S: Any, root: Floats, m: int) -> Floats:
-    """Return the known functions: one for each piece of the graph, the largest pieces first.
-
-    Of more than `m` pieces the smallest share the last one.
-    """
-    n_pieces, piece = symmetric_components(S)
-    volume = np.bincount(piece, weights=root**2)
-    rank = np.empty(n_pieces, dtype=np.intp)
-    rank[np.argsort(-volume, kind="stable")] = np.arange(n_pieces)
-    vectors: Floats = np.zeros((piece.size, min(n_pieces, m)))
-    vectors[np.arange(piece.size), np.minimum(rank, m - 1)[piece]] = root
-    vectors /= np.linalg.norm(vectors, axis=0)
-    return vectors
 
 
 def _principal_axes(centred: Floats) -> tuple[Floats, Floats]:

@@ -226,8 +226,12 @@ def survey(
     """
     starts = list(starts)
     candidates: list[Candidate] = []
+    untold: list[Candidate] = []
+    voices: list[Party] = []
     interrupted = False
     try:
+        if task.is_told and not quick:
+            untold, voices = _untold(task, starts, run), list(_voices(task, starts))
         for candidate in run(_tasks(task, _first(task, starts))):
             _add(candidates, candidate, report)
         if task.is_told and not quick:
@@ -239,8 +243,7 @@ def survey(
         interrupted = True
     if quick or not task.is_told:
         return hear(task, [Party(candidates)])._replace(interrupted=interrupted)
-    untold = _untold(task, starts, run)
-    parties = [Party(candidates), *_voices(task, starts)]
+    parties = [Party(candidates), *voices]
     if _rigid(task) == "linear" and untold:  # on a graph alone they repeat spectral clustering
         parties.append(Party(untold))
     pool = hear(task, parties)

@@ -6,8 +6,9 @@ r"""Total variation on a graph: the convex problem inside 1-spectral clustering.
 Its dual has one number in ``[-w_e, w_e]`` for each edge, and is solved by FISTA (Beck & Teboulle
 2009) with three changes that the structure allows:
 
-- Both simplex variables of the max-min term are eliminated, not one: for given edge duals the best
-  `f` is ``y - D'a`` with its top and its bottom cut off, each by a total of `c`.
+- The max-min term is left out, and put in at the end: for given edge duals the best `f` is
+  ``y - D'a`` with its top and its bottom cut off, each by a total of `c`. Cutting off turns no
+  difference around, so edge duals that are best without that term are best with it.
 - Every edge has a step of its own, one over the sum of its ends' numbers of neighbours: the step
   for the worst vertex, as in Rangapuram & Hein (2012, Lemma 3.2), is the smallest of them.
 - Momentum is dropped when it points uphill (O'Donoghue & Candes 2015).
@@ -139,7 +140,7 @@ def minimize(
     best = InnerSolution(np.zeros_like(y), 0.0, -np.inf, 0)
     done, check = 0, min(FIRST_CHECK, max_iter)
     while True:
-        flow = _iterate(edges, y, c, flow, check)
+        flow = _iterate(edges, y, flow, check)
         done += check
         f, value, bound = _certify(edges, y, c, flow)
         if value < best.value:
@@ -157,16 +158,17 @@ def _restarted(flow: Flow) -> Flow:
     return flow
 
 
-def _iterate(edges: Edges, y: Floats, c: float, flow: Flow, n_steps: int) -> Flow:
+def _iterate(edges: Edges, y: Floats, flow: Flow, n_steps: int) -> Flow:
+    # A sweep reads both of them where it reads one.
     vertex = np.empty((y.size, 2), y.dtype)
     vertex[:, 0] = y - flow.ahead
     vertex[:, 1] = edges.n_neighbors
     scratch = np.zeros((edges.rows.size - 1, y.size), y.dtype)
     if edges.rows.size <= 2:
-        _run(edges, y, c, flow, vertex, scratch, n_steps)
+        _run(edges, y, flow, vertex, scratch, n_steps)
     else:
         with ONE_AT_A_TIME:
-            _run_threads(edges, y, c, flow, vertex, scratch, n_steps)
+            _run_threads(edges, y, flow, vertex, scratch, n_steps)
     flow.ahead[:] = y - vertex[:, 0]
     return flow
 
@@ -196,56 +198,42 @@ def total_variation(indptr, indices, weight, f):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _run(edges, y, c, flow, vertex, scratch, n_steps):  # type: ignore[no-untyped-def]
+def _run(edges, y, flow, vertex, scratch, n_steps):  # type: ignore[no-untyped-def]
     state = flow.state
     number = y.dtype.type
-    d = vertex[:, 0]
-    beyond = np.empty((2, y.size), y.dtype)
-    excess = _excess(d, state)
     for _ in range(n_steps):
-        if c:
-            _find_levels(d, c, state, excess, beyond)
-        top, bottom = _levels(c, state)
-        factor, top, bottom = number(state[1]), number(top), number(bottom)
-        slope = _sweep(edges, 0, flow.duals, vertex, scratch[0], factor, top, bottom)
+        slope = _sweep(edges, 0, flow.duals, vertex, scratch[0], number(state[1]))
         theta = number(_next_momentum(state, slope))
-        excess = _advance(y, theta, flow.sums, scratch, vertex, 0, y.size, state)
+        _advance(y, theta, flow.sums, scratch, vertex, 0, y.size)
 
 
 def _run_threads(
-    edges: Edges, y: Floats, c: float, flow: Flow, vertex: Floats, scratch: Floats, n_steps: int
+    edges: Edges, y: Floats, flow: Flow, vertex: Floats, scratch: Floats, n_steps: int
 ) -> None:
     state = flow.state
     number = y.dtype.type
-    d, n_blocks = vertex[:, 0], edges.rows.size - 1
-    beyond = np.empty((2, y.size), y.dtype)
-    excess = _excess_blocks(d, state, n_blocks)
     for _ in range(n_steps):
-        if c:
-            _find_levels_blocks(d, c, state, excess, beyond, n_blocks)
-        levels = np.array([state[1], *_levels(c, state)]).astype(number)
-        slope = _sweep_blocks(edges, flow.duals, vertex, scratch, *levels)
+        slope = _sweep_blocks(edges, flow.duals, vertex, scratch, number(state[1]))
         theta = number(_next_momentum(state, slope))
-        excess = _advance_blocks(y, theta, flow.sums, scratch, vertex, state)
+        _advance_blocks(y, theta, flow.sums, scratch, vertex)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _sweep(edges, block, duals, vertex, sums, theta, top, bottom):  # type: ignore[no-untyped-def]
+def _sweep(edges, block, duals, vertex, sums, theta):  # type: ignore[no-untyped-def]
     """Move the duals of a block of rows, and add them to `sums`.
 
-    The primal vector is cut off at both levels here, where it is read. Returns the slope of the
-    dual along the step, for the restart.
+    Returns the slope of the dual along the step, for the restart.
     """
     indptr, indices = edges.indptr, edges.indices
     slope = 0.0
     for i in range(edges.rows[block], edges.rows[block + 1]):
-        f_i, neighbors_i = min(max(vertex[i, 0], bottom), top), vertex[i, 1]
+        f_i, neighbors_i = vertex[i, 0], vertex[i, 1]
         total = sums[i]
         rising = f_i - f_i
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
             a = duals[e, 1]
-            g = f_i - min(max(vertex[j, 0], bottom), top)
+            g = f_i - vertex[j, 0]
             new = a + theta * (a - duals[e, 2]) + g / (neighbors_i + vertex[j, 1])
             w = duals[e, 0]
             new = min(max(new, -w), w)
@@ -260,46 +248,38 @@ def _sweep(edges, block, duals, vertex, sums, theta, top, bottom):  # type: igno
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _sweep_blocks(edges, duals, vertex, scratch, theta, top, bottom):  # type: ignore[no-untyped-def]
+def _sweep_blocks(edges, duals, vertex, scratch, theta):  # type: ignore[no-untyped-def]
     slopes = np.zeros(scratch.shape[0])
     for block in prange(scratch.shape[0]):
-        slopes[block] = _sweep(edges, block, duals, vertex, scratch[block], theta, top, bottom)
+        slopes[block] = _sweep(edges, block, duals, vertex, scratch[block], theta)
     return slopes.sum()
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
-def _advance(y, theta, sums, scratch, vertex, first, last, state):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _advance(y, theta, sums, scratch, vertex, first, last):  # type: ignore[no-untyped-def]
     """Add up the blocks, extrapolate, and put the new primal vector into `vertex`.
 
-    It is not cut off yet: returns what is beyond the last levels. Leaves `scratch` empty.
+    Leaves `scratch` empty.
     """
-    top, bottom = state[2], state[3]
-    above = below = 0.0
-    n_above = n_below = 0
+    new = scratch[0]
+    for block in range(1, scratch.shape[0]):
+        other = scratch[block]
+        for i in range(first, last):
+            new[i] += other[i]
+            other[i] = 0
     for i in range(first, last):
-        total = scratch[0, i]
-        scratch[0, i] = 0
-        for block in range(1, scratch.shape[0]):
-            total += scratch[block, i]
-            scratch[block, i] = 0
-        x = y[i] - (total + theta * (total - sums[i]))
+        total = new[i]
+        new[i] = 0
+        vertex[i, 0] = y[i] - (total + theta * (total - sums[i]))
         sums[i] = total
-        vertex[i, 0] = x
-        above += max(x - top, 0.0)
-        below += max(bottom - x, 0.0)
-        n_above += x > top
-        n_below += x < bottom
-    return np.array([above, below, float(n_above), float(n_below)])
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _advance_blocks(y, theta, sums, scratch, vertex, state):  # type: ignore[no-untyped-def]
+def _advance_blocks(y, theta, sums, scratch, vertex):  # type: ignore[no-untyped-def]
     n_blocks = scratch.shape[0]
-    parts = np.zeros((n_blocks, 4))
     for block in prange(n_blocks):
         first, last = y.size * block // n_blocks, y.size * (block + 1) // n_blocks
-        parts[block] = _advance(y, theta, sums, scratch, vertex, first, last, state)
-    return parts.sum(axis=0)
+        _advance(y, theta, sums, scratch, vertex, first, last)
 
 
 @njit(cache=True, nogil=True)
@@ -316,7 +296,7 @@ def _cut_off(d, c, state):  # type: ignore[no-untyped-def]
     """Cut off the top and the bottom of `d`, a total of `c` each: the prox of the max-min term."""
     if c == 0:
         return
-    _find_levels(d, c, state, _excess(d, state), np.empty((2, d.size), d.dtype))
+    _find_levels(d, c, state, _excess(d, state))
     top, bottom = _levels(c, state)
     top, bottom = d.dtype.type(top), d.dtype.type(bottom)
     for i in range(d.size):
@@ -332,98 +312,31 @@ def _levels(c, state):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _find_levels(d, c, state, excess, beyond):  # type: ignore[no-untyped-def]
-    """Move the levels until what is beyond them is `c`, from what is beyond them now.
-
-    The sums are convex, so a step of Newton's method from anywhere stops short of the level: what
-    is beyond it then is all that the next steps need.
-    """
+def _find_levels(d, c, state, excess):  # type: ignore[no-untyped-def]
+    """Move the levels until what is beyond them is `c`, from what is beyond them now."""
     for _ in range(NEWTON):
-        is_step = excess[2] > 0 and excess[3] > 0
         if not _newton(d, c, state, excess):
-            return
-        if is_step:
-            ends = np.empty((1, 2), np.int64)
-            ends[0] = _collect(d, state, beyond, 0, d.size)
-            _settle(c, state, beyond, ends)
             return
         excess = _excess(d, state)
 
 
-@njit(cache=True, nogil=True)
-def _find_levels_blocks(d, c, state, excess, beyond, n_blocks):  # type: ignore[no-untyped-def]
-    """Do the same on several blocks at once."""
-    for _ in range(NEWTON):
-        is_step = excess[2] > 0 and excess[3] > 0
-        if not _newton(d, c, state, excess):
-            return
-        if is_step:
-            _settle(c, state, beyond, _collect_blocks(d, state, beyond, n_blocks))
-            return
-        excess = _excess_blocks(d, state, n_blocks)
-
-
-@njit(cache=True, nogil=True)
-def _collect(d, state, beyond, first, last):  # type: ignore[no-untyped-def]
-    """Put what is beyond each level into its row, from `first` on; return where it ends."""
-    top, bottom = state[2], state[3]
-    above = below = first
-    for i in range(first, last):
-        x = d[i]
-        beyond[0, above] = x
-        beyond[1, below] = x
-        above += x > top
-        below += x < bottom
-    return above, below
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def _collect_blocks(d, state, beyond, n_blocks):  # type: ignore[no-untyped-def]
-    ends = np.empty((n_blocks, 2), np.int64)
-    for block in prange(n_blocks):
-        first, last = d.size * block // n_blocks, d.size * (block + 1) // n_blocks
-        ends[block, 0], ends[block, 1] = _collect(d, state, beyond, first, last)
-    return ends
-
-
-@njit(cache=True, nogil=True)
-def _settle(c, state, beyond, ends):  # type: ignore[no-untyped-def]
-    """Go on with Newton's method on what was collected."""
-    n_blocks, n = ends.shape[0], beyond.shape[1]
-    for _ in range(NEWTON):
-        total = np.zeros(4)
-        for block in range(n_blocks):
-            first = n * block // n_blocks
-            total[0::2] += _excess(beyond[0, first : ends[block, 0]], state)[0::2]
-            total[1::2] += _excess(beyond[1, first : ends[block, 1]], state)[1::2]
-        if not (total[2] and total[3] and _newton(beyond[0], c, state, total)):
-            return
-
-
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
 def _excess(d, state):  # type: ignore[no-untyped-def]
     """Return what is above the upper and below the lower level, and how many entries are.
 
-    The levels stay in double precision: rounded, Newton's method would circle around them.
+    The levels stay in double precision: rounded, Newton's method would circle around them. Written
+    so that the compiler adds up several entries at once: numbers of one kind, no calls.
     """
     top, bottom = state[2], state[3]
-    above = below = 0.0
-    n_above = n_below = 0
-    for x in d:
-        above += max(x - top, 0.0)
-        below += max(bottom - x, 0.0)
-        n_above += x > top
-        n_below += x < bottom
-    return np.array([above, below, float(n_above), float(n_below)])
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def _excess_blocks(d, state, n_blocks):  # type: ignore[no-untyped-def]
-    parts = np.zeros((n_blocks, 4))
-    for block in prange(n_blocks):
-        first, last = d.size * block // n_blocks, d.size * (block + 1) // n_blocks
-        parts[block] = _excess(d[first:last], state)
-    return parts.sum(axis=0)
+    above = below = n_above = n_below = 0.0
+    for i in range(d.size):
+        x = np.float64(d[i])
+        over, under = x - top, bottom - x
+        above += over if over > 0 else 0.0
+        below += under if under > 0 else 0.0
+        n_above += 1.0 if over > 0 else 0.0
+        n_below += 1.0 if under > 0 else 0.0
+    return np.array([above, below, n_above, n_below])
 
 
 @njit(cache=True, nogil=True)

@@ -21,7 +21,7 @@ from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import eigen, fista
 from linkwise.methods import sclc
 from linkwise.methods._coarse import coarse_copy
-from linkwise.methods._onespectral import Pairs, PenalizedCut, Split, ratio_dca
+from linkwise.methods._onespectral import EQUAL, Pairs, PenalizedCut, Split, ratio_dca
 from linkwise.search.evolve import Found
 from linkwise.search.problem import graph_only
 
@@ -64,6 +64,8 @@ FAILURES = 5  # restarts without success before giving up
 RESTARTS = 50  # in all
 CERTIFY = 5  # times the inner iterations, for the certificate of the answer
 START_TOL = 1e-4  # a start may be rough
+ROUGH_ITER = 200  # inner iterations without descent, where the answer is not the last word
+ROUGH_LEAST = 1e-4  # share of the value below which a step is the last one, there
 REORDERED_FROM = 200_000  # edges above which the vertices do not fit into the cache
 FLOAT32_FROM = 2_000_000  # edges above which single precision halves the traffic
 LEAST_VOLUME = 1e-6  # of the mean, for what weighs nothing
@@ -81,6 +83,11 @@ class Settings(NamedTuple):
     tol: float = 1e-6
     max_iter: int = 800
     by_degree: bool = True  # vertex weights are degrees, so a part of the graph has its own
+    least: float = EQUAL  # share of the value: a descent by no more is the last one
+
+    def rough(self) -> Settings:
+        """Return what is good enough on a coarse copy: moves on the graph itself undo the rest."""
+        return self._replace(max_iter=min(self.max_iter, ROUGH_ITER), least=ROUGH_LEAST)
 
 
 class Point(NamedTuple):
@@ -371,6 +378,7 @@ def descend(
         tol=settings.tol,
         max_iter=patience * settings.max_iter,
         tie_breaker=tie_breaker,
+        least=settings.least,
         stopped=record.step,
     )
     record.count(found)
@@ -538,7 +546,8 @@ class Bisection(NamedTuple):
 
     def _on(self, coarse: Coarse) -> Bisection:
         """Return the landscape of a coarse copy."""
-        small = Bisection.of(coarse.cuts, self.unit, self.settings, Record(self.record.report))
+        settings = self.settings.rough()
+        small = Bisection.of(coarse.cuts, self.unit, settings, Record(self.record.report))
         return small._replace(gamma=self.gamma, is_copy=True)
 
     def _restarted_coarse(self, z: Ints, rng: np.random.RandomState, report: Report | None) -> Ints:

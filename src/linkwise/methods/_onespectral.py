@@ -209,14 +209,17 @@ def ratio_dca(
     tol: float = 1e-6,
     max_iter: int = 800,
     tie_breaker: Floats | None = None,
+    least: float = EQUAL,
     stopped: Callable[[int, int, float], bool] = _never,
 ) -> Critical:
     """Descend from `f` until nothing is lower (Algorithm 1 of the paper).
 
     Numerator and denominator are replaced by what supports them at `f`; the convex problem that
     remains has a negative value exactly where there is descent. It is solved no further than to
-    half of what is possible: the next problem starts from its duals. Between two problems it asks
-    whether it was `stopped`, telling the number of problems and of iterations, and the value.
+    half of what is possible: the next problem starts from its duals. A step that lowers the value
+    by no more than the share `least` is the last one, unless a threshold is lower. Between two
+    problems it asks whether it was `stopped`, telling the number of problems and of iterations, and
+    the value.
     """
     flow = fista.new_flow(cut.edges)
     best = cut.threshold(f)
@@ -243,12 +246,15 @@ def ratio_dca(
         n_iter += inner.n_iter
         gap, converged = max(inner.gap, 0.0) / scale, inner.bound >= -tol * scale
         lower = _lower(cut, inner, value)
+        is_small = lower is None or lower[1] >= value * (1 - least)
         if lower is not None:
             f, value = lower
             ties = f
             split = cut.threshold(f)
             best = split if split.value < best.value else best
-        elif best.value < value * (1 - EQUAL):
+        if not is_small:
+            continue
+        if best.value < value * (1 - least):
             # Thresholding descends as well (Theorem 2.2); within the sides the old order decides.
             f, ties, value = best.above.astype(np.float64), f, best.value
         else:

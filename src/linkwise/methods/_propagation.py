@@ -11,8 +11,8 @@ from scipy.sparse import coo_array, csr_array, eye_array, issparse, kron, triu
 from linkwise.exceptions import TooLargeError
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
 from linkwise.linalg.lowrank import resolvent_columns, values_on
+from linkwise.linalg.walk import staying_if_isolated
 from linkwise.methods._editing import constraint_graph
-from linkwise.methods._spectral import staying_if_isolated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,8 +13,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
-from linkwise.methods._bisection import follow, matrices_of, spectral_start
+from linkwise.methods._bisection import descend, follow, matrices_of, spectral_start
 from linkwise.methods._coarse import coarse_copy
+from linkwise.methods._onespectral import Split
 from linkwise.partition import recursive_bisection
 from linkwise.search.evolve import Found
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from linkwise.methods._bisection import Matrices, Record, Settings
+    from linkwise.methods._bisection import Family, Matrices, Record, Settings, Track
     from linkwise.search.evolve import CutSearch, Report, Run
 
     Floats = NDArray[np.float64]
@@ -82,7 +83,9 @@ class Recursion(NamedTuple):
         """Split and repair; a large graph as a coarse copy, which the moves bring back."""
         coarse = coarse_copy(self.cuts, rng, first)
         cuts = self.cuts if coarse is None else coarse.cuts
-        z = repair(cuts, recursive_partition(cuts, self.settings, self.record, rng), rng)
+        search = None if coarse is None else self.settings.rough()
+        parts = recursive_partition(cuts, self.settings, self.record, rng, search=search)
+        z = repair(cuts, parts, rng)
         return z if coarse is None else coarse.refined(z, rng)
 
 
@@ -101,14 +104,22 @@ def repair(cuts: CutSearch, z: Ints, rng: np.random.RandomState) -> Ints:
 
 
 def recursive_partition(
-    cuts: CutSearch, settings: Settings, record: Record, rng: np.random.RandomState
+    cuts: CutSearch,
+    settings: Settings,
+    record: Record,
+    rng: np.random.RandomState,
+    *,
+    search: Settings | None = None,
 ) -> Ints:
-    """Split one cluster in two, again and again: the method of the paper, violations and all."""
+    """Split one cluster in two, again and again: the method of the paper, violations and all.
+
+    With settings for the `search`, only the best start of each split is solved as usual.
+    """
     problem = cuts.problem
     matrices = matrices_of(problem)
     degree = np.asarray(matrices.W.sum(axis=1)).ravel()
     splitting = _Splitting(
-        matrices, degree, problem.n_samples, cuts.k, problem.gamma, settings, record, rng
+        matrices, degree, problem.n_samples, cuts.k, problem.gamma, settings, record, rng, search
     )
     # A vertex without weight stands for something, if only next to nothing.
     found = recursive_bisection(matrices.W, cuts.k, splitting.split, weights=problem.volume)
@@ -131,6 +142,7 @@ class _Splitting(NamedTuple):
     settings: Settings
     record: Record
     rng: np.random.RandomState
+    search: Settings | None = None  # if other ones than for the certificate
 
     def split(self, part: csr_array, members: NDArray[np.intp]) -> Ints | None:
         """Return the two sides of a part that add least to the total cut, or None.
@@ -173,14 +185,15 @@ class _Splitting(NamedTuple):
             inside = inside._replace(volume=np.maximum(inside.volume - outside, 0.0))
         family = inside.family(self.settings.balance)
         allowed = self._allowed(members, int((family.belief == 0).sum()))
+        soft = self.price * float(inside.volume.sum()) / 4
         spectral = spectral_start(part, inside.volume, self.rng)
         tracks = [
             follow(
                 family,
                 f,
-                self.settings,
+                self.search or self.settings,
                 self.record,
-                soft=self.price * float(inside.volume.sum()) / 4,
+                soft=soft,
                 allowed=allowed,
                 allowed_is_a_wish=True,
             )
@@ -189,8 +202,21 @@ class _Splitting(NamedTuple):
         best = min(tracks, key=lambda track: track.split.value)
         if not np.isfinite(best.split.value):
             return None
+        if self.search is not None:
+            best = self._continued(family, best, soft)
         self.record.certify_worst(best)
         return family.partition(best.split.above)
+
+    def _continued(self, family: Family, track: Track, soft: float) -> Track:
+        """Descend further at the last price; keep what is lower and violates no more pairs."""
+        cut = family.at(soft=soft, hard=track.gamma)
+        found = descend(cut, track.f, self.settings, self.record)
+        above = found.split.above
+        split = Split(family.at(soft=soft).value(above.astype(np.float64)), above)
+        if family.n_violated(above) > family.n_violated(track.split.above):
+            split = track.split
+        best = min(track.split, split, key=lambda candidate: candidate.value)
+        return track._replace(split=best, f=found.f, last=found)
 
     def _allowed(self, members: NDArray[np.intp], n_pairs: int) -> int:
         """Return how many cannot-links may stay inside the sides: one class against the others."""

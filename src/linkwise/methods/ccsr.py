@@ -13,12 +13,9 @@ from linkwise._params import Interval
 from linkwise.exceptions import TooLargeError
 from linkwise.linalg import cone
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
+from linkwise.linalg.walk import leading_vectors, staying_if_isolated
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._spectral import (
-    leading_vectors,
-    rounded,
-    staying_if_isolated,
-)
+from linkwise.methods._spectral import rounded
 from linkwise.result import Result
 
 if TYPE_CHECKING:

@@ -13,16 +13,10 @@ from sklearn.utils import check_random_state
 from linkwise._params import Interval, StrOptions
 from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.laplacian import absolute_degrees, signed_normalized_adjacency
+from linkwise.linalg.walk import component_vectors, remembered_vectors, staying_if_isolated
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import constraint_graph, link_strength
-from linkwise.methods._spectral import (
-    component_vectors,
-    normalized_cut,
-    remembered_vectors,
-    rounded,
-    spectral_result,
-    staying_if_isolated,
-)
+from linkwise.methods._spectral import normalized_cut, rounded, spectral_result
 from linkwise.partition import canonical, kmeans, sign_split, unit_rows
 
 if TYPE_CHECKING:

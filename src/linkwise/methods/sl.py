@@ -11,14 +11,10 @@ from sklearn.utils import check_random_state
 from linkwise import metrics
 from linkwise._params import Interval, StrOptions
 from linkwise.linalg.laplacian import additive_normalization
+from linkwise.linalg.walk import leading_vectors
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import edit
-from linkwise.methods._spectral import (
-    leading_vectors,
-    normalized_cut,
-    rounded,
-    spectral_result,
-)
+from linkwise.methods._spectral import normalized_cut, rounded, spectral_result
 from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:

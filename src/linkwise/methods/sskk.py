@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from linkwise._params import Interval, StrOptions
 from linkwise.linalg import eigen
 from linkwise.linalg.laplacian import degrees
+from linkwise.linalg.walk import leading_vectors
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import constraint_graph
 from linkwise.methods._kernelkmeans import (
@@ -23,7 +24,6 @@ from linkwise.methods._kernelkmeans import (
     filled,
     single_moves,
 )
-from linkwise.methods._spectral import leading_vectors
 from linkwise.partition import canonical, kmeans, unit_rows
 from linkwise.result import Result
 

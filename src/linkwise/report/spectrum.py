@@ -10,7 +10,7 @@ import numpy as np
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
-from linkwise.methods._spectral import leading_vectors, staying_if_isolated
+from linkwise.linalg.walk import leading_vectors, staying_if_isolated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
