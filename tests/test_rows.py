@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
 
 from linkwise import _rows
 from linkwise._rows import RowIndex
@@ -29,6 +30,17 @@ def test_rows_that_share_a_key(monkeypatch):
     assert RowIndex(rows).find(np.array([[0.0, 2.0]])).tolist() == [-1]
 
 
+@pytest.mark.parametrize("values", [2, 5, 1000])
+def test_sparse_rows(values):
+    rng = np.random.RandomState(0)
+    rows = rng.randint(values, size=(200, 4)) * (rng.uniform(size=(200, 4)) < 0.6)
+    X = np.vstack((rng.randint(values, size=(100, 4)), rows[:20])).astype(float)
+    stored = csr_array(X)
+    stored.data[::7] = 0  # zeros that are stored are zeros
+    found = RowIndex(csr_array(rows.astype(float))).find(stored)
+    assert_array_equal(found, found_slowly(rows, stored.toarray()))
+
+
 def test_zeros_of_either_sign_are_equal():
     assert RowIndex(np.array([[0.0, 1.0]])).find(np.array([[-0.0, 1.0]])).tolist() == [0]
 
@@ -43,3 +55,5 @@ def test_blocks_do_not_matter(monkeypatch):
     whole = _rows._keys(rows)
     monkeypatch.setattr(_rows, "BLOCK", 7)
     assert_array_equal(_rows._keys(rows), whole)
+    assert_array_equal(RowIndex(rows).find(rows), np.arange(50))
+    assert_array_equal(RowIndex(csr_array(rows)).find(csr_array(rows)), np.arange(50))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,14 +28,17 @@ class RowIndex:
     [1, -1, 0]
     """
 
-    def __init__(self, rows: Floats) -> None:
+    def __init__(self, rows: Any) -> None:
         keys = _keys(rows)
         self._rows = rows
         self._order = np.argsort(keys, kind="stable")
         self._keys = keys[self._order]
 
-    def find(self, X: Floats) -> Ints:
-        """Return for each row of `X` the first equal row of the index, or -1."""
+    def find(self, X: Any) -> Ints:
+        """Return for each row of `X` the first equal row of the index, or -1.
+
+        Both are arrays, or both are in the CSR format.
+        """
         keys = _keys(X)
         found = np.full(keys.size, -1, np.intp)
         at = np.searchsorted(self._keys, keys)
@@ -45,20 +49,44 @@ class RowIndex:
             if not open_rows.size:
                 return found
             candidates = self._order[at[open_rows]]
-            equal = (self._rows[candidates] == X[open_rows]).all(axis=1)
+            equal = _equal(self._rows, candidates, X, open_rows)
             found[open_rows[equal]] = candidates[equal]
             open_rows = open_rows[~equal]
             at[open_rows] += 1
 
 
-def _keys(rows: Floats) -> NDArray[np.uint64]:
+def _equal(A: Any, at: Ints, B: Any, to: Ints) -> NDArray[np.bool_]:
+    """Tell which rows of `A` equal rows of `B`."""
+    equal = np.empty(at.size, dtype=bool)
+    for start in range(0, at.size, BLOCK):
+        block = slice(start, start + BLOCK)
+        left, right = A[at[block]], B[to[block]]
+        if issparse(left):
+            differs = left != right
+            equal[block] = np.diff(differs.indptr) == 0
+        else:
+            equal[block] = (left == right).all(axis=1)
+    return equal
+
+
+def _keys(rows: Any) -> NDArray[np.uint64]:
     """Return a number for each row, the same for equal rows."""
     factors = np.random.RandomState(0).randint(2**63, size=rows.shape[1], dtype=np.uint64)
     factors = factors * np.uint64(2) + np.uint64(1)
     keys = np.empty(rows.shape[0], np.uint64)
     for start in range(0, keys.size, BLOCK):
         block = slice(start, start + BLOCK)
-        bits = np.ascontiguousarray(rows[block] + 0.0).view(np.uint64)  # + 0.0: no -0.0
-        bits ^= bits >> np.uint64(32)  # small whole numbers have their digits at the upper end
-        keys[block] = (bits * factors).sum(axis=1, dtype=np.uint64)
+        part = rows[block]
+        if issparse(part):  # zeros add nothing, stored or not
+            sums = np.append(np.uint64(0), np.cumsum(_bits(part.data) * factors[part.indices]))
+            keys[block] = sums[part.indptr[1:]] - sums[part.indptr[:-1]]
+        else:
+            keys[block] = (_bits(part) * factors).sum(axis=1, dtype=np.uint64)
     return keys
+
+
+def _bits(values: Floats) -> NDArray[np.uint64]:
+    """Return numbers that are 0 for 0 and differ for different values."""
+    bits = np.ascontiguousarray(values + 0.0).view(np.uint64)  # + 0.0: no -0.0
+    bits ^= bits >> np.uint64(32)  # small whole numbers have their digits at the upper end
+    return bits

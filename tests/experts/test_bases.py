@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import block_diag
 from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
@@ -152,3 +153,23 @@ def test_components_of_sparse_data(scale):
     assert_allclose(sparse.scores * unit, dense.scores, atol=1e-6 * np.abs(dense.scores).max())
     assert_allclose(sparse.new(csr_array(scale * X[:9])), sparse.scores[:9])
     assert_allclose(sparse.new(scale * X[:9]), sparse.scores[:9])
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_sparse_samples_that_are_all_equal(value):
+    X = np.zeros((60, 50))
+    X[:, 3] = value
+    found = Components.of(csr_array(X))
+    assert not found.scores.any()
+    assert_array_equal(found.mean, X[0])
+    assert not found.new(csr_array(X + 0.5)).any()
+
+
+@pytest.mark.parametrize("m", [1, 4, 7, 9])
+def test_fewer_functions_than_pieces(m):
+    rng = np.random.RandomState(0)
+    W = block_diag(*[np.triu(rng.uniform(size=(s, s)), 1) for s in (9, 4, 6, 3, 5, 7, 2, 4)])
+    W = csr_array(W + W.T)
+    few, many = (Spectrum.of(W, size, np.random.RandomState(0)) for size in (m, 12))
+    assert_allclose(np.abs(many.first(m).vectors), np.abs(few.vectors), atol=1e-6)
+    assert_allclose(many.first(m).values, few.values, atol=1e-8)

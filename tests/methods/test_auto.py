@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import block_diag
 from scipy.sparse import csr_array
 from sklearn.datasets import load_iris, load_wine, make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
@@ -259,7 +260,8 @@ def test_duplicates_and_constant_features():
     known = Constraints(18, must_link=[(0, 7)], cannot_link=[(0, 17)])
     labels = Auto(2, random_state=0).fit(X, constraints=known).labels_
     assert labels.tolist() == [0] * 12 + [1] * 6
-    assert set(Auto(2, random_state=0).fit(np.ones((8, 2))).labels_) == {0, 1}
+    with pytest.warns(UserWarning, match="All samples are equal"):
+        assert set(Auto(2, random_state=0).fit(np.ones((8, 2))).labels_) == {0, 1}
 
 
 def test_a_belief_is_a_rate_of_errors(blobs):
@@ -328,6 +330,57 @@ def test_clusters_are_numbered_as_their_labels(blobs):
     assert_array_equal(model.labels_[given], np.unique(known[given], return_inverse=True)[1])
     assert_array_equal(model.predict(X), model.labels_)
     assert_array_equal(model.predict_proba(X).argmax(axis=1), model.labels_)
+
+
+def test_a_class_without_a_label(blobs):
+    X, y = blobs
+    known = np.full(90, -1)
+    for c in (0, 2):
+        known[np.flatnonzero(y == c)[:4]] = c
+    model = Auto(3, random_state=0).fit(X, constraints=Constraints.from_labels(known))
+    assert ari(model.labels_, y) > 0.8
+    for c in (0, 2):
+        assert (model.labels_[known == c] == c).all()
+
+
+def test_a_number_of_clusters_that_is_a_guess_is_called_so(iris):
+    X, _ = iris
+    report = Auto(random_state=0).fit(X).report_
+    assert report.n_clusters_probability[report.n_clusters] < 0.5
+    assert "a guess" in report.summary()[0]
+    assert "a guess" not in str(Auto(3, random_state=0).fit(X).report_)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_equal_samples_are_told(form):
+    X = form(np.ones((50, 45)))
+    known = Constraints(50, must_link=[(0, 1)], cannot_link=[(0, 2)])
+    with pytest.warns(UserWarning, match="All samples are equal"):
+        labels = Auto(2, random_state=0).fit(X, constraints=known).labels_
+    assert labels[0] == labels[1] != labels[2]
+
+
+@pytest.mark.filterwarnings("ignore::linkwise.exceptions.DisconnectedGraphWarning")
+def test_the_answer_does_not_depend_on_earlier_fits():
+    rng = np.random.RandomState(0)
+    W = block_diag(*[np.triu(rng.uniform(size=(6, 6)), 1) for _ in range(60)])
+    W = csr_array(W + W.T)
+    known = Constraints.sample(np.arange(360) // 120, 40, random_state=0)
+    data = Prepared(W, affinity="precomputed")
+    Auto(12, random_state=0).fit(data, constraints=known)
+    shared = Auto(3, random_state=0).fit(data, constraints=known)
+    plain = Auto(3, affinity="precomputed", random_state=0).fit(W, constraints=known)
+    assert_array_equal(shared.labels_, plain.labels_)
+
+
+def test_sparse_samples_that_look_alike_are_not_copies():
+    rng = np.random.RandomState(0)
+    X = np.zeros((90, 60))
+    X[:45, 0], X[45:, 0] = 50, -50  # all the variance that counts
+    X[np.arange(90), 1 + rng.randint(59, size=90)] += rng.uniform(size=90)
+    known = Constraints(90, cannot_link=[(0, 1), (2, 3), (4, 5)])
+    model = Auto(2, hard=True, random_state=0).fit(csr_array(X), constraints=known)
+    assert_array_equal(model.predict(csr_array(X)), model.labels_)
 
 
 def test_labels_too_many_to_learn_from_are_heard_in_the_end(monkeypatch):

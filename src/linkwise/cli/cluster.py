@@ -76,8 +76,9 @@ def run(request: ClusterRequest, console: Console) -> int:
         fit(model, task)
         seconds = time.perf_counter() - started
         bar.update()
-    for line in str(getattr(model, "report_", "")).splitlines()[:3]:
-        console.note(line)  # what a method that chooses by itself has chosen
+    if hasattr(model, "report_"):
+        for line in model.report_.summary():
+            console.note(line)  # what a method that chooses by itself has chosen
     summary = _summary(request, task, model, seconds)
     summary["outputs"] = _write(request, task, model, console)
     _tell(summary, console)
@@ -286,6 +287,7 @@ def _summary(request: ClusterRequest, task: Task, model: Any, seconds: float) ->
         "seconds": round(seconds, 3),
     }
     if hasattr(model, "suspects_"):
+        summary["n_clusters_probability"] = model.report_.n_clusters_probability[n_found(model)]
         summary["noise"] = model.noise_
         summary["suspects"] = suspicious(model.suspects_, data.shown_ids())
     return summary
@@ -318,7 +320,7 @@ def _tell_suspects(suspects: list[dict[str, Any]], console: Console) -> None:
         what = f"label of {one['i']}"
         if "j" in one:
             what = f"{one['link']}-link {one['i']} - {one['j']} (line {one['line']})"
-        console.note(f"suspect: {what}, wrong with probability {one['probability']:.0%}")
+        console.note(f"suspect: {what}, wrong with probability {one['probability']:.1%}")
     if len(suspects) > LISTED:
         console.note(f"suspect: {len(suspects) - LISTED} more; --json lists all")
 

@@ -22,10 +22,12 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import randomized_svd
+from threadpoolctl import threadpool_limits
 
 from linkwise._quiet import quiet
 from linkwise.graph import Affinity
 from linkwise.linalg import eigen
+from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
 from linkwise.linalg.walk import leading_vectors, staying_if_isolated, walk_vectors
 from linkwise.partition import unit_rows
@@ -78,6 +80,9 @@ class Components(NamedTuple):
         if min(X.shape) <= MAX_COMPONENTS + 1:  # it is small, at least in one direction
             return cls.of(X.toarray())
         unit = float(np.abs(X.data).max(initial=0.0)) or 1.0
+        lowest, highest = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+        if (lowest == highest).all():  # there is nothing to decompose
+            return cls(np.zeros((X.shape[0], 1)), lowest, np.zeros((X.shape[1], 1)))
         model = PCA(MAX_COMPONENTS, svd_solver="arpack", random_state=0).fit(X / unit)
         share = np.cumsum(model.explained_variance_ratio_)
         q = min(int(np.searchsorted(share, VARIANCE)) + 1, MAX_COMPONENTS)
@@ -98,6 +103,7 @@ class Spectrum(NamedTuple):
 
     vectors: Floats  # (n, m), each of mean square 1
     values: Floats  # (m,), of the normalised Laplacian, ascending
+    n_pieces: int = 1  # that the graph falls into; of more than `m`, the last share a function
 
     @classmethod
     def of(cls, W: Any, m: int, rng: np.random.RandomState) -> Spectrum:
@@ -109,11 +115,15 @@ class Spectrum(NamedTuple):
         found = leading_vectors(S, np.sqrt(d), m, rng, tol=tol)
         vectors = walk_vectors(found.vectors, d)
         vectors /= np.sqrt((vectors**2).mean(axis=0))
-        return cls(vectors, np.maximum(1 - found.values, 0.0))
+        return cls(vectors, np.maximum(1 - found.values, 0.0), symmetric_components(S)[0])
 
     def first(self, m: int) -> Spectrum:
         """Return the `m` smoothest functions."""
-        return Spectrum(self.vectors[:, :m], self.values[:m])
+        vectors = self.vectors[:, :m]
+        if self.n_pieces > m and self.vectors.shape[1] > m:
+            last = (self.vectors[:, m - 1 : self.n_pieces] != 0).any(axis=1)
+            vectors = np.column_stack((vectors[:, :-1], last / np.sqrt(last.mean())))
+        return Spectrum(vectors, self.values[:m], self.n_pieces)
 
     def new(self, similarity: Any) -> Floats:
         r"""Return the functions at new samples: the mean over their neighbours, undamped.
@@ -207,10 +217,6 @@ class Bases:
             return X
         return csr_array(X) if self.is_sparse else X.toarray()
 
-    def rows(self, X: Any) -> Floats:
-        """Return dense rows that are equal for equal samples."""
-        return self.components.new(X) if self.components is not None and self.is_sparse else X
-
     def features(self, rows: Ints | slice = slice(None)) -> dict[str, Floats]:
         """Return every basis at some of the samples."""
         scores = None if self.components is None else self.components.scores[rows]
@@ -251,7 +257,7 @@ class Bases:
 
     def embedding(self, m: int, rows: Ints | slice = slice(None)) -> Floats:
         """Return the first `m` functions on the graph at some samples, rows scaled to length 1."""
-        return unit_rows(self.graphs["graph"].vectors[rows, :m])
+        return unit_rows(self.graphs["graph"].first(m).vectors[rows])
 
 
 def n_vectors(k: int, n: int) -> int:
@@ -277,6 +283,11 @@ def build_bases(
     describe the data: no seed of the caller's changes them, and bases for more clusters begin with
     those for fewer.
     """
+    with threadpool_limits(1):  # with more threads of BLAS the last bits would differ
+        return _built(X, W, k, fine=fine)
+
+
+def _built(X: Any, W: Any, k: int, *, fine: bool) -> Bases:
     n = W.shape[0]
     graphs = {"graph": Spectrum.of(W, n_vectors(k, n), np.random.RandomState(0))}
     if X is None:

@@ -685,7 +685,7 @@ def refuse_extreme_numbers(X: Any) -> None:
     if largest > LARGEST or 0 < largest < 1 / LARGEST:
         message = (
             f"The largest feature is {largest:.0e} in size: squares of such numbers leave the "
-            "range of floating-point numbers. Rescale X, for example by StandardScaler()."
+            "range of floating-point numbers. Divide X by np.abs(X).max()."
         )
         raise ValueError(message)
 

@@ -60,6 +60,7 @@ MARGIN = 0.01  # below a Ritz value that proves the bound of the spectrum wrong
 NEAR_TOP = 1e-6  # known values this close to the largest are among the wanted ones
 # Rows from which a smaller copy is solved first, how well, and the share of noise in what it gives.
 COARSE_FROM, COARSE_TOL, COARSE_NOISE, COARSE_ITER = 5_000, 1e-2, 0.1, 20
+ROWS_PER_COLUMN = 4  # of the block, that a copy has at least
 SMOOTHING = 8  # degree of the polynomial that smoothes what the copy gives
 # Condition of a block's Gram matrix above which its Ritz vectors are orthogonalised again, and
 # relative size of the directions that are dropped.
@@ -260,7 +261,7 @@ class _Basis:
     def fill_from_copy(self, k: int, ends: tuple[float, float]) -> None:
         """Set the block to what a smaller copy knows of the matrix, else to random vectors."""
         copy = self.product.copy(ends)
-        if copy is None:
+        if copy is None or copy.n < ROWS_PER_COLUMN * self.X.shape[1]:
             self.fill(None)
             return
         with copy:
@@ -284,6 +285,7 @@ class _Basis:
         the vectors are.
         """
         low, bound = damped
+        bound = max(bound, low + MARGIN)
         center, half = (low + bound) / 2, (bound - low) / 2
         outside = max((top - center) / half, 1.0)
         E, Y = self._work(self.X.shape[1])

@@ -173,7 +173,7 @@ def largest(  # noqa: PLR0913
         the answer is right whatever they are.
     kept : dict, optional
         What 'chebyshev' finds out about the matrix and need not find out again for one that differs
-        in few entries: an order of the rows, and the ends of the spectrum. Empty at first.
+        in few entries: an order of the rows. Empty at first.
 
     Returns
     -------
@@ -484,10 +484,7 @@ def _filtered(
     H: Shifted, k: int, rng: np.random.RandomState, *, limits: _Limits, known: _Known
 ) -> tuple[_Ritz, float]:
     """Compute the largest pairs of the complement of `known` by filtering; also the norm."""
-    kept = {} if limits.kept is None else limits.kept
-    if "ends" not in kept:
-        kept["ends"] = _ends(H, rng)
-    low, high, scale = kept["ends"]
+    low, high, scale = _ends(H, rng)
     counted = H.A
     found = chebyshev.leading(
         Shifted(counted.A, 0.0, scale=H.scale / scale),
@@ -499,7 +496,7 @@ def _filtered(
         known_values=known.values / scale,
         start=limits.start,
         max_iter=limits.max_iter,
-        kept=kept,
+        kept=limits.kept,
     )
     counted.n_products += found.n_products
     return _Ritz(scale * found.values, found.vectors, scale * found.residuals), scale

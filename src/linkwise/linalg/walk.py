@@ -79,6 +79,8 @@ def remembered_vectors(
     The search starts from what the `memory` kept under the name, and leaves its own there.
     """
     kept = {} if memory is None else memory.recall((name, "solver")) or {}
+    # A generator of its own: what follows does not depend on how long the search takes.
+    rng = np.random.RandomState(rng.randint(2**31))
     pairs = eigen.largest(
         S,
         k,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -67,6 +68,7 @@ FREE_SHARE = 4.0  # their weight, at most, beside that of the samples with const
 LABELLED_ROWS = 20_000  # samples with a label and no pair that experts learn from
 LABELLED_LEAST = 50  # of each label, if there are so many
 BLOCK = 20_000  # samples described at a time
+GUESS = 0.5  # probability of a number of clusters below which it is called a guess
 N_SHOWN = 6  # kinds of experts that a report lists
 HEARD = 1e-3  # weight below which an expert is not heard
 
@@ -121,7 +123,8 @@ class AutoReport:
     n_constraints: int
     n_violated: int = 0
 
-    def __str__(self) -> str:
+    def summary(self) -> list[str]:
+        """Return what was chosen, in one line or three."""
         lines = [f"{self.n_clusters} clusters ({self._why_so_many()})"]
         if self.n_constraints:
             lines += [
@@ -130,6 +133,10 @@ class AutoReport:
                 f"log-likelihood of a constraint given the others: {self.score:.3f} "
                 f"(without constraints: {self.score_without:.3f})",
             ]
+        return lines
+
+    def __str__(self) -> str:
+        lines = self.summary()
         heard: dict[str, float] = defaultdict(float)
         for voice in self.voices:
             heard[f"{' + '.join(voice.bases)}, from {voice.start}"] += voice.weight
@@ -142,9 +149,13 @@ class AutoReport:
         numbers = self.n_clusters_probability
         if len(numbers) < 2:
             return "given"
-        share = f"{numbers[self.n_clusters]:.0%}"
-        why = f"chosen of {min(numbers)} to {max(numbers)}, probability {share}"
-        return why + (": the most that was tried" if self.n_clusters == max(numbers) else "")
+        share = numbers[self.n_clusters]
+        why = f"chosen of {min(numbers)} to {max(numbers)}, probability {share:.0%}"
+        if self.n_clusters == max(numbers):
+            why += ": the most that was tried"
+        elif share < GUESS:
+            why += ": a guess; give the number if you know it"
+        return why
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -327,13 +338,21 @@ def _cluster_of_label(probability: Floats, label: Ints) -> Ints:
 
 
 def _in_order(labels: Ints, constraints: Constraints, k: int) -> Ints:
-    """Return the clusters as they are numbered: those of labels as these, then by appearance."""
+    """Return the clusters as they are numbered: those of labels as these, then by appearance.
+
+    Labels that are no numbers of clusters, being too large, are numbered in their order.
+    """
     order = _by_appearance(labels, k)
     labelled, label = _labels(constraints)
-    if not labelled.size:
+    if not labelled.size or constraints.labels is None:
         return order
-    named = _cluster_of_label(np.eye(k)[labels[labelled]], label)[: int(label.max()) + 1]
-    return np.concatenate((named, order[~np.isin(order, named)]))
+    values = np.unique(constraints.labels[labelled])
+    named = _cluster_of_label(np.eye(k)[labels[labelled]], label)[: values.size]
+    numbered = np.empty(k, np.intp)
+    own = values if values[-1] < k else np.arange(values.size)
+    numbered[own] = named
+    numbered[np.setdiff1d(np.arange(k), own)] = order[~np.isin(order, named)]
+    return numbered
 
 
 def _by_appearance(labels: Ints, k: int) -> Ints:
@@ -692,6 +711,9 @@ class Auto(ConstrainedClusterer):
             refuse_too_many_clusters(self.n_clusters, n)
         constraints = self._checked(constraints, n)
         bases = self._described(X, data, _most_clusters(constraints, self.n_clusters, n))
+        if bases.components is not None and not bases.components.scores.any():
+            message = "All samples are equal: only constraints can tell them apart."
+            warnings.warn(message, UserWarning, stacklevel=3)
         options = Options(self.n_clusters, self.hard, self.random_state, self.n_jobs, self.verbose)
         self.result_: AutoResult = consult_experts(bases, constraints, options)
         self.labels_ = self.result_.labels
@@ -706,10 +728,9 @@ class Auto(ConstrainedClusterer):
         bases = memory.recall("bases")
         if bases is None or bases.n_clusters < most_clusters:
             fine = (self.affinity if data is None else data.affinity) is None
-            with threadpool_limits(1):
-                bases = build_bases(features, self.affinity_matrix_, most_clusters, fine=fine)
+            bases = build_bases(features, self.affinity_matrix_, most_clusters, fine=fine)
             memory.keep("bases", bases)
-        self._known = None if features is None else RowIndex(bases.rows(features))
+        self._known = None if features is None else RowIndex(features)
         return bases
 
     def predict_proba(self, X: Any) -> Floats:
@@ -757,13 +778,14 @@ class Auto(ConstrainedClusterer):
             X = _similarities(X)
         else:
             X = self.bases_.in_form(X)
-            copies = self._known.find(self.bases_.rows(X))
+            copies = self._known.find(X)
         probability = np.empty((X.shape[0], self.result_.probability.shape[1]))
         probability[copies >= 0] = self.result_.probability[copies[copies >= 0]]
-        for block in _blocks(X.shape[0], np.flatnonzero(copies >= 0)):
-            similar = X[block] if self.affinity_ is None else self.affinity_.extend(X[block])
-            features = self.bases_.new(X[block], similar)
-            probability[block] = self.result_.panel.probability(features)
+        with threadpool_limits(1):
+            for block in _blocks(X.shape[0], np.flatnonzero(copies >= 0)):
+                similar = X[block] if self.affinity_ is None else self.affinity_.extend(X[block])
+                features = self.bases_.new(X[block], similar)
+                probability[block] = self.result_.panel.probability(features)
         return probability, copies
 
     @property
