@@ -281,19 +281,25 @@ def plot(rows: list[dict[str, object]], path: Path) -> None:
 
     figure, axes = plt.subplots(figsize=(8, 5.5), layout="constrained")
     colors = plt.get_cmap("tab20").colors
+    ends = {}
     for at, key in enumerate(dict.fromkeys(str(row["method"]) for row in rows)):
         points = [
             (row["n"], row["cpu_s"]) for row in rows if row["method"] == key and "cpu_s" in row
         ]
         if points:
             style = "-" if at < len(colors) // 2 else "--"
-            axes.loglog(*zip(*points, strict=True), style, color=colors[at % 20], marker="o", ms=3)
-            axes.annotate(key, points[-1], xytext=(4, 0), textcoords="offset points", fontsize=8)
+            kind = {"color": colors[at % 20], "marker": "o", "ms": 3, "label": key}
+            axes.loglog(*zip(*points, strict=True), style, **kind)
+            ends[key] = points[-1]
     graphs = sorted({(int(row["n"]), float(row["graph_s"])) for row in rows})
     axes.loglog(*zip(*graphs, strict=True), ":", color="black", label="neighbour graph")
+    ends["neighbour graph"] = graphs[-1]
     axes.set_xlabel("samples")
     axes.set_ylabel("CPU seconds")
-    axes.legend(frameon=False)
+    lines, names = axes.get_legend_handles_labels()
+    slowest = sorted(range(len(names)), key=lambda at: ends[names[at]], reverse=True)
+    order = {"handles": [lines[at] for at in slowest], "labels": [names[at] for at in slowest]}
+    axes.legend(**order, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110, metadata={"Software": None})
     plt.close(figure)
