@@ -19,6 +19,8 @@ __all__ = ["symmetric_components"]
 def symmetric_components(W: Graph) -> tuple[int, NDArray[np.intp]]:
     """Return the number of components and the component of each vertex, by the nonzero weights.
 
+    (scipy's search takes stored zeros for links.)
+
     Examples
     --------
     >>> symmetric_components(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))

@@ -250,8 +250,8 @@ def consult_experts(bases: Bases, constraints: Constraints, options: Options) ->
         if options.hard:
             certain_groups(constraints, k, np.random.RandomState(0))  # or the reason why not
         found = survey_of(k, report)
+        probability, said = _opinion(bases.for_clusters(k), constraints, found)
     warn_if_interrupted(interrupted=found.pool.interrupted)
-    probability, said = _opinion(bases.for_clusters(k), constraints, found)
     told = _report(found, choice, said)
     if options.hard:
         labels = feasible_labels(np.log(probability + 1e-12), constraints, rng)
@@ -325,7 +325,6 @@ def _hear_rest(probability: Floats, constraints: Constraints, found: Found) -> S
     said[n_pairs:][known] = found.pool.settled.said[n_pairs:]
     rest, of_rest = labelled[~known], cluster[~known]
     said[n_pairs:][~known] = probability[rest, of_rest]
-    probability[rest] *= max(noise, 1e-6) / max(found.k - 1, 1)
     probability[rest, of_rest] *= (1 - noise) * max(found.k - 1, 1) / max(noise, 1e-6)
     probability[rest] /= probability[rest].sum(axis=1, keepdims=True)
     beliefs = constraints.must_link_belief, constraints.cannot_link_belief
