@@ -628,6 +628,8 @@ def test_data_that_are_only_a_graph():
     curves = run(["signed", "cpca", truth], [15], graph, n_draws=1)
     assert [row["status"] for row in curves.rows] == ["ok", "failed", "failed"]
     assert "needs the features X" in curves.rows[1]["message"]
+    alone = run(["auto"], [15], graph, n_draws=1)  # which takes features, where there are any
+    assert alone.rows[0]["status"] == "ok"
     features = run(["signed"], [15], {"graph": (X, Y)}, n_draws=1)
     assert curves.rows[0]["adjusted_rand"] == features.rows[0]["adjusted_rand"]
     assert curves.rows[0]["ncut"] == pytest.approx(features.rows[0]["ncut"])
