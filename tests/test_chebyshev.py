@@ -191,7 +191,7 @@ def test_the_order_is_kept_for_the_next_call(monkeypatch):
     A = normalized_adjacency(planar(3_000))
     kept = {}
     first = solved(A, 5, tol=1e-8, kept=kept)
-    assert sorted(kept) == ["order"]
+    assert sorted(kept) == ["bounds", "ends", "order"]
     assert_array_equal(np.sort(kept["order"]), np.arange(3_000))
     monkeypatch.delattr("linkwise.linalg.chebyshev.local_order")
     second = solved(A, 5, tol=1e-8, kept=kept)
@@ -460,6 +460,88 @@ def test_a_good_start_saves_products():
     assert solved(S, 5, start=STARTS["good"]).n_products < 0.3 * cold
     assert solved(S, 5, start=STARTS["noisy"]).n_products < 0.7 * cold
     assert smallest(-S, 5, rng(), method="chebyshev", start=STARTS["good"]).n_products < 0.3 * cold
+
+
+def test_known_vectors_in_a_start_take_no_place():
+    known = {"known": VECTORS[:, :1], "known_values": VALUES[:1]}
+    with_it, without = (
+        solved(S, 5, start=VECTORS[:, first:5], **known).n_products for first in (0, 1)
+    )
+    assert with_it == without
+
+
+def other_graph(weight=5.0):
+    W = random_graph(N).tolil()
+    W[3, 9] = W[9, 3] = weight
+    return normalized_adjacency(csr_array(W))
+
+
+def test_the_first_filter_is_made_for_the_bound_of_another_matrix(monkeypatch):
+    A = other_graph()
+    degrees = []
+    run = chebyshev._Basis.filter
+
+    def noted(self, damped, degree, n_locked):
+        degrees.append(degree)
+        return run(self, damped, degree, n_locked)
+
+    monkeypatch.setattr(chebyshev._Basis, "filter", noted)
+    kept = {}
+    solved(S, 5, kept=kept)
+    n_filters = []
+    for bounds in (kept["bounds"], {}):
+        degrees.clear()
+        pairs = solved(A, 5, start=VECTORS[:, :5], kept={**kept, "bounds": dict(bounds)})
+        n_filters.append(len(degrees))
+        assert_allclose(pairs.values, np.linalg.eigvalsh(A.toarray())[::-1][:5], atol=1e-9)
+    assert n_filters[0] < n_filters[1]
+
+
+@pytest.mark.parametrize("bound", [-5.0, -0.5, 0.999, 5.0])
+@pytest.mark.parametrize("ends", [(-0.01, 0.9, 1.0), (-3.0, 3.0, 3.0), (0.5, 0.5, 0.5)])
+def test_what_was_kept_of_another_matrix_does_no_harm(bound, ends):
+    A = other_graph(50.0)
+    kept = {"bounds": {5: bound}, "ends": ends}
+    for start in (VECTORS[:, :5], VECTORS[:, 20:25]):
+        pairs = solved(A, 5, tol=1e-7, start=start, kept=dict(kept, bounds=dict(kept["bounds"])))
+        assert_allclose(pairs.values, np.linalg.eigvalsh(A.toarray())[::-1][:5], atol=1e-9)
+        assert pairs.converged
+
+
+def test_a_bound_close_to_the_wanted_values_is_not_taken(monkeypatch):
+    A = normalized_adjacency(planar(3_000))
+    cold = solved(A, 5)
+    degrees = []
+    run = chebyshev._Basis.filter
+
+    def noted(self, damped, degree, n_locked):
+        degrees.append(degree)
+        return run(self, damped, degree, n_locked)
+
+    monkeypatch.setattr(chebyshev._Basis, "filter", noted)
+    solved(A, 5, start=cold.vectors, kept={"bounds": {5: float(cold.values[4])}})
+    assert degrees[0] <= chebyshev.BRIEF_DEGREE
+
+
+def test_a_short_search_leaves_the_rows_in_their_order(monkeypatch):
+    monkeypatch.setattr(ordering, "NEAR", 1_000)
+    A = normalized_adjacency(planar(3_000))
+    kept = {}
+    cold = solved(A, 5, tol=1e-8, kept=kept)
+    taken = []
+    run = chebyshev._SparseProduct._ordered
+    monkeypatch.setattr(
+        chebyshev._SparseProduct,
+        "_ordered",
+        lambda self, matrix: taken.append(1) or run(self, matrix),
+    )
+    brief = solved(A, 5, tol=1e-8, start=cold.vectors, kept=kept)
+    assert not taken
+    monkeypatch.setattr(chebyshev, "UNORDERED", 0)
+    ordered = solved(A, 5, tol=1e-8, start=cold.vectors, kept=kept)
+    assert taken
+    assert_allclose(brief.values, cold.values, atol=1e-12)
+    assert_allclose(ordered.values, cold.values, atol=1e-12)
 
 
 def test_vectors_of_a_slightly_other_matrix_are_improved_not_doubted(monkeypatch):

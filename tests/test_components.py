@@ -30,3 +30,14 @@ def test_stored_zeros_and_loops_join_nothing():
     assert W.nnz == 3
     assert symmetric_components(W)[0] == 3
     assert symmetric_components(csr_array((0, 0)))[0] == 0
+
+
+def test_one_edge_after_many_joins_two_cliques():
+    # Two edges a vertex do not show it, whichever end it is looked for.
+    for sizes in ((5, 9), (9, 5)):
+        W = np.zeros((14, 14))
+        W[: sizes[0], : sizes[0]] = W[sizes[0] :, sizes[0] :] = 1
+        np.fill_diagonal(W, 0)
+        assert symmetric_components(csr_array(W))[0] == 2
+        W[sizes[0] - 1, 13] = W[13, sizes[0] - 1] = 1
+        assert symmetric_components(csr_array(W))[0] == 1

@@ -428,3 +428,24 @@ def test_threshold_never_cuts_off_an_isolated_tail(n, seed):
     found = best_threshold(W, np.arange(n, dtype=float))
     assert np.isfinite(found.objective)
     assert found.labels[: n - 1].any()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [3, 3, 1, 0, 1],
+        [10**9, 2, 10**9, 0],
+        [-1, 5, -1, 2],
+        [True, False, True],
+        ["b", "a", "b"],
+        np.array([7, 2, 7, 0], dtype=np.int8),
+        np.array([7, 2, 7, 0], dtype=np.uint16),
+        [],
+    ],
+)
+def test_canonical_labels_of_any_kind(labels):
+    labels = np.asarray(labels, dtype=np.intp if len(labels) == 0 else None)
+    met = list(dict.fromkeys(labels.tolist()))
+    found = canonical(labels)
+    assert found.dtype == np.intp
+    assert found.tolist() == [met.index(label) for label in labels.tolist()]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise import CSC, E2CP, METHODS, Affinity, Constraints, NCut, Prepared, SpectralLearning
+from linkwise.linalg import memory as memory_module
 from linkwise.linalg.memory import Memory
 
 every_method = pytest.mark.parametrize("Method", METHODS.values(), ids=METHODS.keys())
@@ -133,3 +134,39 @@ def test_memory_computes_only_missing_columns():
         assert_array_equal(found.toarray(), A.toarray()[:, wanted])
     assert asked == [[1, 4], [0, 5]]
     assert memory.columns("B", np.empty(0, dtype=np.intp), compute).shape == (6, 0)
+
+
+def test_memory_of_columns_has_a_limit(monkeypatch):
+    monkeypatch.setattr(memory_module, "MOST_ENTRIES", 20)
+    A = csr_array(np.ones((6, 6)))
+    asked = []
+
+    def compute(columns):
+        asked.append(columns.tolist())
+        return A[:, columns]
+
+    memory = Memory()
+    for wanted in ([0, 1, 2], [2, 3], [3], [0, 3]):
+        assert_array_equal(
+            memory.columns("A", np.array(wanted), compute).toarray(), np.ones((6, len(wanted)))
+        )
+    # After the second call only its own columns are left.
+    assert asked == [[0, 1, 2], [3], [0]]
+
+
+@pytest.mark.parametrize("key", ["sl", "csc", "signed", "e2cp", "srcp"])
+def test_later_fits_of_large_data_are_those_of_new_data(key, monkeypatch):
+    # Filtering, as from 10,000 samples on.
+    monkeypatch.setattr("linkwise.linalg.eigen.CHEBYSHEV_FROM", 1_000)
+    rng = np.random.RandomState(2)
+    y = np.repeat(np.arange(4), 900)
+    X = rng.normal(size=(3_600, 4)) + 4 * rng.normal(size=(4, 4))[y]
+    data = Prepared(X)
+    for n_pairs, seed in ((200, 0), (210, 0), (200, 1), (20, 2)):
+        known = Constraints.sample(y, n_pairs, random_state=seed)
+        warm = METHODS[key](4, random_state=0).fit(data, constraints=known)
+        cold = METHODS[key](4, affinity="precomputed", random_state=0)
+        cold.fit(data.graph, constraints=known)
+        assert warm.result_.converged
+        assert_allclose(warm.result_.eigenvalues, cold.result_.eigenvalues, atol=1e-8)
+        assert adjusted_rand_score(cold.labels_, warm.labels_) > 0.999

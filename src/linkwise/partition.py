@@ -11,6 +11,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numba import njit
 from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -119,10 +120,27 @@ def canonical(labels: NDArray[Any]) -> Labels:
     >>> canonical(np.array([7, 2, 7, 0])).tolist()
     [0, 1, 0, 2]
     """
+    labels = np.asarray(labels)
+    if labels.dtype.kind == "i" and labels.size and labels.min() >= 0:
+        top = int(labels.max())
+        if top <= 4 * labels.size:  # no sort then
+            return np.asarray(_ranks(labels, top)[labels], dtype=np.intp)
     _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(first.size, dtype=np.intp)
     rank[np.argsort(first)] = np.arange(first.size)
     return rank[codes]
+
+
+@njit(cache=True, nogil=True)
+def _ranks(labels, top):  # type: ignore[no-untyped-def]
+    """Return the place of each label up to `top` in the order of first appearance."""
+    rank = np.full(top + 1, -1, np.intp)
+    n_met = 0
+    for label in labels:
+        if rank[label] < 0:
+            rank[label] = n_met
+            n_met += 1
+    return rank
 
 
 def sign_split(v: Floats) -> Labels:
@@ -205,7 +223,7 @@ def kmeans(
     tol = 0.0 if n_rows <= RESTART_ROWS else LARGE_TOL
     found = _lloyd(V, start, max_iter=max_iter, tol=tol)
     # Lloyd can lose a cluster to rounding when rows nearly coincide; the seeds never do.
-    complete = np.unique(found.labels).size == k
+    complete = bool(np.bincount(found.labels, minlength=k).all())
     return _numbered_by_appearance(found) if complete else _partition(V, nearest)
 
 
@@ -216,22 +234,27 @@ def _farthest_first(V: Floats, k: int) -> tuple[Labels, Labels]:
     found differ.
     """
     same = (SAME_ROW * np.abs(V).max(initial=0.0)) ** 2
-    seeds = [int(_squared_distances(V, V.mean(axis=0)).argmax())]
-    nearest = np.zeros(V.shape[0], dtype=np.intp)
-    distances = _squared_distances(V, V[seeds[0]])
+    distances, nearest = np.full(V.shape[0], np.inf), np.zeros(V.shape[0], dtype=np.intp)
+    _come_nearer(V, V.mean(axis=0), distances, nearest, 0)
+    seeds = [int(distances.argmax())]
+    distances[:] = np.inf
+    _come_nearer(V, V[seeds[0]], distances, nearest, 0)
     while len(seeds) < k and distances.max() > same:
         seeds.append(int(distances.argmax()))
-        to_last = _squared_distances(V, V[seeds[-1]])
-        nearest[to_last < distances] = len(seeds) - 1
-        np.minimum(distances, to_last, out=distances)
+        _come_nearer(V, V[seeds[-1]], distances, nearest, len(seeds) - 1)
     return np.array(seeds, dtype=np.intp), nearest
 
 
-def _squared_distances(V: Floats, point: Floats) -> Floats:
-    # Differences first: |v|^2 - 2 v.p + |p|^2 could not tell near rows from equal ones.
-    difference = V - point
-    squared: Floats = np.einsum("ij,ij->i", difference, difference)
-    return squared
+@njit(cache=True, nogil=True)
+def _come_nearer(V, point, distances, nearest, label):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Lower squared distances to those from a point, and write its label where it is nearer."""
+    for i in range(V.shape[0]):
+        total = 0.0
+        for c in range(V.shape[1]):
+            # Differences: |v|^2 - 2 v.p + |p|^2 could not tell near rows from equal ones.
+            total += (V[i, c] - point[c]) ** 2
+        if total < distances[i]:
+            distances[i], nearest[i] = total, label
 
 
 def _partition(V: Floats, labels: Labels) -> KMeansPartition:
@@ -262,10 +285,10 @@ def _best_start(
 
 def _inertia(V: Floats, centers: Floats) -> float:
     """Return the sum of the squared distances of all rows to their nearest centres."""
-    nearest = np.full(V.shape[0], np.inf)
-    for center in centers:
-        np.minimum(nearest, _squared_distances(V, center), out=nearest)
-    return float(nearest.sum())
+    distances, nearest = np.full(V.shape[0], np.inf), np.zeros(V.shape[0], dtype=np.intp)
+    for label, center in enumerate(centers):
+        _come_nearer(V, center, distances, nearest, label)
+    return float(distances.sum())
 
 
 def _lloyd(V: Floats, start: Floats, *, max_iter: int, tol: float = 1e-4) -> KMeansPartition:
@@ -285,8 +308,8 @@ def _fit(model: KMeans, V: Floats) -> KMeansPartition:
 
 
 def _numbered_by_appearance(found: KMeansPartition) -> KMeansPartition:
-    _, first = np.unique(found.labels, return_index=True)
-    return found._replace(labels=canonical(found.labels), centers=found.centers[np.argsort(first)])
+    rank = _ranks(found.labels, found.centers.shape[0] - 1)
+    return found._replace(labels=rank[found.labels], centers=found.centers[np.argsort(rank)])
 
 
 def cluster_rows(

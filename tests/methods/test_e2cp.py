@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, issparse, triu
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
@@ -17,9 +19,11 @@ from linkwise import Affinity, Constraints, NCut
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
 from linkwise.linalg.lowrank import values_on
+from linkwise.linalg.memory import Memory
 from linkwise.methods import _propagation
 from linkwise.methods._propagation import (
     constrained,
+    edges_between,
     nearest,
     pair_matrix,
     pairs_of,
@@ -171,7 +175,7 @@ def digits():
 def relative_error(W, Y, F, factors):
     """Return the error of `F` on edges and pairs, relative in the Frobenius norm."""
     pattern = refined_pattern(W, Y, factors.near)
-    f = values_on(factors.G, pairs_of(factors.G, Y), pattern)
+    f = values_on(factors.G, pairs_of(factors, Y), pattern)
     rows = np.repeat(np.arange(W.shape[0]), np.diff(pattern.indptr))
     wanted = (pattern.data > 0) | (np.asarray(Y[rows, pattern.indices]).ravel() != 0)
     exact = F[rows, pattern.indices][wanted]
@@ -310,3 +314,71 @@ def test_new_edges_have_a_limit_however_large_the_graph(monkeypatch):
     monkeypatch.setattr(_propagation, "FILL_MOST", 500)
     few = refined_pattern(W, Y, near).nnz
     assert few <= (W.nnz + Y.nnz + 500) // 2 < plenty
+
+
+def sparse_problem(n, n_pairs, seed):
+    """Return a graph of neighbours on a circle, and random pairs."""
+    rng = np.random.RandomState(seed)
+    W = sum(np.eye(n, k=k) * rng.uniform(0.1, 1, size=n) for k in (1, 2, n - 1))
+    Y = np.zeros((n, n))
+    i, j = rng.randint(n, size=(2, n_pairs))
+    Y[i, j] = rng.choice([-1.0, 1.0], size=n_pairs)
+    Y = np.triu(Y, 1) + np.triu(Y.T, 1)
+    return csr_array(W + W.T), csr_array(np.clip(Y + Y.T, -1, 1))
+
+
+@pytest.mark.parametrize("module", ["e2cp", "srcp"])
+@pytest.mark.parametrize(("n", "n_pairs"), [(60, 3), (60, 30), (900, 900)])
+def test_refinement_on_few_edges_equals_that_on_all(module, n, n_pairs):
+    # 900 pairs have more ends than there are bits for their columns.
+    W, Y = sparse_problem(n, n_pairs, seed=n_pairs)
+    factors_of = import_module(f"linkwise.methods.{module}").propagation_factors
+    factors = factors_of(W, constrained(Y), 0.5, 1e-2)
+    pattern = refined_pattern(W, Y, factors.near)
+    f = values_on(factors.G, pairs_of(factors, Y), pattern)
+    pairs = csr_array(triu(Y, k=1))
+    factor = _propagation.strength(f[places(pattern, pairs)], pairs.data, "max")
+    pattern.data = refine_entries(pattern.data / W.max(), factor * f)
+    expected = _propagation.symmetric(pattern)
+    found = refine_sparse(W, factors, Y, "max")
+    assert_array_equal(found.toarray(), expected.toarray())
+    assert found.has_canonical_format
+    assert (found.data != 0).all()
+
+
+@pytest.mark.parametrize(("n", "n_pairs"), [(60, 3), (900, 900)])
+def test_no_edge_with_propagated_pairs_is_missed(n, n_pairs):
+    W, Y = sparse_problem(n, n_pairs, seed=n_pairs)
+    C = constrained(Y)
+    factors = propagation_factors(W, C, 0.5, 1e-2)
+    F = (factors.G @ pairs_of(factors, Y) @ factors.G.T).toarray()
+    found = edges_between(W, factors.G, csr_array(Y[C][:, C])).toarray() > 0
+    edges = np.triu(W.toarray() > 0, 1)
+    assert not (edges & (F != 0) & ~found).any()
+    assert not (found & ~edges).any()
+    if n_pairs == 3:
+        assert found.sum() < edges.sum() / 2
+
+
+def test_surroundings_of_many_links_against_all_pairs():
+    rng = np.random.RandomState(0)
+    near = csr_array(rng.uniform(size=(30, 6)) * (rng.uniform(size=(30, 6)) < 0.5))
+    links = np.triu(rng.uniform(size=(6, 6)) < 0.6, 1)
+    expected = np.zeros((30, 30), dtype=bool)
+    for a, b in np.argwhere(links):
+        i, j = (column[column >= 0] for column in nearest(near, 4)[[a, b]])
+        expected[np.ix_(i, j)] = True
+    expected = np.triu(expected | expected.T, 1)
+    links = csr_array((links + links.T).astype(float))
+    found = reach(near, links, limit=16 * links.nnz)
+    assert found.has_canonical_format
+    assert_array_equal(found.toarray(), expected)
+
+
+def test_the_walk_is_not_formed_if_no_column_is_missing(monkeypatch):
+    W, Y = sparse_problem(60, 10, seed=0)
+    memory = Memory()
+    first = propagation_factors(W, constrained(Y), 0.8, 1e-4, memory=memory)
+    monkeypatch.delattr(_propagation, "walk")
+    second = propagation_factors(W, constrained(Y), 0.8, 1e-4, memory=memory)
+    assert_array_equal(first.G.toarray(), second.G.toarray())

@@ -12,7 +12,10 @@ from sklearn.datasets import make_blobs
 
 from linkwise import CSC, Affinity, Constraints, NCut, SpectralLearning
 from linkwise.methods._editing import edit
+from linkwise.methods._spectral import ratio_sum
 from linkwise.methods.sl import sl
+from linkwise.metrics import ncut, rcut
+from linkwise.partition import canonical
 
 
 def random_graph(n, seed):
@@ -119,3 +122,44 @@ def test_without_constraints_additive_is_ncut_where_degrees_are_equal(seed):
     assert_allclose(additive.result_.eigenvalues, plain.result_.eigenvalues, atol=1e-6)
     rows, expected = additive.embedding_, plain.embedding_
     assert_allclose(rows @ rows.T, expected @ expected.T, atol=1e-5)
+
+
+@given(st.integers(3, 15), st.integers(0, 300))
+def test_sparse_editing_equals_the_dense_one_and_leaves_the_graph_alone(n, seed):
+    rng = np.random.RandomState(seed)
+    W = np.triu(rng.uniform(size=(n, n)) * (rng.uniform(size=(n, n)) < 0.4), 1)
+    W += W.T
+    i, j = np.triu_indices(n, 1)
+    chosen = rng.permutation(i.size)[:4]
+    pairs, beliefs = np.column_stack([i, j])[chosen], rng.choice([0.3, 1.0], size=chosen.size)
+    known = Constraints(
+        n,
+        must_link=pairs[:2],
+        cannot_link=pairs[2:],
+        must_link_belief=beliefs[:2],
+        cannot_link_belief=beliefs[2:],
+    )
+    # Entries in any order, each in two halves.
+    order = rng.permutation(np.count_nonzero(W))
+    rows, columns = (np.tile(part[order], 2) for part in np.nonzero(W))
+    sorting = np.argsort(rows, kind="stable")
+    indptr = np.append(0, np.cumsum(np.bincount(rows, minlength=n)))
+    given = csr_array(((W / 2)[rows, columns][sorting], columns[sorting], indptr), shape=(n, n))
+    before = [part.copy() for part in (given.data, given.indices, given.indptr)]
+    edited = edit(given, known)
+    assert_allclose(edited.toarray(), edit(W, known), atol=1e-15)
+    assert edited.has_canonical_format
+    assert (edited.data != 0).all()
+    for part, old in zip((given.data, given.indices, given.indptr), before, strict=True):
+        assert_array_equal(part, old)
+
+
+@given(st.integers(2, 12), st.integers(1, 4), st.integers(0, 300))
+def test_ratio_sums_are_the_cuts_of_the_metrics(n, k, seed):
+    rng = np.random.RandomState(seed)
+    W = np.triu(rng.uniform(size=(n, n)) * (rng.uniform(size=(n, n)) < 0.6), 1)
+    W += W.T
+    labels = canonical(rng.randint(k, size=n))
+    for form in (W, csr_array(W)):
+        assert_allclose(ratio_sum(form, labels, W.sum(axis=1)), ncut(W, labels), atol=1e-12)
+        assert_allclose(ratio_sum(form, labels, np.ones(n)), rcut(W, labels), atol=1e-12)

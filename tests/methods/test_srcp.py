@@ -95,9 +95,9 @@ def test_a_strong_mu_keeps_the_pairs_and_a_weak_one_spreads_them():
 def test_low_rank_values_equal_the_exact_ones_up_to_the_kernel(n, seed, mu):
     W, Y = random_problem(n, seed)
     assume(Y.nnz)
-    G = propagation_factors(W, constrained(Y), mu, 1e-13).G
+    factors = propagation_factors(W, constrained(Y), mu, 1e-13)
     everywhere = csr_array(np.ones((n, n)))
-    found = values_on(G, pairs_of(G, Y), everywhere).reshape(n, n)
+    found = values_on(factors.G, pairs_of(factors, Y), everywhere).reshape(n, n)
     exact = propagate(W, Y, mu)
     assert np.linalg.norm(found - exact) <= 3e-3 * np.linalg.norm(exact)
 

@@ -42,6 +42,10 @@ class Prepared:
     The answer of a fit is the one without preparation up to the tolerance of the eigensolver: the
     solver stops as soon as its start is good enough. Do not change the data in place.
 
+    Beside the graph it keeps, for each kind of eigenproblem, the last vectors (``8 k`` bytes a
+    sample) and an order of the samples, and for each propagation the columns of the constrained
+    samples, at most 120 MB unless a single fit has more.
+
     Examples
     --------
     >>> import numpy as np

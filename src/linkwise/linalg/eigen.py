@@ -173,7 +173,8 @@ def largest(  # noqa: PLR0913
         the answer is right whatever they are.
     kept : dict, optional
         What 'chebyshev' finds out about the matrix and need not find out again for one that differs
-        in few entries: an order of the rows. Empty at first.
+        in few entries, if there is a start: an order of the rows, the ends of the spectrum, and
+        where its wanted part ends. Empty at first.
 
     Returns
     -------
@@ -484,7 +485,11 @@ def _filtered(
     H: Shifted, k: int, rng: np.random.RandomState, *, limits: _Limits, known: _Known
 ) -> tuple[_Ritz, float]:
     """Compute the largest pairs of the complement of `known` by filtering; also the norm."""
-    low, high, scale = _ends(H, rng)
+    kept = {} if limits.kept is None else limits.kept
+    # The filter corrects ends that are not quite right; of any matrix here they are estimates.
+    if limits.start is None or "ends" not in kept:
+        kept["ends"] = _ends(H, rng)
+    low, high, scale = kept["ends"]
     counted = H.A
     found = chebyshev.leading(
         Shifted(counted.A, 0.0, scale=H.scale / scale),

@@ -54,6 +54,7 @@ __all__ = [
     "transition_matrix",
 ]
 
+
 # Rows scaled at a time: the temporary arrays stay small beside the matrix.
 ROWS_PER_BLOCK = 16_384
 
@@ -76,27 +77,28 @@ def inverse_sqrt(d: Vector) -> Vector:
     return _inverse(np.sqrt(d))
 
 
-def normalized_adjacency(W: Adjacency) -> Adjacency:
+def normalized_adjacency(W: Adjacency, d: Vector | None = None) -> Adjacency:
     """Return ``D^-1/2 W D^-1/2``, whose eigenvalues lie in [-1, 1].
 
-    The eigenvalue 1 has the multiplicity of the number of components that have an edge.
+    The eigenvalue 1 has the multiplicity of the number of components that have an edge. The degrees
+    `d` are summed up unless given.
 
     Examples
     --------
     >>> normalized_adjacency(np.array([[0.0, 4.0], [4.0, 0.0]])).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    s = inverse_sqrt(degrees(W))
+    s = inverse_sqrt(degrees(W) if d is None else d)
     return _scaled(W, s, s)
 
 
-def signed_normalized_adjacency(W: Adjacency) -> Adjacency:
-    """Return `W` normalised by its absolute degrees on both sides.
+def signed_normalized_adjacency(W: Adjacency, d: Vector | None = None) -> Adjacency:
+    """Return `W` normalised by its absolute degrees `d` on both sides.
 
     The eigenvalues lie in [-1, 1]. The value 1 counts the balanced components: those that
     fall into two camps with positive edges inside and negative edges across.
     """
-    s = inverse_sqrt(absolute_degrees(W))
+    s = inverse_sqrt(absolute_degrees(W) if d is None else d)
     return _scaled(W, s, s)
 
 

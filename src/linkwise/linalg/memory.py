@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Memory"]
 
+# Entries of the columns of one matrix that are kept, 120 MB; a single call may need more.
+MOST_ENTRIES = 10_000_000
+
 
 class Memory:
-    """Start vectors and columns of earlier solves.
+    """Start vectors and columns of earlier solves, a bounded number of them.
 
     Everything in it is a shortcut: a solve that finds nothing here, or something of another
     problem, takes longer and gives the same answer within its tolerance.
@@ -50,6 +53,8 @@ class Memory:
     ) -> csc_array:
         """Return columns of a sparse matrix, computing those that were not kept.
 
+        They are kept in turn; when that gets too much, only the wanted ones are.
+
         Parameters
         ----------
         name : hashable
@@ -69,4 +74,7 @@ class Memory:
         if kept is None:
             return csc_array(compute(wanted))
         place = np.argsort(have, kind="stable")
-        return csc_array(kept[:, place[np.searchsorted(have[place], wanted)]])
+        found = csc_array(kept[:, place[np.searchsorted(have[place], wanted)]])
+        if kept.nnz > MOST_ENTRIES:
+            self._kept[name] = (wanted, found)
+        return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numba import njit
 from scipy.sparse import coo_array, csr_array, issparse
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     from linkwise.constraints import Constraints
 
-__all__ = ["constraint_graph", "edit", "link_strength"]
+__all__ = ["canonical_format", "constraint_graph", "edit", "link_strength"]
 
 
 def constraint_graph(constraints: Constraints) -> csr_array:
@@ -54,12 +55,53 @@ def edit(
     if constraints.is_empty:
         return W
     Q = constraint_graph(constraints)
-    strength = link_strength(W, link_weight)
     if not issparse(W):
-        return _edit_dense(W, Q.tocoo(), strength)
-    edited = csr_array(W - abs(Q).multiply(W) + strength * Q.maximum(0))
-    edited.eliminate_zeros()
-    return edited
+        return _edit_dense(W, Q.tocoo(), link_strength(W, link_weight))
+    W = canonical_format(csr_array(W))  # first: the largest entry is of a whole, not of its halves
+    strength = link_strength(W, link_weight)
+    graph, links = (W.indptr, W.indices, W.data), (Q.indptr, Q.indices, Q.data)
+    data, indices, indptr = _edit_sparse(graph, links, strength)
+    return csr_array((data, indices, indptr), shape=W.shape)
+
+
+def canonical_format(W: csr_array) -> csr_array:
+    """Return the graph with sorted rows and no entry stored twice, itself if it is so."""
+    if not W.has_canonical_format:
+        W = W.copy()
+        W.sum_duplicates()
+    return W
+
+
+@njit(cache=True, nogil=True)
+def _edit_sparse(graph, links, strength):  # type: ignore[no-untyped-def]
+    """Return the edited graph, without zeros; the rows of both matrices are sorted."""
+    ptr, index, value = graph
+    q_ptr, q_index, q_value = links
+    n = ptr.size - 1
+    size = index.size + q_index.size
+    out_value, out_index, out_ptr = np.empty(size), np.empty(size, index.dtype), np.zeros_like(ptr)
+    at = 0
+    for i in range(n):
+        e, q = ptr[i], q_ptr[i]
+        if q == q_ptr[i + 1]:
+            for e in range(ptr[i], ptr[i + 1]):
+                if value[e] != 0:
+                    out_value[at], out_index[at] = value[e], index[e]
+                    at += 1
+            out_ptr[i + 1] = at
+            continue
+        while e < ptr[i + 1] or q < q_ptr[i + 1]:
+            j = index[e] if e < ptr[i + 1] else n
+            other = q_index[q] if q < q_ptr[i + 1] else n
+            w = value[e] if j <= other else 0.0
+            if other <= j:
+                w = w - abs(q_value[q]) * w + strength * max(q_value[q], 0.0)
+            if w != 0:
+                out_value[at], out_index[at] = w, min(j, other)
+                at += 1
+            e, q = e + (j <= other), q + (other <= j)
+        out_ptr[i + 1] = at
+    return out_value[:at], out_index[:at], out_ptr
 
 
 def _edit_dense(W: NDArray[np.float64], Q: coo_array, strength: float) -> NDArray[np.float64]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numba import njit
+from scipy.sparse import csr_array, issparse
 
-from linkwise import metrics
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
 from linkwise.linalg.walk import leading_vectors, staying_if_isolated, walk_vectors
 from linkwise.partition import cluster_rows, unit_rows
@@ -14,14 +15,15 @@ from linkwise.result import Result
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from scipy.sparse import csr_array
 
     from linkwise.constraints import Constraints
     from linkwise.linalg.eigen import EigenPairs
     from linkwise.linalg.memory import Memory
 
 __all__ = [
+    "lost_weights",
     "normalized_cut",
+    "ratio_sum",
     "rounded",
     "spectral_result",
 ]
@@ -45,11 +47,48 @@ def normalized_cut(
     eigensolver starts from the vectors of the last graph that it knows.
     """
     d = degrees(W)
-    S = staying_if_isolated(normalized_adjacency(W), d)
+    S = staying_if_isolated(normalized_adjacency(W, d), d)
     pairs = leading_vectors(S, np.sqrt(d), n_clusters, rng, memory=memory)
     embedding = unit_rows(pairs.vectors) if rows == "unit" else walk_vectors(pairs.vectors, d)
     labels = rounded(embedding, n_clusters, rng, obey)
-    return spectral_result(labels, embedding, pairs, metrics.ncut(W, labels))
+    return spectral_result(labels, embedding, pairs, ratio_sum(W, labels, d))
+
+
+def ratio_sum(
+    W: csr_array | NDArray[np.float64], labels: NDArray[np.intp], weights: NDArray[np.float64]
+) -> float:
+    """Return what each cluster loses over the weight of its vertices, summed over clusters.
+
+    With the (absolute) degrees as weights that is the (signed) normalised cut, with ones the ratio
+    cut.
+    """
+    lost = lost_weights(W, labels)
+    total = np.bincount(labels, weights=weights, minlength=lost.size)
+    return float(np.divide(lost, total, out=np.zeros(lost.size), where=total > 0).sum())
+
+
+def lost_weights(
+    W: csr_array | NDArray[np.float64], labels: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Return, of each cluster, the positive weight that leaves it and the negative one inside."""
+    k = int(labels.max()) + 1
+    if issparse(W):
+        graph = csr_array(W)
+        return np.asarray(_lost(graph.indptr, graph.indices, graph.data, labels, k))
+    together = labels[:, None] == labels
+    of_row = np.where(together, -W, W).clip(min=0).sum(axis=1)
+    return np.asarray(np.bincount(labels, of_row, minlength=k), dtype=np.float64)
+
+
+@njit(cache=True, nogil=True)
+def _lost(indptr, indices, data, labels, k):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    lost = np.zeros(k)
+    for i in range(indptr.size - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            is_lost = data[e] < 0 if labels[indices[e]] == labels[i] else data[e] > 0
+            if is_lost:
+                lost[labels[i]] += abs(data[e])
+    return lost
 
 
 def rounded(

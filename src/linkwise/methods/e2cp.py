@@ -21,7 +21,7 @@ from linkwise.methods._propagation import (
     pair_matrix,
     refine,
     refine_sparse,
-    resolvent,
+    resolvents,
     walk,
 )
 from linkwise.methods._spectral import normalized_cut
@@ -93,9 +93,8 @@ def propagation_factors(
     memory: Memory | None = None,
 ) -> Factors:
     """Return the factors of `F`: the constrained columns of ``(1 - alpha) P``, sparse."""
-    S, profile = walk(W)
-    P = (1 - alpha) * resolvent(S, profile, columns, alpha=alpha, tol=tol, memory=memory)
-    return Factors(P, P)
+    P = (1 - alpha) * resolvents(W, columns, [alpha], tol=tol, memory=memory)[0]
+    return Factors(csr_array(P), np.ones((1, 1)), P)
 
 
 class E2CP(ConstrainedClusterer):

@@ -16,7 +16,7 @@ from linkwise.linalg.laplacian import absolute_degrees, signed_normalized_adjace
 from linkwise.linalg.walk import component_vectors, remembered_vectors, staying_if_isolated
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import constraint_graph, link_strength
-from linkwise.methods._spectral import normalized_cut, rounded, spectral_result
+from linkwise.methods._spectral import normalized_cut, ratio_sum, rounded, spectral_result
 from linkwise.partition import canonical, kmeans, sign_split, unit_rows
 
 if TYPE_CHECKING:
@@ -61,33 +61,37 @@ def signed_csc(
     obey = constraints if hard else None
     Q = (1 - gamma) * link_strength(W, link_weight) * constraint_graph(constraints)
     A = gamma * W + (Q if issparse(W) else Q.toarray())
-    if selection == "sound" and not (A < 0).sum():
+    weights = A.data if issparse(A) else A
+    if selection == "sound" and not (weights < 0).any():
         # Nothing is signed: the criterion is the plain normalised cut of A.
         return normalized_cut(A, n_clusters, rng, rows="unit", obey=obey, memory=memory)
-    pairs = lowest_vectors(A, n_clusters, rng, memory)
+    d = absolute_degrees(A)
+    pairs = lowest_vectors(A, d, n_clusters, rng, memory=memory)
     rounding = paper_rounding if selection == "paper" else sound_rounding
     embedding = unit_rows(pairs.vectors)
     labels = rounding(A, Q, pairs.vectors, rng)
     if obey is not None and constraints.n_violated(labels):
         labels = rounded(embedding, n_clusters, rng, obey)
-    return spectral_result(labels, embedding, pairs, signed_ncut(A, labels))
+    return spectral_result(labels, embedding, pairs, ratio_sum(A, labels, d))
 
 
 def lowest_vectors(
     A: csr_array | NDArray[np.float64],
+    d: NDArray[np.float64],
     k: int,
     rng: np.random.RandomState,
+    *,
     memory: Memory | None = None,
 ) -> EigenPairs:
     """Return the `k` lowest eigenpairs of the signed Laplacian, as leading ones of ``I - L``.
 
-    Components without a negative edge have the eigenvalue 0 and a known eigenvector.
+    `d` are the absolute degrees. Components without a negative edge have the eigenvalue 0 and a
+    known eigenvector.
     """
-    d = absolute_degrees(A)
-    S = staying_if_isolated(signed_normalized_adjacency(A), d)
+    S = staying_if_isolated(signed_normalized_adjacency(A, d), d)
     n_components, component = symmetric_components(S)
     has_negative = np.zeros(n_components, dtype=bool)
-    has_negative[component[(A < 0).nonzero()[0]]] = True
+    has_negative[component[negative_rows(A)]] = True
     is_plain = ~has_negative[component]
     known = np.zeros((component.size, 0))
     if is_plain.any():
@@ -95,6 +99,16 @@ def lowest_vectors(
         known = np.zeros((component.size, min(k, np.unique(component[is_plain]).size)))
         known[is_plain] = component_vectors(S[is_plain][:, is_plain], profile, k)
     return remembered_vectors(S, k, rng, known=known, memory=memory)
+
+
+def negative_rows(A: csr_array | NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the row of each negative entry, in order."""
+    if not issparse(A):
+        return np.nonzero(A < 0)[0]
+    graph = csr_array(A)
+    return np.asarray(
+        np.searchsorted(graph.indptr, np.flatnonzero(graph.data < 0), side="right") - 1
+    )
 
 
 def paper_rounding(
@@ -127,19 +141,24 @@ def sound_rounding(
     candidates = [kmeans(unit_rows(z), k, rng).labels, kmeans(z, k, rng).labels]
     if k == 2:
         candidates.append(best_sign_pattern(A, Q, z))
-    return min(candidates, key=lambda labels: rounding_score(A, Q, labels))
+    d = absolute_degrees(A)
+    return min(candidates, key=lambda labels: rounding_score(A, Q, labels, d))
 
 
 def rounding_score(
-    A: csr_array | NDArray[np.float64], Q: csr_array, labels: NDArray[np.intp]
+    A: csr_array | NDArray[np.float64],
+    Q: csr_array,
+    labels: NDArray[np.intp],
+    d: NDArray[np.float64] | None = None,
 ) -> float:
     """Return the signed normalised cut plus an extra price for violated constraints.
 
     The price is continuous in beliefs and in gamma, so what hardly counts hardly changes anything.
     """
-    volume = absolute_degrees(A).sum()
+    d = absolute_degrees(A) if d is None else d
+    volume = d.sum()
     price = VIOLATION_PRICE * violated_weight(Q, labels) / volume if volume else 0.0
-    return signed_ncut(A, labels) + float(price)
+    return ratio_sum(A, labels, d) + float(price)
 
 
 def violated_weight(Q: csr_array, labels: NDArray[np.intp]) -> float:
@@ -154,17 +173,7 @@ def signed_ncut(A: csr_array | NDArray[np.float64], labels: NDArray[np.intp]) ->
 
     The volume is of absolute weights. Without negative edges this is the normalised cut.
     """
-    k = int(labels.max()) + 1
-    volume = np.bincount(labels, weights=absolute_degrees(A), minlength=k)
-    lost = _lost(csr_array(A), labels, k)
-    return float(np.divide(lost, volume, out=np.zeros(k), where=volume > 0).sum())
-
-
-def _lost(A: csr_array, labels: NDArray[np.intp], k: int) -> NDArray[np.float64]:
-    """Return, of each cluster, the positive weight that leaves it and the negative one inside."""
-    of_row = np.repeat(labels, np.diff(A.indptr))
-    weight = np.where(of_row == labels[A.indices], np.maximum(-A.data, 0), np.maximum(A.data, 0))
-    return np.asarray(np.bincount(of_row, weights=weight, minlength=k), dtype=np.float64)
+    return ratio_sum(A, labels, absolute_degrees(A))
 
 
 class _Sweep(NamedTuple):

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from linkwise import metrics
 from linkwise._params import Interval, StrOptions
 from linkwise.linalg.laplacian import additive_normalization
 from linkwise.linalg.walk import leading_vectors
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import edit
-from linkwise.methods._spectral import normalized_cut, rounded, spectral_result
+from linkwise.methods._spectral import normalized_cut, ratio_sum, rounded, spectral_result
 from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def additive_cut(
     pairs = leading_vectors(N, profile, n_clusters, rng, memory=memory, name="additive walk")
     embedding = unit_rows(pairs.vectors)
     labels = rounded(embedding, n_clusters, rng, obey)
-    return spectral_result(labels, embedding, pairs, metrics.rcut(A, labels))
+    return spectral_result(labels, embedding, pairs, ratio_sum(A, labels, profile))
 
 
 class SpectralLearning(ConstrainedClusterer):

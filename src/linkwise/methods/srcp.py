@@ -21,7 +21,7 @@ from linkwise.methods._propagation import (
     pair_matrix,
     refine,
     refine_sparse,
-    resolvent,
+    resolvents,
     walk,
 )
 from linkwise.methods._spectral import normalized_cut
@@ -103,17 +103,12 @@ def propagation_factors(
     ``1 / (mu + l_i + s) 1 / (mu + l_j + t)``; each is a resolvent of `S`, with the damping
     ``1 / (1 + mu + s)``.
     """
-    S, profile = walk(W)
     separated = cauchy_sum(mu, mu + 2, KERNEL_TOL)
     damping = 1 / (1 + mu + separated.shifts)
-    P = [
-        a * resolvent(S, profile, columns, alpha=float(a), tol=tol, memory=memory) for a in damping
-    ]
-    # The weights between the products are R R', which leaves a sum of squares.
-    R = np.sqrt(2 * mu) * np.linalg.cholesky(separated.weights)
-    terms = range(len(P))
-    G = hstack([sum(R[k, term] * P[k] for k in terms) for term in terms], format="csr")
-    return Factors(csr_array(G), P[int(np.argmax(damping))])
+    found = resolvents(W, columns, damping.tolist(), tol=tol, memory=memory)
+    P = [a * of_damping for a, of_damping in zip(damping, found, strict=True)]
+    G = csr_array(hstack(P, format="csc"))
+    return Factors(G, 2 * mu * separated.weights, P[int(np.argmax(damping))])
 
 
 class SRCP(ConstrainedClusterer):
