@@ -22,9 +22,9 @@ def test_matching_undoes_a_permutation():
 def test_names_of_clusters_do_not_matter():
     labels = np.array([0, 0, 1, 1, 2, 2])
     one, two = soft(labels, 3), soft(np.array([0, 0, 1, 2, 2, 2]), 3)
-    scores, rates = np.array([-1.0, -2.0]), np.array([0.05, 0.02])
-    straight = merge([one, two], scores, rates)
-    renamed = merge([one, two[:, [2, 0, 1]]], scores, rates)
+    weights, rates = np.array([0.6, 0.4]), np.array([0.05, 0.02])
+    straight = merge([one, two], weights, rates)
+    renamed = merge([one, two[:, [2, 0, 1]]], weights, rates)
     assert_allclose(straight.probability, renamed.probability)
     assert_allclose(straight.probability.sum(axis=1), 1.0)
 
@@ -34,11 +34,13 @@ def test_votes_are_exponential_in_the_likelihood():
     assert_allclose(weights[0] / weights[1], np.e)
     assert weights[2] == 0.0
     assert_allclose(weights.sum(), 1.0)
+    colder = votes(np.array([0.0, -3.0]), np.array([1.0, 2.0]), 3.0)
+    assert_allclose(colder[0] / colder[1], np.e / 2)
 
 
 def test_noise_is_the_geometric_mean_of_the_rates():
     Q = soft(np.array([0, 1]), 2)
-    assert_allclose(merge([Q, Q], np.zeros(2), np.array([0.01, 0.04])).noise, 0.02)
+    assert_allclose(merge([Q, Q], np.full(2, 0.5), np.array([0.01, 0.04])).noise, 0.02)
 
 
 def test_the_rate_of_wrong_pairs_is_found():

@@ -17,14 +17,15 @@ from linkwise.experts.pool import (
     Assignment,
     Party,
     Start,
-    Task,
+    Trial,
     hear,
     learn,
-    settle,
     soft,
     survey,
 )
 from linkwise.experts.propagation import Pairs
+from linkwise.experts.rehearsal import Opinion, Rehearsal, deal, without_held
+from linkwise.experts.task import Task, settle
 from linkwise.partition import kmeans
 from linkwise.search.evolve import run_here, workers
 
@@ -148,7 +149,22 @@ def test_predictions_without_constraints_do_not_depend_on_what_they_say(iris):
     assert_allclose(survey(turned, starts, run_here).without, 1 - said, atol=1e-9)
 
 
-def test_parties_are_weighted_by_prior_and_prediction(iris):
+def rehearsed(task, *parties):
+    """Return rehearsals in which the candidates of parties say what their labels say."""
+    return [
+        Rehearsal(
+            held,
+            without_held(task, held),
+            tuple(
+                tuple(Opinion(np.log(soft(labels, 3))[task.vertices], 0.05) for labels in party)
+                for party in parties
+            ),
+        )
+        for held in deal(task, 5, np.random.RandomState(0))
+    ]
+
+
+def test_without_rehearsals_parties_have_their_priors(iris):
     bases, y, _ = iris
     task = task_of(bases, Constraints.sample(y, 60, random_state=0))
     plan = Assignment(("linear",), "", soft(y, 3), 0.05)
@@ -159,10 +175,71 @@ def test_parties_are_weighted_by_prior_and_prediction(iris):
     assert_allclose(found.consensus.weights, [2 / 3, 1 / 3], atol=1e-3)
     alone = hear(task, [Party([good])])
     assert_allclose(found.consensus.probability, alone.consensus.probability, atol=1e-3)
-    # One that predicts worse is heard less, one that predicts better not more.
-    bad = good._replace(opinion=np.log(soft(np.random.RandomState(0).permutation(y), 3)))
-    assert hear(task, [Party([good]), Party([bad], 0.5)]).consensus.weights[1] < 0.1
-    assert_allclose(hear(task, [Party([bad]), Party([good], 0.5)]).consensus.weights[1], 1 / 3)
+    assert np.isnan(found.foretold).all()
+
+
+def test_who_predicts_what_was_held_back_is_heard(iris):
+    bases, y, _ = iris
+    task = task_of(bases, Constraints.sample(y, 60, random_state=0))
+    wrong = np.random.RandomState(0).permutation(y)
+    one = learn(task, Assignment(("linear",), "", soft(y, 3), 0.05))
+    # Both know all constraints by heart; one of them predicts none that it was not told.
+    parties = [Party([one]), Party([one], 0.5)]
+    found = hear(task, parties, rehearsed(task, [wrong], [y]))
+    assert found.consensus.weights[1] > 0.99
+    assert hear(task, parties, rehearsed(task, [y], [wrong])).consensus.weights[1] < 0.01
+    # Nothing to choose between them: the priors.
+    equal = hear(task, parties, rehearsed(task, [y], [(y + 1) % 3]))
+    assert_allclose(equal.consensus.weights, [2 / 3, 1 / 3], atol=1e-6)
+    assert equal.foretold.min() > 0.7
+    inside = hear(task, [Party([one, one])], rehearsed(task, [y, wrong]))
+    assert inside.consensus.weights[0] > 0.95
+
+
+def test_what_is_held_back_is_not_learnt_from(iris):
+    bases, y, start = iris
+    known = Constraints.sample(y, 30, random_state=0)
+    task = task_of(bases, known)
+    held = np.arange(30) % 5 == 0
+    starts = [Start("a", start, spectral=True, voice=0.5), Start("b", y)]
+    # The opposite of everything that is held back.
+    turned = task._replace(pairs=task.pairs._replace(together=task.pairs.together ^ held))
+    one, two = (pool._rehearse(t, Trial(held, starts), [], run_here) for t in (task, turned))
+    assert len(one.parties[0]) == len(two.parties[0]) > 2
+    for a, b in zip(one.parties, two.parties, strict=True):
+        for here, there in zip(a, b, strict=True):
+            assert_allclose(here.logits, there.logits)
+            assert here.noise == there.noise
+
+
+def test_a_survey_rehearses_every_candidate(iris):
+    bases, y, start = iris
+    task = task_of(bases, Constraints.sample(y, 30, random_state=0))
+    starts = [Start("a", start, plain=True, voice=0.5), Start("b", y)]
+    trials = [Trial(held, starts) for held in deal(task, 3, np.random.RandomState(0))]
+    found = survey(task, starts, run_here, trials=trials)
+    assert np.isfinite(found.foretold).all()
+    # A start from the truth is no rehearsal, but it must show.
+    assert found.foretold.mean() > 0.9
+    some = survey(task, starts, run_here, trials=trials[:1])
+    assert (np.isfinite(some.foretold) == trials[0].held).all()
+
+
+def test_an_interrupted_rehearsal_keeps_the_answer(iris):
+    bases, y, start = iris
+    task = task_of(bases, Constraints.sample(y, 30, random_state=0))
+    starts = [Start("a", start, plain=True), Start("b", y)]
+
+    def trials():
+        held = deal(task, 5, np.random.RandomState(0))
+        yield Trial(held[0], starts)
+        raise KeyboardInterrupt
+
+    found = survey(task, starts, run_here, trials=trials())
+    assert found.interrupted
+    assert np.isfinite(found.foretold).sum() == 6
+    whole = survey(task, starts, run_here)
+    assert len(found.candidates) == len(whole.candidates)
 
 
 def test_those_told_nothing_are_heard_while_constraints_are_few(iris):
@@ -173,8 +250,9 @@ def test_those_told_nothing_are_heard_while_constraints_are_few(iris):
     weights = found.consensus.weights
     assert_allclose(weights.sum(), 1.0)
     names = [c.name for c in found.candidates]
-    assert_allclose(weights[names.index("a, without constraints")], 1 / 3, atol=0.05)
-    assert_allclose(weights[names.index("c, repeated")], 1 / 3, atol=0.05)
+    total = 1.0 + pool.UNTOLD + 1.0
+    assert_allclose(weights[names.index("a, without constraints")], pool.UNTOLD / total)
+    assert_allclose(weights[names.index("c, repeated")], 1 / total)
 
 
 def test_a_start_with_a_voice_is_repeated(iris):

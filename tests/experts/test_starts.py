@@ -10,9 +10,14 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise.experts import starts
-from linkwise.experts.starts import Small, Told, merged_clusters, plain_clusters
+from linkwise.experts.starts import Small, SmallClusters, Told, plain_clusters
 
 NOTHING = Told(np.zeros((0, 2), np.intp), np.zeros(0))
+
+
+def merged(rows, told, factor, price=starts.PRICE):
+    small = SmallClusters.of(rows, 2, np.random.RandomState(0), factor=factor)
+    return small.merged(told, price)
 
 
 def cost(small, group, k):
@@ -59,9 +64,9 @@ def test_pairs_decide_which_blobs_belong_together():
     pairs = np.array([(i, j) for i in range(0, 120, 7) for j in range(3, 120, 11) if i != j])
     same = below[pairs[:, 0]] == below[pairs[:, 1]]
     told = Told(pairs, np.where(same, 1.0, -1.0))
-    by_pairs = merged_clusters(X, 2, told, np.random.RandomState(0), factor=4)
+    by_pairs = merged(X, told, factor=4)
     assert adjusted_rand_score(by_pairs, below) > 0.95
-    without = merged_clusters(X, 2, NOTHING, np.random.RandomState(0), factor=4)
+    without = merged(X, NOTHING, factor=4)
     assert adjusted_rand_score(without, blob // 2) > 0.95
 
 
@@ -72,7 +77,7 @@ def test_plain_clusters_are_those_of_k_means():
 
 def test_fewer_distinct_rows_than_small_clusters():
     X = np.repeat([[0.0], [1.0], [5.0]], 4, axis=0)
-    labels = merged_clusters(X, 2, NOTHING, np.random.RandomState(0), factor=4)
+    labels = merged(X, NOTHING, factor=4)
     assert labels.tolist() in ([0] * 8 + [1] * 4, [1] * 8 + [0] * 4)
-    everywhere = merged_clusters(np.zeros((6, 2)), 2, NOTHING, np.random.RandomState(0), factor=2)
+    everywhere = merged(np.zeros((6, 2)), NOTHING, factor=2)
     assert set(everywhere) == {0}

@@ -200,17 +200,45 @@ def test_probabilities_of_training_and_new_samples(iris):
     assert_allclose(one_by_one, new[:15], atol=1e-9)
 
 
-def test_spread_pairs_are_heard_on_a_graph_alone(iris):
+def test_spread_pairs_are_heard(iris, monkeypatch):
     X, y = iris
-    W = Affinity().fit_transform(X)
     known = Constraints.sample(y, 15, random_state=0)
-    spread = Auto(3, affinity="precomputed", random_state=0).fit(W, constraints=known)
-    assert "e2cp, repeated" in {voice.start for voice in spread.report_.voices}
-    alone = Auto(3, affinity="precomputed", random_state=0).fit(W)
-    features = Auto(3, random_state=0).fit(X, constraints=known)
-    for model in (alone, features):
-        assert not any("e2cp" in voice.start for voice in model.report_.voices)
-    assert "spectral, repeated" in {voice.start for voice in features.report_.voices}
+
+    def is_heard(known):
+        model = Auto(3, random_state=0).fit(X, constraints=known)
+        return "e2cp, repeated" in {voice.start for voice in model.report_.voices}
+
+    assert is_heard(known)
+    assert not is_heard(None)
+    monkeypatch.setattr(module, "SPREAD_FROM", 10)
+    assert not is_heard(known)
+    W = Affinity().fit_transform(X)
+    monkeypatch.undo()
+    graph = Auto(3, affinity="precomputed", random_state=0).fit(W, constraints=known)
+    assert "e2cp, repeated" in {voice.start for voice in graph.report_.voices}
+
+
+def test_the_score_is_not_flattered():
+    # Random pairs can be learnt by heart; those held back are as uncertain as before.
+    X, y = make_blobs(120, centers=3, cluster_std=2.0, random_state=3)
+    known = Constraints.sample(np.random.RandomState(3).permutation(y), 60, random_state=3)
+    model = Auto(3, random_state=0).fit(X, constraints=known)
+    share = len(known.must_link) / 60
+    chance = share * np.log(share) + (1 - share) * np.log(1 - share)
+    assert model.report_.score < chance + 0.05
+
+
+def test_labels_are_held_back_too(iris):
+    X, y = iris
+    partial = np.full(150, -1)
+    partial[::10] = y[::10]
+    model = Auto(3, random_state=0).fit(X, constraints=Constraints.from_labels(partial))
+    assert model.report_.score > model.report_.score_without
+    two = np.full(150, -1)
+    two[[0, 149]] = y[[0, 149]]
+    model = Auto(3, random_state=0).fit(X, constraints=Constraints.from_labels(two))
+    assert model.labels_[0] == 0
+    assert model.labels_[149] == 2
 
 
 def test_a_graph_alone():

@@ -186,8 +186,8 @@ class Bases:
         Number of clusters, at most, that the bases are meant for.
     is_sparse : bool
         Whether the samples were given as a sparse matrix.
-    W : csr_array, ndarray or None
-        The graph, if it is all there is.
+    W : csr_array or ndarray
+        The graph.
     """
 
     n_samples: int
@@ -300,7 +300,7 @@ def _built(X: Any, W: Any, k: int, *, fine: bool) -> Bases:
         graphs["fine graph"] = Spectrum.of(fine_graph, n_fine(k, n), np.random.RandomState(1))
     landmarks = Landmarks.of(components.scores, np.random.RandomState(2))
     return Bases(
-        n, components, graphs, landmarks, fine_affinity, n_clusters=k, is_sparse=issparse(X)
+        n, components, graphs, landmarks, fine_affinity, n_clusters=k, is_sparse=issparse(X), W=W
     )
 
 

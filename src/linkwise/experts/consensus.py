@@ -47,9 +47,9 @@ def likelihood(said: Floats, belief: Floats) -> tuple[float, float]:
     return best, rate
 
 
-def votes(scores: Floats, prior: Floats | float = 1.0) -> Floats:
+def votes(scores: Floats, prior: Floats | float = 1.0, temperature: float = TEMPERATURE) -> Floats:
     """Return weights that add up to 1."""
-    weights = prior * np.exp((scores - scores.max()) / TEMPERATURE)
+    weights = prior * np.exp((scores - scores.max()) / temperature)
     normal: Floats = weights / weights.sum()
     return normal
 
@@ -60,10 +60,9 @@ def matching(Q: Floats, reference: Floats) -> Ints:
     return order.astype(np.intp)
 
 
-def merge(probabilities: Sequence[Floats], scores: Floats, rates: Floats) -> Consensus:
-    """Average soft clusters, after matching them with the best, then with their mean."""
-    weights = votes(scores)
-    reference = probabilities[int(scores.argmax())]
+def merge(probabilities: Sequence[Floats], weights: Floats, rates: Floats) -> Consensus:
+    """Average soft clusters, after matching them with the heaviest, then with their mean."""
+    reference = probabilities[int(weights.argmax())]
     for _ in range(2):
         order = tuple(matching(Q, reference) for Q in probabilities)
         parts = zip(weights, probabilities, order, strict=True)

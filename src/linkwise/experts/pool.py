@@ -9,8 +9,17 @@ import numpy as np
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise.experts.consensus import Consensus, likelihood, matching, merge, votes
-from linkwise.experts.expert import Expert, Ridge, consult, log_softmax
-from linkwise.experts.propagation import Pairs, propagate
+from linkwise.experts.expert import Expert, consult, log_softmax
+from linkwise.experts.rehearsal import (
+    SURE,
+    Opinion,
+    Rehearsal,
+    foretold,
+    merged,
+    rehearsed_score,
+    without_held,
+)
+from linkwise.experts.task import Settled, Task, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,19 +30,18 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.intp]
+    Bools = NDArray[np.bool_]
 
 __all__ = [
     "Assignment",
     "Candidate",
     "Party",
     "Pool",
-    "Settled",
     "Start",
-    "Task",
+    "Trial",
     "agree",
     "hear",
     "learn",
-    "settle",
     "survey",
 ]
 
@@ -47,41 +55,13 @@ FLEXIBLE = (
 )
 N_LEADERS = 2  # candidates from which flexible experts start, besides the consensus
 FIRST_NOISE = 0.05
+UNTOLD = 3.0  # how much is given on experts that are told nothing, beside those that learn
 
 MAX_ROUNDS = 15
 TOL = 2e-3  # mean change of a probability
 TRUST = 0.9  # in the labels of a start
-SURE = 1e-3  # added to a probability before it becomes an opinion
-
-
-class Task(NamedTuple):
-    """What all candidates learn from."""
-
-    ridges: dict[str, Ridge]
-    weights: Floats  # of the samples
-    vertices: Ints  # samples that something is said about
-    pairs: Pairs  # between vertices
-    labelled: Ints  # vertices with a label
-    label: Ints  # the number of each one's label
-    k: int
-
-    @property
-    def is_told(self) -> bool:
-        """Whether anything is said at all."""
-        return bool(self.vertices.size)
-
-    @property
-    def belief(self) -> Floats:
-        """How firmly each pair, then each label, is said."""
-        return np.concatenate((self.pairs.belief, np.ones(self.labelled.size)))
-
-
-class Settled(NamedTuple):
-    """Opinions and what is said, added up."""
-
-    probability: Floats  # (n, k)
-    said: Floats  # for each pair, then each label: its probability without itself
-    logits: Floats  # (n_vertices, k)
+# Differences of log-likelihoods of constraints held back that make a vote e times as heavy.
+CANDIDATES, PARTIES = 6.0, 2.0
 
 
 class Candidate(NamedTuple):
@@ -126,50 +106,15 @@ def learn(task: Task, plan: Assignment) -> Candidate:
     return Candidate(plan.title, Q, opinion, settled.said, score, rate, expert, n_rounds)
 
 
-def settle(task: Task, opinion: Floats, noise: float, messages: Floats | None = None) -> Settled:
-    """Add what pairs and labels say to the opinion on their samples."""
-    if messages is None:
-        messages = np.zeros((len(task.pairs.ends), 2, task.k))
-    probability = np.exp(log_softmax(opinion))
-    at = task.vertices
-    evidence, cluster = _label_evidence(task, probability, noise)
-    found = propagate(opinion[at] + evidence, task.pairs, noise, messages)
-    probability[at] = np.exp(log_softmax(found.logits))
-    without = log_softmax((found.logits - evidence)[task.labelled])
-    said = np.concatenate(
-        (
-            np.where(task.pairs.together, found.together, 1 - found.together),
-            np.exp(without[np.arange(cluster.size), cluster]),
-        )
-    )
-    return Settled(probability, np.clip(said, 0.0, 1.0), found.logits)
-
-
-def _label_evidence(task: Task, probability: Floats, noise: float) -> tuple[Floats, Ints]:
-    """Return log-likelihoods of the labels, and the cluster that each label stands for.
-
-    Which cluster a label stands for is decided by the opinions on all samples that have it.
-    """
-    evidence = np.zeros((task.vertices.size, task.k))
-    if not task.labelled.size:
-        return evidence, np.zeros(0, np.intp)
-    members = np.zeros((task.labelled.size, task.k))
-    members[np.arange(task.labelled.size), task.label] = 1.0
-    order = matching(probability[task.vertices[task.labelled]], members)
-    cluster = order[task.label]
-    evidence[task.labelled] = np.log(max(noise, 1e-6) / max(task.k - 1, 1))
-    evidence[task.labelled, cluster] = np.log1p(-noise)
-    return evidence, cluster
-
-
 def agree(task: Task, candidates: list[Candidate]) -> tuple[Consensus, Settled]:
     """Merge the opinions of the candidates, then add what is said."""
-    found = merge(
-        [np.exp(log_softmax(c.opinion)) for c in candidates],
-        np.array([c.score for c in candidates]),
-        np.array([c.noise for c in candidates]),
-    )
+    found = _merged(candidates, votes(np.array([c.score for c in candidates])))
     return found, settle(task, np.log(found.probability + SURE), found.noise)
+
+
+def _merged(candidates: list[Candidate], weights: Floats) -> Consensus:
+    opinions = [np.exp(log_softmax(c.opinion)) for c in candidates]
+    return merge(opinions, weights, np.array([c.noise for c in candidates]))
 
 
 def soft(labels: Ints, k: int) -> Floats:
@@ -187,6 +132,7 @@ class Start(NamedTuple):
     spectral: bool = False  # of the graph: an expert on the graph may begin here as well
     plain: bool = False  # made without constraints
     voice: float = 0.0  # how much is given on it, beside all experts that learn; see `Party`
+    is_learnt: bool = False  # it has all that constraints say: no expert learns from there
 
 
 class Party(NamedTuple):
@@ -196,12 +142,20 @@ class Party(NamedTuple):
     prior: float = 1.0
 
 
+class Trial(NamedTuple):
+    """Constraints to hold back, and where to begin with the others."""
+
+    held: Bools  # pairs, then labels
+    starts: list[Start]
+
+
 class Pool(NamedTuple):
     """All candidates, and what they say together."""
 
     candidates: list[Candidate]
     consensus: Consensus
     settled: Settled
+    foretold: Floats  # probability of each constraint where it was held back, or nan
     without: Floats  # what `Settled.said` is for experts that are told nothing
     interrupted: bool = False
 
@@ -212,57 +166,84 @@ def survey(
     run: Run,
     report: Report | None = None,
     *,
+    trials: Iterable[Trial] = (),
     quick: bool = False,
 ) -> Pool:
     """Let rigid experts learn from every start, and flexible ones from what these agree on.
 
     A flexible expert that starts from a clustering confirms it; one that starts from what rigid
-    experts have learnt from the pairs improves on it. Interrupting ends the survey with the
-    candidates that are there, if there are any.
+    experts have learnt from the pairs improves on it. Beside them, experts that are told nothing
+    are heard, and starts that have a voice. How much, is decided by `trials`: all that learns from
+    constraints does so again without some of them, which it is to predict.
 
-    Beside them, experts that are told nothing are heard, and starts that have a voice, as far as
-    they predict constraints as well: a few constraints are learnt by heart too easily.
-    A `quick` survey asks rigid experts alone.
+    Interrupting ends the survey with the candidates that are there, if there are any. A `quick`
+    survey asks rigid experts alone.
     """
     starts = list(starts)
-    candidates: list[Candidate] = []
+    learnt: list[Candidate] = []
     untold: list[Candidate] = []
     voices: list[Party] = []
+    rehearsals: list[Rehearsal] = []
     interrupted = False
     try:
         if task.is_told and not quick:
             untold, voices = _untold(task, starts, run), list(_voices(task, starts))
-        for candidate in run(_tasks(task, _first(task, starts))):
-            _add(candidates, candidate, report)
-        if task.is_told and not quick:
-            _learn_flexibly(task, candidates, run, report)
+        for candidate in _learners(task, starts, run, quick=quick):
+            _add(learnt, candidate, report)
+        for trial in trials:
+            rehearsals.append(_rehearse(task, trial, untold, run, quick=quick))
+            _say(report, f"rehearsal {len(rehearsals)} without {trial.held.sum()} constraints")
     except INTERRUPTS as error:
         raise_if_not_interrupt(error)
-        if not candidates:
+        if not learnt:
             raise
         interrupted = True
-    if quick or not task.is_told:
-        return hear(task, [Party(candidates)])._replace(interrupted=interrupted)
-    parties = [Party(candidates), *voices]
-    if _rigid(task) == "linear" and untold:  # on a graph alone they repeat spectral clustering
-        parties.append(Party(untold))
-    pool = hear(task, parties)
+    pool = hear(task, _parties(task, learnt, voices, untold), rehearsals)
     return pool._replace(without=predicted_without(task, untold), interrupted=interrupted)
 
 
-def hear(task: Task, parties: Sequence[Party]) -> Pool:
+def _parties(
+    task: Task, learnt: list[Candidate], voices: list[Party], untold: list[Candidate]
+) -> list[Party]:
+    parties = [Party(learnt), *voices]
+    if _rigid(task) == "linear" and untold:  # on a graph alone they repeat spectral clustering
+        parties.append(Party(untold, UNTOLD))
+    return parties
+
+
+def _rehearse(
+    task: Task, trial: Trial, untold: list[Candidate], run: Run, *, quick: bool = False
+) -> Rehearsal:
+    """Repeat the survey without some constraints, but for those who were told none anyway."""
+    told = task.told(~trial.held)
+    learnt = list(_learners(told, trial.starts, run, quick=quick))
+    voices = [] if quick else list(_voices(told, trial.starts))
+    at = task.vertices
+    opinions = tuple(
+        tuple(Opinion(c.opinion[at], c.noise) for c in party.candidates)
+        for party in _parties(task, learnt, voices, untold)
+    )
+    return Rehearsal(trial.held, without_held(task, trial.held), opinions)
+
+
+def hear(task: Task, parties: Sequence[Party], rehearsals: Sequence[Rehearsal] = ()) -> Pool:
     """Merge the opinions in each party, then those of the parties; add what is said.
 
-    A party is weighted by its prior and by how well it predicts constraints. No other party gets
-    more than its prior relative to the first one.
+    Candidates and parties are weighted by how they predict constraints that were held back.
+    Without rehearsals, candidates are weighted by how they predict each constraint given the
+    others, and parties by their prior alone.
     """
-    found = [agree(task, party.candidates) for party in parties]
-    scores = np.array([likelihood(settled.said, task.belief)[0] for _, settled in found])
-    prior = np.array([party.prior for party in parties])
-    shares = votes(np.minimum(scores - scores[0], 0.0), prior)
-    first = found[0][0]
-    order = [matching(one.probability, first.probability) for one, _ in found]
-    parts = list(zip(shares, [one for one, _ in found], order, strict=True))
+    weights = [_weights(task, at, party, rehearsals) for at, party in enumerate(parties)]
+    found = [_merged(p.candidates, w) for p, w in zip(parties, weights, strict=True)]
+    common = [_common(rehearsals, at, of) for at, of in enumerate(weights)]
+    shares = votes(
+        np.array([_score(task, rehearsals, opinions) for opinions in common]),
+        np.array([party.prior for party in parties]),
+        PARTIES,
+    )
+    first = found[0]
+    order = [matching(one.probability, first.probability) for one in found]
+    parts = list(zip(shares, found, order, strict=True))
     consensus = Consensus(
         np.sum([share * one.probability[:, at] for share, one, at in parts], axis=0),
         np.concatenate([share * one.weights for share, one, _ in parts]),
@@ -270,14 +251,34 @@ def hear(task: Task, parties: Sequence[Party]) -> Pool:
         first.noise,
     )
     settled = settle(task, np.log(consensus.probability + SURE), consensus.noise)
+    final = [merged(of, shares) for of in zip(*common, strict=True)]
     candidates = [c for party in parties for c in party.candidates]
-    return Pool(candidates, consensus, settled, np.zeros(0))
+    return Pool(candidates, consensus, settled, foretold(task, rehearsals, final), np.zeros(0))
+
+
+def _weights(task: Task, at: int, party: Party, rehearsals: Sequence[Rehearsal]) -> Floats:
+    """Return the weights of the candidates of a party."""
+    if not rehearsals:
+        return votes(np.array([c.score for c in party.candidates]))
+    each = zip(*(rehearsal.parties[at] for rehearsal in rehearsals), strict=True)
+    scores = np.array([_score(task, rehearsals, opinions) for opinions in each])
+    return votes(scores, temperature=CANDIDATES)
+
+
+def _common(rehearsals: Sequence[Rehearsal], at: int, weights: Floats) -> list[Opinion]:
+    """Return the common opinion of a party in each rehearsal."""
+    return [merged(rehearsal.parties[at], weights) for rehearsal in rehearsals]
+
+
+def _score(task: Task, rehearsals: Sequence[Rehearsal], opinions: Sequence[Opinion]) -> float:
+    """Return how well constraints are predicted where they were held back."""
+    return rehearsed_score(task, foretold(task, rehearsals, opinions)) if rehearsals else 0.0
 
 
 def _untold(task: Task, starts: list[Start], run: Run) -> list[Candidate]:
     """Return experts that learn from no constraint."""
     plans = _first(task, [start for start in starts if start.plain])
-    candidates = run(_tasks(_blind(task), plans))
+    candidates = run(_tasks(task.blind(), plans))
     return [_judged(task, c, f"{c.name}, without constraints") for c in candidates]
 
 
@@ -287,18 +288,8 @@ def _voices(task: Task, starts: list[Start]) -> Iterator[Party]:
     for start in starts:
         if start.voice:
             Q = soft(start.labels, task.k)
-            expert = learn(_blind(task), Assignment(bases, "", Q, FIRST_NOISE, max_rounds=1))
+            expert = learn(task.blind(), Assignment(bases, "", Q, FIRST_NOISE, max_rounds=1))
             yield Party([_judged(task, expert, f"{start.name}, repeated")], start.voice)
-
-
-def _blind(task: Task) -> Task:
-    """Return the task without constraints."""
-    return task._replace(
-        vertices=task.vertices[:0],
-        pairs=Pairs(task.pairs.ends[:0], task.pairs.together[:0], task.pairs.belief[:0]),
-        labelled=task.labelled[:0],
-        label=task.label[:0],
-    )
 
 
 def _judged(task: Task, candidate: Candidate, name: str) -> Candidate:
@@ -319,8 +310,8 @@ def predicted_without(task: Task, untold: list[Candidate]) -> Floats:
     if not untold:
         return np.zeros(0)
     opinions = [np.exp(log_softmax(c.opinion)) for c in untold]
-    alike = np.zeros(len(untold))
-    opinion = np.log(merge(opinions, alike, alike + FIRST_NOISE).probability + SURE)
+    alike = np.full(len(untold), 1 / len(untold))
+    opinion = np.log(merge(opinions, alike, alike).probability + SURE)
     # Of pairs that are wrong half of the time nothing can be learnt.
     return settle(task, opinion, 0.5).said
 
@@ -332,26 +323,34 @@ def _rigid(task: Task) -> str:
 def _first(task: Task, starts: Iterable[Start]) -> Iterator[Assignment]:
     rigid = _rigid(task)
     for start in starts:
+        if start.is_learnt:
+            continue
         Q = soft(start.labels, task.k)
         yield Assignment((rigid,), start.name, Q, FIRST_NOISE)
         if start.spectral:
             yield Assignment((rigid, "graph"), start.name, Q, FIRST_NOISE)
 
 
-def _learn_flexibly(
-    task: Task, candidates: list[Candidate], run: Run, report: Report | None
-) -> None:
+def _learners(
+    task: Task, starts: list[Start], run: Run, *, quick: bool = False
+) -> Iterator[Candidate]:
+    """Yield experts that learn: from every start, then from what these have learnt."""
+    rigid = []
+    for candidate in run(_tasks(task, _first(task, starts))):
+        rigid.append(candidate)
+        yield candidate
+    if task.is_told and not quick:
+        yield from run(_tasks(task, _flexible(task, rigid)))
+
+
+def _flexible(task: Task, candidates: list[Candidate]) -> Iterator[Assignment]:
     consensus, settled = agree(task, candidates)
     leaders = sorted(candidates, key=lambda c: -c.score)[:N_LEADERS]
     begin = [("consensus", settled.probability), *((c.name, c.probability) for c in leaders)]
-    assignments = [
-        Assignment(bases, title, Q, consensus.noise)
-        for bases in FLEXIBLE
-        if set(bases) <= set(task.ridges)
-        for title, Q in begin
-    ]
-    for candidate in run(_tasks(task, assignments)):
-        _add(candidates, candidate, report)
+    for bases in FLEXIBLE:
+        if set(bases) <= set(task.ridges):
+            for title, Q in begin:
+                yield Assignment(bases, title, Q, consensus.noise)
 
 
 def _tasks(task: Task, assignments: Iterable[Assignment]) -> list[Callable[[], Candidate]]:
@@ -360,6 +359,10 @@ def _tasks(task: Task, assignments: Iterable[Assignment]) -> list[Callable[[], C
 
 def _add(candidates: list[Candidate], candidate: Candidate, report: Report | None) -> None:
     candidates.append(candidate)
+    bases = " + ".join(candidate.expert.names)
+    _say(report, f"{candidate.name}, {bases}: log-likelihood {candidate.score:.4g}")
+
+
+def _say(report: Report | None, line: str) -> None:
     if report is not None:
-        bases = " + ".join(candidate.expert.names)
-        report(f"{candidate.name}, {bases}: log-likelihood {candidate.score:.4g}")
+        report(line)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.intp]
 
-__all__ = ["Told", "merged_clusters", "plain_clusters"]
+__all__ = ["SmallClusters", "Told", "plain_clusters"]
 
 PRICE = 5.0  # of a violated pair, in mean squared distances
 N_RANDOM, N_PERTURBED = 8, 4  # starts of the merge besides that of k-means
@@ -39,42 +39,52 @@ def plain_clusters(rows: Floats, k: int, rng: np.random.RandomState) -> Ints:
     return kmeans(rows, k, rng, n_init=10).labels
 
 
-def merged_clusters(
-    rows: Floats,
-    k: int,
-    told: Told,
-    rng: np.random.RandomState,
-    *,
-    factor: int,
-    price: float = PRICE,
-) -> Ints:
-    r"""Cluster rows into ``factor * k`` small clusters, then group these into `k`.
+class SmallClusters(NamedTuple):
+    """Small clusters of rows, to be merged the way pairs want it."""
 
-    The grouping `g` lowers, in units of the mean squared distance :math:`s^2`,
+    labels: Ints  # the small cluster of each row
+    centers: Floats
+    mass: Floats  # of the small clusters, in units of the mean squared distance
+    first: Ints  # the group of each small cluster that k-means gives it
+    k: int
+    seed: int
 
-    .. math:: \sum_A n_A \| c_A - \mu_{g(A)} \|^2 / s^2
-       + \text{price} \cdot (\text{weight of violated pairs})
+    @classmethod
+    def of(cls, rows: Floats, k: int, rng: np.random.RandomState, *, factor: int) -> SmallClusters:
+        """Cluster rows into ``factor * k`` small clusters by k-means."""
+        labels, centers = _small_clusters(rows, min(factor * k, rows.shape[0]), rng)
+        mass = np.bincount(labels, minlength=centers.shape[0]).astype(np.float64)
+        seed = int(rng.randint(2**31))
+        if centers.shape[0] <= k:
+            return cls(labels, centers, mass, np.arange(centers.shape[0]), k, seed)
+        first = _kmeans_grouping(centers, mass, k, rng)
+        unit = max(_inertia(centers, mass, first, k) / rows.shape[0], 1e-300)
+        return cls(labels, centers, mass / unit, first, k, seed)
 
-    by moving one small cluster at a time, from several starts. A price of the number of samples
-    puts the pairs first: then a cluster may lie in several distant places.
-    """
-    n_small = min(factor * k, rows.shape[0])
-    labels, centers = _small_clusters(rows, n_small, rng)
-    n_small = centers.shape[0]
-    if n_small <= k:
-        return labels
-    mass = np.bincount(labels, minlength=n_small).astype(np.float64)
-    first = _kmeans_grouping(centers, mass, k, rng)
-    unit = max(_inertia(centers, mass, first, k) / rows.shape[0], 1e-300)
-    small = Small(centers, mass / unit, _between(labels, told, n_small, price))
-    best, lowest = _descend(small, first, k)
-    for number in range(N_RANDOM + N_PERTURBED):
-        share = 1.0 if number < N_RANDOM else PERTURBED
-        start = _perturbed(best, k, share, rng)
-        found, value = _descend(small, start, k)
-        if value < lowest - 1e-9:
-            best, lowest = found, value
-    return best[labels]
+    def merged(self, told: Told, price: float = PRICE) -> Ints:
+        r"""Group the small clusters into `k`; return the group of each row.
+
+        The grouping `g` lowers, in units of the mean squared distance :math:`s^2`,
+
+        .. math:: \sum_A n_A \| c_A - \mu_{g(A)} \|^2 / s^2
+           + \text{price} \cdot (\text{weight of violated pairs})
+
+        by moving one small cluster at a time, from several starts. A price of the number of rows
+        puts the pairs first: then a group may lie in several distant places.
+        """
+        n = self.centers.shape[0]
+        if n <= self.k:
+            return self.labels
+        rng = np.random.RandomState(self.seed)
+        small = Small(self.centers, self.mass, _between(self.labels, told, n, price))
+        best, lowest = _descend(small, self.first, self.k)
+        for number in range(N_RANDOM + N_PERTURBED):
+            share = 1.0 if number < N_RANDOM else PERTURBED
+            start = _perturbed(best, self.k, share, rng)
+            found, value = _descend(small, start, self.k)
+            if value < lowest - 1e-9:
+                best, lowest = found, value
+        return best[self.labels]
 
 
 class Small(NamedTuple):

@@ -27,9 +27,11 @@ from linkwise.experts.clusters import (
 )
 from linkwise.experts.consensus import likelihood, matching
 from linkwise.experts.expert import Ridge
-from linkwise.experts.pool import Pool, Start, Task, survey
+from linkwise.experts.pool import Pool, Start, Trial, survey
 from linkwise.experts.propagation import Pairs
-from linkwise.experts.starts import Told, merged_clusters, plain_clusters
+from linkwise.experts.rehearsal import deal
+from linkwise.experts.starts import PRICE, SmallClusters, Told, plain_clusters
+from linkwise.experts.task import Task
 from linkwise.linalg.memory import Memory
 from linkwise.methods._base import (
     ConstrainedClusterer,
@@ -60,8 +62,12 @@ if TYPE_CHECKING:
 __all__ = ["Auto", "AutoReport", "AutoResult", "Suspect", "Voice", "auto"]
 
 ROUNDS, MANY_ROWS = 2, 5_000  # of all starts, up to so many samples; one beyond
-SPECTRAL_VOICE = 0.5  # how much is given on spectral clustering beside all that learns
-SPREAD_UP_TO = 20_000  # samples of a graph without features on which pairs are spread
+# Parts of the constraints that are held back in turn: usually, in a quick survey, of many samples.
+N_FOLDS, QUICK_FOLDS, FEW_FOLDS = 5, 3, 2
+# How much is given beforehand on clusterings, beside all experts that learn.
+SPECTRAL_VOICE, SPREAD_VOICE = 0.5, 1.0
+SPREAD_UP_TO = 20_000  # samples of a graph over which pairs are spread
+SPREAD_FROM = 5_000  # samples with constraints, at most, to spread from
 FREE_WEIGHT = 0.3  # of a sample that nothing is said about, beside one with a pair
 FREE_ROWS = 20_000  # samples without constraints that experts learn from
 FREE_SHARE = 4.0  # their weight, at most, beside that of the samples with constraints
@@ -105,7 +111,7 @@ class AutoReport:
     voices : tuple of Voice
         The experts, the heaviest first.
     score : float
-        Mean log-likelihood of a constraint given the others; 0 is best, -0.69 is a coin's.
+        Mean log-likelihood of a constraint that was held back; 0 is best, -0.69 is a coin's.
     score_without : float
         The same for experts that saw no constraint.
     noise : float
@@ -130,7 +136,7 @@ class AutoReport:
             lines += [
                 f"{self.n_constraints} constraints, {self.n_violated} violated, "
                 f"about {self.noise:.1%} wrong",
-                f"log-likelihood of a constraint given the others: {self.score:.3f} "
+                f"log-likelihood of a constraint held back: {self.score:.3f} "
                 f"(without constraints: {self.score_without:.3f})",
             ]
         return lines
@@ -396,9 +402,29 @@ class Survey(NamedTuple):
         rows = _rows(self.heard, rng)
         bases = self.bases.for_clusters(k)
         task = _task(bases, self.heard, rows, k)
-        starts = _starts(bases, self.heard, rows, k, rng=rng)
-        pool = survey(task, starts, self.run, report, quick=quick)
+        places = _places(bases, self.heard, rows, seed=self.seed, quick=quick)
+        starts = places.starts(self.heard, self.seed)
+        trials = self._trials(task, places, QUICK_FOLDS if quick else N_FOLDS)
+        pool = survey(task, starts, self.run, report, trials=trials, quick=quick)
         return Found(k, rows, self.heard, task, pool)
+
+    def _trials(self, task: Task, places: Places, n_folds: int) -> Iterator[Trial]:
+        """Yield what is held back, and where to begin without it."""
+        if places.rows.size > MANY_ROWS:
+            n_folds = FEW_FOLDS
+        for held in deal(task, n_folds, np.random.RandomState(self.seed)):
+            yield Trial(held, list(places.starts(_without(self.heard, held), self.seed)))
+
+
+def _without(constraints: Constraints, held: NDArray[np.bool_]) -> Constraints:
+    """Return the constraints that are not held back."""
+    pairs, labels = np.split(held, [constraints.n_pairs])
+    told = constraints.subset(~pairs)
+    if constraints.labels is None:
+        return told
+    known = constraints.labels.copy()
+    known[_labels(constraints)[0][labels]] = -1
+    return replace(told, labels=known)
 
 
 def _heard(constraints: Constraints, seed: int) -> Constraints:
@@ -469,49 +495,84 @@ def _labels(constraints: Constraints) -> tuple[Ints, Ints]:
     return labelled, number.astype(np.intp)
 
 
-def _starts(
-    bases: Bases, constraints: Constraints, rows: Ints, k: int, *, rng: np.random.RandomState
-) -> Iterator[Start]:
-    """Yield clusterings of several embeddings, most of them merged the way the pairs want it."""
-    pairs, weight = constraints.signed_pairs()
-    place = np.zeros(constraints.n_samples, np.intp)
-    place[rows] = np.arange(rows.size)
-    told = Told(place[pairs], weight)
-    embeddings = bases.embedding(k, rows), bases.embedding(2 * k, rows)
-    scores = None if bases.components is None else bases.components.scores[rows]
-    spread = bases.W is not None and len(pairs) and bases.n_samples <= SPREAD_UP_TO
-    if spread:
-        labels = e2cp(bases.W, constraints, k, random_state=rng).labels
-        yield Start("e2cp", labels[rows], spectral=True, voice=1.0)
+class Places(NamedTuple):
+    """Where starts are looked for; whatever is told, these are the same."""
+
+    bases: Bases
+    rows: Ints
+    k: int
+    grounds: tuple[Ground, ...]
+    memory: Memory  # of pairs spread over the graph
+    spreads: bool  # whether pairs are spread over the graph
+
+    def starts(self, constraints: Constraints, seed: int) -> Iterator[Start]:
+        """Yield clusterings, most of them merged the way the pairs want it."""
+        if self.spreads:
+            labels = e2cp(
+                self.bases.W,
+                constraints,
+                self.k,
+                solver="lowrank",
+                random_state=seed,
+                memory=self.memory,
+            ).labels
+            yield Start("e2cp", labels[self.rows], voice=SPREAD_VOICE, is_learnt=True)
+        pairs, weight = constraints.signed_pairs()
+        place = np.zeros(constraints.n_samples, np.intp)
+        place[self.rows] = np.arange(self.rows.size)
+        for ground in self.grounds:
+            yield ground.start(Told(place[pairs], weight))
+
+
+class Ground(NamedTuple):
+    """A clustering of an embedding, or small clusters of one to be merged."""
+
+    name: str
+    clusters: Ints | SmallClusters
+    spectral: bool = False
+    voice: float = 0.0
+    price: float = PRICE  # of a violated pair
+
+    def start(self, told: Told) -> Start:
+        """Return the start that the pairs make of it."""
+        if not isinstance(self.clusters, SmallClusters):
+            return Start(self.name, self.clusters, self.spectral, plain=True, voice=self.voice)
+        return Start(self.name, self.clusters.merged(told, self.price), self.spectral)
+
+
+def _places(bases: Bases, heard: Constraints, rows: Ints, *, seed: int, quick: bool) -> Places:
+    has_pairs = heard.n_pairs > 0 or _labels(heard)[0].size > 1
+    is_graph = bases.components is None  # of which there are few descriptions
+    few = int(heard.constrained.sum()) <= SPREAD_FROM and bases.n_samples <= SPREAD_UP_TO
+    spreads = has_pairs and few and (is_graph or not quick)
+    rng = np.random.RandomState(seed)
+    grounds: list[Ground] = []
     for number in range(ROUNDS if rows.size <= MANY_ROWS else 1):
-        voice = 0.0 if number or spread else SPECTRAL_VOICE
-        yield from _round_of_starts(scores, embeddings, told, k, rng=rng, voice=voice)
+        silent = number > 0 or (spreads and is_graph)
+        voice = 0.0 if silent else SPECTRAL_VOICE
+        grounds += _round_of_grounds(bases, rows, rng, voice=voice, has_pairs=has_pairs)
+    return Places(bases, rows, bases.n_clusters, tuple(grounds), Memory(), spreads)
 
 
-def _round_of_starts(
-    scores: Floats | None,
-    embeddings: tuple[Floats, Floats],
-    told: Told,
-    k: int,
-    *,
-    rng: np.random.RandomState,
-    voice: float,
-) -> Iterator[Start]:
-    narrow, wide = embeddings
-    if scores is not None:
-        yield Start("k-means", plain_clusters(scores, k, rng), plain=True)
+def _round_of_grounds(
+    bases: Bases, rows: Ints, rng: np.random.RandomState, *, voice: float, has_pairs: bool
+) -> Iterator[Ground]:
+    k = bases.n_clusters
+    narrow, wide = bases.embedding(k, rows), bases.embedding(2 * k, rows)
+    if bases.components is not None:
+        scores = bases.components.scores[rows]
+        yield Ground("k-means", plain_clusters(scores, k, rng))
         for factor in (2, 4):
-            merged = merged_clusters(scores, k, told, rng, factor=factor)
-            yield Start(f"k-means, {factor} k merged", merged)
-    plain = plain_clusters(narrow, k, rng)
-    yield Start("spectral", plain, spectral=True, plain=True, voice=voice)
-    yield Start(
-        "spectral, 4 k merged", merged_clusters(narrow, k, told, rng, factor=4), spectral=True
-    )
-    yield Start("wide spectral, 4 k merged", merged_clusters(wide, k, told, rng, factor=4))
-    if told.weight.size:
-        apart = merged_clusters(wide, k, told, rng, factor=2, price=float(wide.shape[0]))
-        yield Start("wide spectral, 2 k merged by pairs", apart, spectral=True)
+            small = SmallClusters.of(scores, k, rng, factor=factor)
+            yield Ground(f"k-means, {factor} k merged", small)
+    yield Ground("spectral", plain_clusters(narrow, k, rng), spectral=True, voice=voice)
+    small = SmallClusters.of(narrow, k, rng, factor=4)
+    yield Ground("spectral, 4 k merged", small, spectral=True)
+    yield Ground("wide spectral, 4 k merged", SmallClusters.of(wide, k, rng, factor=4))
+    if has_pairs:
+        small = SmallClusters.of(wide, k, rng, factor=2)
+        name, price = "wide spectral, 2 k merged by pairs", float(rows.size)
+        yield Ground(name, small, spectral=True, price=price)
 
 
 def _choose_clusters(about: Survey) -> Choice:
@@ -521,8 +582,9 @@ def _choose_clusters(about: Survey) -> Choice:
     scores = np.zeros(len(numbers))
     if not constraints.is_empty and len(numbers) > 1:
         for at, k in enumerate(numbers):
-            pool = (found := about(k, quick=True)).pool
-            scores[at] = likelihood(pool.settled.said, found.task.belief)[0]
+            found = about(k, quick=True)
+            pool = found.pool
+            scores[at] = likelihood(*_held_out(pool, found.task))[0]
             if at and np.unique(pool.settled.probability.argmax(axis=1)).size < k:
                 scores[at] = -np.inf  # this is an answer with fewer clusters
     return choose(numbers, scores, prior)
@@ -586,11 +648,19 @@ def _report(found: Found, choice: Choice, said: Said) -> AutoReport:
         n_clusters=found.k,
         n_clusters_probability=dict(numbers),
         voices=tuple(sorted(voices, key=lambda voice: -voice.weight)),
-        score=said.score(noise),
+        score=_held_out(pool, task).score(noise) if task.is_told else 0.0,
         score_without=without,
         noise=noise,
         n_constraints=said.belief.size,
     )
+
+
+def _held_out(pool: Pool, task: Task) -> Said:
+    """Return how constraints are predicted that were held back; or given the others, if none."""
+    tested = np.isfinite(pool.foretold)
+    if not tested.any():
+        return Said(pool.settled.said, task.belief)
+    return Said(pool.foretold[tested], task.belief[tested])
 
 
 def _print_progress(line: str) -> None:

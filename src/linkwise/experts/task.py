@@ -1,0 +1,106 @@
+"""What all experts learn from: samples, and what is said about some of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from linkwise.experts.consensus import matching
+from linkwise.experts.expert import Ridge, log_softmax
+from linkwise.experts.propagation import Pairs, propagate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.intp]
+    Bools = NDArray[np.bool_]
+
+__all__ = ["Settled", "Task", "clusters_of_labels", "settle"]
+
+
+class Task(NamedTuple):
+    """Samples, described by bases, and what is said about some of them."""
+
+    ridges: dict[str, Ridge]
+    weights: Floats  # of the samples
+    vertices: Ints  # samples that something is said about
+    pairs: Pairs  # between vertices
+    labelled: Ints  # vertices with a label
+    label: Ints  # the number of each one's label
+    k: int
+
+    @property
+    def is_told(self) -> bool:
+        """Whether anything is said at all."""
+        return bool(self.vertices.size)
+
+    @property
+    def belief(self) -> Floats:
+        """How firmly each pair, then each label, is said."""
+        return np.concatenate((self.pairs.belief, np.ones(self.labelled.size)))
+
+    def told(self, kept: Bools) -> Task:
+        """Return the task with some of the pairs and labels, in the order of `belief`."""
+        pairs, labels = np.split(kept, [len(self.pairs.ends)])
+        return self._replace(
+            pairs=Pairs(
+                self.pairs.ends[pairs], self.pairs.together[pairs], self.pairs.belief[pairs]
+            ),
+            labelled=self.labelled[labels],
+            label=self.label[labels],
+        )
+
+    def blind(self) -> Task:
+        """Return the task without constraints."""
+        nothing = self.told(np.zeros(len(self.pairs.ends) + self.labelled.size, bool))
+        return nothing._replace(vertices=self.vertices[:0])
+
+
+class Settled(NamedTuple):
+    """Opinions and what is said, added up."""
+
+    probability: Floats  # (n, k)
+    said: Floats  # for each pair, then each label: its probability without itself
+    logits: Floats  # (n_vertices, k)
+
+
+def settle(task: Task, opinion: Floats, noise: float, messages: Floats | None = None) -> Settled:
+    """Add what pairs and labels say to the opinion on their samples."""
+    if messages is None:
+        messages = np.zeros((len(task.pairs.ends), 2, task.k))
+    probability = np.exp(log_softmax(opinion))
+    at = task.vertices
+    evidence, cluster = _label_evidence(task, probability, noise)
+    found = propagate(opinion[at] + evidence, task.pairs, noise, messages)
+    probability[at] = np.exp(log_softmax(found.logits))
+    without = log_softmax((found.logits - evidence)[task.labelled])
+    said = np.concatenate(
+        (
+            np.where(task.pairs.together, found.together, 1 - found.together),
+            np.exp(without[np.arange(cluster.size), cluster]),
+        )
+    )
+    return Settled(probability, np.clip(said, 0.0, 1.0), found.logits)
+
+
+def clusters_of_labels(task: Task, probability: Floats) -> Ints:
+    """Return the cluster that each label stands for, by the opinions on all samples that have it.
+
+    `probability` are the opinions on the vertices.
+    """
+    members = np.zeros((task.labelled.size, task.k))
+    members[np.arange(task.labelled.size), task.label] = 1.0
+    return matching(probability[task.labelled], members)
+
+
+def _label_evidence(task: Task, probability: Floats, noise: float) -> tuple[Floats, Ints]:
+    """Return log-likelihoods of the labels, and the cluster that each labelled vertex is said."""
+    evidence = np.zeros((task.vertices.size, task.k))
+    if not task.labelled.size:
+        return evidence, np.zeros(0, np.intp)
+    cluster = clusters_of_labels(task, probability[task.vertices])[task.label]
+    evidence[task.labelled] = np.log(max(noise, 1e-6) / max(task.k - 1, 1))
+    evidence[task.labelled, cluster] = np.log1p(-noise)
+    return evidence, cluster
