@@ -27,7 +27,7 @@ from linkwise.experts.clusters import (
 )
 from linkwise.experts.consensus import likelihood, matching
 from linkwise.experts.expert import Ridge
-from linkwise.experts.pool import Pool, Start, Trial, survey
+from linkwise.experts.pool import PARTIES, Pool, Start, Trial, survey
 from linkwise.experts.propagation import Pairs
 from linkwise.experts.rehearsal import deal
 from linkwise.experts.starts import PRICE, SmallClusters, Told, plain_clusters
@@ -584,7 +584,7 @@ def _choose_clusters(about: Survey) -> Choice:
         for at, k in enumerate(numbers):
             found = about(k, quick=True)
             pool = found.pool
-            scores[at] = likelihood(*_held_out(pool, found.task))[0]
+            scores[at] = likelihood(*_held_out(pool, found.task))[0] / PARTIES
             if at and np.unique(pool.settled.probability.argmax(axis=1)).size < k:
                 scores[at] = -np.inf  # this is an answer with fewer clusters
     return choose(numbers, scores, prior)
