@@ -113,7 +113,7 @@ class AutoReport:
     score : float
         Mean log-likelihood of a constraint that was held back; 0 is best, -0.69 is a coin's.
     score_without : float
-        The same for experts that saw no constraint.
+        The same for experts that were told no constraint.
     noise : float
         Estimated share of wrong constraints.
     n_constraints, n_violated : int
@@ -678,8 +678,8 @@ class Auto(ConstrainedClusterer):
     Several experts describe the samples in their own way: by principal components, by smooth
     functions on the neighbour graph, by radial functions. Each alternates between its opinion on
     every sample, formed without that sample, and what pairs and labels make of it by belief
-    propagation, where any of them may be wrong. Experts that predict constraints they were not told
-    are heard more; their average is the answer. Nothing needs to be tuned.
+    propagation, where any of them may be wrong. All learn again without some of the constraints, in
+    turn; who predicts those is heard more, and the average is the answer. There is nothing to tune.
 
     Parameters
     ----------
