@@ -96,6 +96,19 @@ def test_all_methods_run_and_refusals_are_told(linkwise, xor, tmp_path):
     assert run.code == 2
 
 
+def test_contradictions_are_left_to_the_methods_that_accept_them(linkwise, xor, tmp_path):
+    (tmp_path / "both.csv").write_text("i,j,link\n0,1,must\n1,2,must\n0,2,cannot\n")
+    options = ("compare", "xor.npz", "-k", 2, "-c", "both.csv", "--truth", "y", "-m", "signed")
+    run = linkwise(*options, "-m", "cut", "-m", "auto")
+    assert run.code == 0
+    assert run.out.splitlines()[1].startswith("auto")
+    assert "\nsigned, cut: Samples 0 and 2 are cannot-linked, but" in run.out  # once
+    # None of them does: then the file is refused, by its lines.
+    run = linkwise(*options, "-m", "cut")
+    assert run.code != 0
+    assert "line 4" in run.error
+
+
 def test_settings_go_to_the_methods_that_have_them(linkwise, xor):
     options = ("compare", "xor.npz", "-k", 2, "--truth", "y", "-m", "ncut", "-m", "cut")
     assert linkwise(*options, "--set", "effort=fast", "--set", "rows=raw").code == 0
@@ -108,4 +121,4 @@ def test_constraints_that_no_method_can_satisfy(linkwise, xor, tmp_path):
     (tmp_path / "ring.csv").write_text("i,j,link\n0,1,cannot\n1,2,cannot\n0,2,cannot\n")
     run = linkwise("compare", "xor.npz", "-k", 2, "-c", "ring.csv", "-m", "signed", "-m", "cut")
     assert run.code == 1
-    assert run.out.count("2 clusters cannot satisfy") == 2
+    assert run.out.count("signed, cut: 2 clusters cannot satisfy") == 1

@@ -60,7 +60,8 @@ def run(request: CompareRequest, console: Console) -> int:
     inputs = (request.data, request.constraints)
     check_output(request.output, "--output", inputs=inputs, formats=(".csv", ".tsv"))
     options.limit_threads(request.threads)
-    task = load(request, console, needs_features=False)
+    soft = any(M(**settings[key]).accepts_contradictions for key, M in chosen.items())
+    task = load(request, console, needs_features=False, accepts_contradictions=soft)
     n_clusters = number_of_clusters(request.n_clusters, task.data, console)
     tasks = {key: _suited(task, Method, settings[key], request) for key, Method in chosen.items()}
     left_out = [
@@ -261,8 +262,8 @@ def _show(rows: list[Row], left_out: list[str], request: CompareRequest, console
         keys = [row.key for row in done]
         matrix = [[key, *(f"{a:.2f}" for a in agreement[i])] for i, key in enumerate(keys)]
         console.table(["", *keys], matrix)
-    for row in failed:
-        click.echo(f"\n{row.key}: {row.error}")
+    for error in dict.fromkeys(row.error for row in failed):
+        click.echo(f"\n{', '.join(row.key for row in failed if row.error == error)}: {error}")
     if left_out:
         click.echo(f"\nleft out, because they need features: {', '.join(left_out)}")
 
