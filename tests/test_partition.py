@@ -58,6 +58,11 @@ def test_canonical_numbers_by_first_appearance(labels):
     assert_array_equal(canonical(np.array(labels, dtype=int)), expected)
 
 
+@pytest.mark.parametrize("kind", [">i8", "<i4", "u1", "f4"])
+def test_canonical_takes_numbers_of_any_kind(kind):
+    assert canonical(np.array([2, 0, 2, 1], dtype=kind)).tolist() == [0, 1, 0, 2]
+
+
 def test_canonical_takes_strings():
     assert canonical(np.array(["b", "a", "b"])).tolist() == [0, 1, 0]
 

@@ -121,7 +121,7 @@ def canonical(labels: NDArray[Any]) -> Labels:
     [0, 1, 0, 2]
     """
     labels = np.asarray(labels)
-    if labels.dtype.kind == "i" and labels.size and labels.min() >= 0:
+    if labels.dtype.kind == "i" and labels.dtype.isnative and labels.size and labels.min() >= 0:
         top = int(labels.max())
         if top <= 4 * labels.size:  # no sort then
             return np.asarray(_ranks(labels, top)[labels], dtype=np.intp)

@@ -242,6 +242,33 @@ def test_an_interrupted_rehearsal_keeps_the_answer(iris):
     assert len(found.candidates) == len(whole.candidates)
 
 
+def test_an_interrupted_start_is_an_interrupt(iris):
+    bases, y, _ = iris
+    task = task_of(bases, Constraints.sample(y, 30, random_state=0))
+
+    def starts():
+        raise SystemError from KeyboardInterrupt()
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        survey(task, starts(), run_here)
+
+
+def test_without_constraints_labels_are_not_told_by_themselves(iris):
+    bases, _, start = iris
+    rng = np.random.RandomState(0)
+    partial = np.full(150, -1)
+    chosen = rng.choice(150, 12, replace=False)
+    partial[chosen] = rng.permutation(np.repeat([0, 1, 2], 4))
+    task = task_of(bases, Constraints.from_labels(partial))
+    starts = [Start("a", start, plain=True)]
+    trials = [Trial(held, starts) for held in deal(task, 4, np.random.RandomState(0))]
+    by_themselves = survey(task, starts, run_here).without
+    held_back = survey(task, starts, run_here, trials=trials).without
+    # Random labels: matched with the clusters by all of them, they seem to be known.
+    assert held_back.mean() < by_themselves.mean()
+
+
 def test_those_told_nothing_are_heard_while_constraints_are_few(iris):
     bases, y, start = iris
     starts = [Start("a", start, plain=True), Start("b", y), Start("c", start, voice=1.0)]

@@ -65,7 +65,10 @@ def test_it_is_foretold_by_the_others():
             expected = expected if task.pairs.together[number] else 1 - expected
         else:
             sample, label = task.labelled[number - 9], task.label[number - 9]
-            expected = Q[sample, cluster_of(kept, Q)[label]]
+            cluster = cluster_of(kept, Q)
+            others = [cluster[c] for c in set(kept.label.tolist())]
+            is_known = label in kept.label
+            expected = Q[sample, cluster[label]] if is_known else 1 - Q[sample, others].sum()
         assert_allclose(said[number], expected)
 
 
@@ -86,3 +89,23 @@ def test_an_average_of_opinions_knows_clusters_by_their_members():
     found = merged([one, two], np.array([0.5, 0.5]))
     assert_allclose(np.exp(found.logits), Q + 1e-3, atol=1e-9)
     assert_allclose(found.noise, 0.02)
+
+
+def one_label_each(k):
+    """Return a task with one label for each of `k` classes, of two samples each."""
+    labels = np.where(np.arange(2 * k) < k, np.arange(2 * k), -1)
+    return task_of([], [], labels, n=2 * k, k=k)
+
+
+def test_labels_that_no_other_sample_has_are_foretold():
+    task = one_label_each(5)
+    truth = np.tile(np.arange(5), 2)
+    for order in (np.arange(5), np.array([3, 1, 4, 0, 2])):
+        # Whatever its clusters are called, a perfect opinion foretells that they differ.
+        logits = np.log(np.where(np.eye(5)[order[truth]] > 0, 0.996, 0.001))
+        rehearsals = [
+            Rehearsal(held, without_held(task, held), ())
+            for held in deal(task, 3, np.random.RandomState(0))
+        ]
+        said = foretold(task, rehearsals, [Opinion(logits, 0.05)] * 3)
+        assert said.min() > 0.9

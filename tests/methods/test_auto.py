@@ -228,6 +228,41 @@ def test_the_score_is_not_flattered():
     assert model.report_.score < chance + 0.05
 
 
+def test_interrupting_the_search_for_a_number_of_clusters(iris, monkeypatch):
+    X, y = iris
+    calls = []
+
+    def stops(task, plan, learn=pool.learn):
+        calls.append(plan)
+        if len(calls) == 20:
+            raise KeyboardInterrupt
+        return learn(task, plan)
+
+    monkeypatch.setattr(pool, "learn", stops)
+    with pytest.raises(KeyboardInterrupt):
+        Auto(random_state=0).fit(X, constraints=Constraints.sample(y, 20, random_state=0))
+    assert len(calls) == 20
+
+
+def test_one_constraint_cannot_be_held_back(iris):
+    X, _ = iris
+    model = Auto(3, random_state=0).fit(X, constraints=Constraints(150, must_link=[(0, 1)]))
+    assert model.report_.n_held_back == 0
+    assert "1 constraint, 0 violated" in str(model.report_)
+    assert "a constraint given the others" in str(model.report_)
+
+
+def test_labels_that_stand_for_too_many_pairs_are_not_spread(iris, monkeypatch):
+    X, y = iris
+    partial = np.where(np.arange(150) % 3 == 0, y, -1)
+    monkeypatch.setattr(module, "SPREAD_LABELS", 49)
+    model = Auto(3, random_state=0).fit(X, constraints=Constraints.from_labels(partial))
+    assert not any("e2cp" in voice.start for voice in model.report_.voices)
+    monkeypatch.undo()
+    model = Auto(3, random_state=0).fit(X, constraints=Constraints.from_labels(partial))
+    assert any("e2cp" in voice.start for voice in model.report_.voices)
+
+
 def test_labels_are_held_back_too(iris):
     X, y = iris
     partial = np.full(150, -1)

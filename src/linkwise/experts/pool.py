@@ -179,13 +179,13 @@ def survey(
     Interrupting ends the survey with the candidates that are there, if there are any. A `quick`
     survey asks rigid experts alone.
     """
-    starts = list(starts)
     learnt: list[Candidate] = []
     untold: list[Candidate] = []
     voices: list[Party] = []
     rehearsals: list[Rehearsal] = []
     interrupted = False
     try:
+        starts = list(starts)
         if task.is_told and not quick:
             untold, voices = _untold(task, starts, run), list(_voices(task, starts))
         for candidate in _learners(task, starts, run, quick=quick):
@@ -196,10 +196,11 @@ def survey(
     except INTERRUPTS as error:
         raise_if_not_interrupt(error)
         if not learnt:
-            raise
+            raise KeyboardInterrupt from error
         interrupted = True
     pool = hear(task, _parties(task, learnt, voices, untold), rehearsals)
-    return pool._replace(without=predicted_without(task, untold), interrupted=interrupted)
+    without = predicted_without(task, untold, rehearsals)
+    return pool._replace(without=without, interrupted=interrupted)
 
 
 def _parties(
@@ -216,6 +217,7 @@ def _rehearse(
 ) -> Rehearsal:
     """Repeat the survey without some constraints, but for those who were told none anyway."""
     told = task.told(~trial.held)
+    untold = [_judged(told, candidate, candidate.name) for candidate in untold]
     learnt = list(_learners(told, trial.starts, run, quick=quick))
     voices = [] if quick else list(_voices(told, trial.starts))
     at = task.vertices
@@ -305,15 +307,22 @@ def _judged(task: Task, candidate: Candidate, name: str) -> Candidate:
     )
 
 
-def predicted_without(task: Task, untold: list[Candidate]) -> Floats:
-    """Return the probability of what each pair and label says, by experts that are told nothing."""
+def predicted_without(
+    task: Task, untold: list[Candidate], rehearsals: Sequence[Rehearsal] = ()
+) -> Floats:
+    """Return the probability of what each pair and label says, by experts that are told nothing.
+
+    Which cluster a label stands for is known from labels that were not held back.
+    """
     if not untold:
         return np.zeros(0)
     opinions = [np.exp(log_softmax(c.opinion)) for c in untold]
     alike = np.full(len(untold), 1 / len(untold))
     opinion = np.log(merge(opinions, alike, alike).probability + SURE)
     # Of pairs that are wrong half of the time nothing can be learnt.
-    return settle(task, opinion, 0.5).said
+    if not rehearsals:
+        return settle(task, opinion, 0.5).said
+    return foretold(task, rehearsals, [Opinion(opinion[task.vertices], 0.5)] * len(rehearsals))
 
 
 def _rigid(task: Task) -> str:

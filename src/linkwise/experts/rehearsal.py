@@ -80,9 +80,23 @@ def foretold(task: Task, rehearsals: Sequence[Rehearsal], opinions: Sequence[Opi
         i, j = task.pairs.ends[pair].T
         together = np.einsum("ic,ic->i", Q[i], Q[j])
         said[pair] = np.where(task.pairs.together[pair], together, 1 - together)
-        cluster = clusters_of_labels(rehearsal.task, Q)[task.label[label]]
-        said[n_pairs:][label] = Q[task.labelled[label], cluster]
+        of = task.labelled[label], task.label[label]
+        said[n_pairs:][label] = _foretold_labels(rehearsal.task, Q, *of)
     return np.clip(said, 0.0, 1.0)
+
+
+def _foretold_labels(told: Task, Q: Floats, samples: Ints, label: Ints) -> Floats:
+    """Return the probability of labels that were held back.
+
+    Of a label that no other sample has it is foretold that the sample is in none of the clusters
+    of the others.
+    """
+    cluster = clusters_of_labels(told, Q)
+    known = np.unique(told.label)
+    own = Q[samples, cluster[label]]
+    another = 1 - Q[samples][:, cluster[known]].sum(axis=1)
+    said: Floats = np.where(np.isin(label, known), own, another)
+    return said
 
 
 def rehearsed_score(task: Task, said: Floats) -> float:

@@ -43,8 +43,8 @@ class Prepared:
     solver stops as soon as its start is good enough. Do not change the data in place.
 
     Beside the graph it keeps, for each kind of eigenproblem, the last vectors (``8 k`` bytes a
-    sample) and an order of the samples, and for each propagation the columns of the constrained
-    samples, at most 120 MB unless a single fit has more.
+    sample) and an order of the samples, and for each damping of a propagation the columns of the
+    constrained samples, at most 10 million entries unless a single fit has more.
 
     Examples
     --------

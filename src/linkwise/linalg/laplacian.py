@@ -54,7 +54,6 @@ __all__ = [
     "transition_matrix",
 ]
 
-
 # Rows scaled at a time: the temporary arrays stay small beside the matrix.
 ROWS_PER_BLOCK = 16_384
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
@@ -67,7 +68,9 @@ N_FOLDS, QUICK_FOLDS, FEW_FOLDS = 5, 3, 2
 # How much is given beforehand on clusterings, beside all experts that learn.
 SPECTRAL_VOICE, SPREAD_VOICE = 0.5, 1.0
 SPREAD_UP_TO = 20_000  # samples of a graph over which pairs are spread
-SPREAD_FROM = 5_000  # samples with constraints, at most, to spread from
+# Samples with constraints, and with labels, which stand for many pairs, to spread from at most;
+# samples of a dense graph.
+SPREAD_FROM, SPREAD_LABELS, SPREAD_DENSE = 5_000, 300, 3_000
 FREE_WEIGHT = 0.3  # of a sample that nothing is said about, beside one with a pair
 FREE_ROWS = 20_000  # samples without constraints that experts learn from
 FREE_SHARE = 4.0  # their weight, at most, beside that of the samples with constraints
@@ -94,7 +97,7 @@ class Voice(NamedTuple):
     start: str
     bases: tuple[str, ...]
     weight: float
-    score: float  # log-likelihood of all constraints, each given the others
+    score: float  # log-likelihood of constraints given the others; weights come from held-back ones
     noise: float
 
 
@@ -118,6 +121,9 @@ class AutoReport:
         Estimated share of wrong constraints.
     n_constraints, n_violated : int
         Pairs and labels, and how many of them the labels violate.
+    n_held_back : int
+        How many of them were held back in turn. If none could be, the score is that of each one
+        given the others, which flatters.
     """
 
     n_clusters: int
@@ -128,16 +134,19 @@ class AutoReport:
     noise: float
     n_constraints: int
     n_violated: int = 0
+    n_held_back: int = 0
 
     def summary(self) -> list[str]:
         """Return what was chosen, in one line or three."""
         lines = [f"{self.n_clusters} clusters ({self._why_so_many()})"]
         if self.n_constraints:
+            s = "s" if self.n_constraints > 1 else ""
+            how = "held back" if self.n_held_back else "given the others"
             lines += [
-                f"{self.n_constraints} constraints, {self.n_violated} violated, "
+                f"{self.n_constraints} constraint{s}, {self.n_violated} violated, "
                 f"about {self.noise:.1%} wrong",
-                f"log-likelihood of a constraint held back: {self.score:.3f} "
-                f"(without constraints: {self.score_without:.3f})",
+                f"log-likelihood of a constraint {how}: {self.score:.3f} "
+                f"(without constraints: {self.score_without:.3f}; a coin: -0.693; best: 0)",
             ]
         return lines
 
@@ -512,7 +521,7 @@ class Places(NamedTuple):
                 self.bases.W,
                 constraints,
                 self.k,
-                solver="lowrank",
+                solver="lowrank" if issparse(self.bases.W) else "exact",
                 random_state=seed,
                 memory=self.memory,
             ).labels
@@ -543,8 +552,7 @@ class Ground(NamedTuple):
 def _places(bases: Bases, heard: Constraints, rows: Ints, *, seed: int, quick: bool) -> Places:
     has_pairs = heard.n_pairs > 0 or _labels(heard)[0].size > 1
     is_graph = bases.components is None  # of which there are few descriptions
-    few = int(heard.constrained.sum()) <= SPREAD_FROM and bases.n_samples <= SPREAD_UP_TO
-    spreads = has_pairs and few and (is_graph or not quick)
+    spreads = has_pairs and _can_spread(bases.W, heard) and (is_graph or not quick)
     rng = np.random.RandomState(seed)
     grounds: list[Ground] = []
     for number in range(ROUNDS if rows.size <= MANY_ROWS else 1):
@@ -552,6 +560,13 @@ def _places(bases: Bases, heard: Constraints, rows: Ints, *, seed: int, quick: b
         voice = 0.0 if silent else SPECTRAL_VOICE
         grounds += _round_of_grounds(bases, rows, rng, voice=voice, has_pairs=has_pairs)
     return Places(bases, rows, bases.n_clusters, tuple(grounds), Memory(), spreads)
+
+
+def _can_spread(W: csr_array | Floats, heard: Constraints) -> bool:
+    """Whether pairs are not too many to spread over the graph, and not too far."""
+    most = SPREAD_UP_TO if issparse(W) else SPREAD_DENSE
+    n_told, n_labelled = int(heard.constrained.sum()), _labels(heard)[0].size
+    return W.shape[0] <= most and n_told <= SPREAD_FROM and n_labelled <= SPREAD_LABELS
 
 
 def _round_of_grounds(
@@ -584,6 +599,8 @@ def _choose_clusters(about: Survey) -> Choice:
         for at, k in enumerate(numbers):
             found = about(k, quick=True)
             pool = found.pool
+            if pool.interrupted:
+                raise KeyboardInterrupt  # there is no answer yet
             scores[at] = likelihood(*_held_out(pool, found.task))[0] / PARTIES
             if at and np.unique(pool.settled.probability.argmax(axis=1)).size < k:
                 scores[at] = -np.inf  # this is an answer with fewer clusters
@@ -642,25 +659,33 @@ def _report(found: Found, choice: Choice, said: Said) -> AutoReport:
     noise, without = 0.0, 0.0
     if task.is_told:
         noise = pool.consensus.noise
-        blind = Said(pool.without, task.belief)
-        without = blind.score(likelihood(*blind)[1])
+        without = _best_score(_tested(pool.without, task))
     return AutoReport(
         n_clusters=found.k,
         n_clusters_probability=dict(numbers),
         voices=tuple(sorted(voices, key=lambda voice: -voice.weight)),
-        score=_held_out(pool, task).score(noise) if task.is_told else 0.0,
+        score=_best_score(_held_out(pool, task)) if task.is_told else 0.0,
         score_without=without,
         noise=noise,
         n_constraints=said.belief.size,
+        n_held_back=int(np.isfinite(pool.foretold).sum()),
     )
 
 
 def _held_out(pool: Pool, task: Task) -> Said:
     """Return how constraints are predicted that were held back; or given the others, if none."""
-    tested = np.isfinite(pool.foretold)
-    if not tested.any():
-        return Said(pool.settled.said, task.belief)
-    return Said(pool.foretold[tested], task.belief[tested])
+    said = _tested(pool.foretold, task)
+    return said if said.belief.size else Said(pool.settled.said, task.belief)
+
+
+def _tested(probability: Floats, task: Task) -> Said:
+    tested = np.isfinite(probability)
+    return Said(probability[tested], task.belief[tested])
+
+
+def _best_score(said: Said) -> float:
+    """Return the mean log-likelihood at the rate of wrong constraints that explains them best."""
+    return said.score(likelihood(*said)[1])
 
 
 def _print_progress(line: str) -> None:
