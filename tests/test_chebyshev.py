@@ -476,8 +476,9 @@ def other_graph(weight=5.0):
     return normalized_adjacency(csr_array(W))
 
 
-def test_the_first_filter_is_made_for_the_bound_of_another_matrix(monkeypatch):
-    A = other_graph()
+@pytest.fixture
+def degrees(monkeypatch):
+    """Return a list that every filter adds its degree to."""
     degrees = []
     run = chebyshev._Basis.filter
 
@@ -486,6 +487,11 @@ def test_the_first_filter_is_made_for_the_bound_of_another_matrix(monkeypatch):
         return run(self, damped, degree, n_locked)
 
     monkeypatch.setattr(chebyshev._Basis, "filter", noted)
+    return degrees
+
+
+def test_the_first_filter_is_made_for_the_bound_of_another_matrix(degrees):
+    A = other_graph()
     kept = {}
     solved(S, 5, kept=kept)
     n_filters = []
@@ -508,17 +514,10 @@ def test_what_was_kept_of_another_matrix_does_no_harm(bound, ends):
         assert pairs.converged
 
 
-def test_a_bound_close_to_the_wanted_values_is_not_taken(monkeypatch):
+def test_a_bound_close_to_the_wanted_values_is_not_taken(degrees):
     A = normalized_adjacency(planar(3_000))
     cold = solved(A, 5)
-    degrees = []
-    run = chebyshev._Basis.filter
-
-    def noted(self, damped, degree, n_locked):
-        degrees.append(degree)
-        return run(self, damped, degree, n_locked)
-
-    monkeypatch.setattr(chebyshev._Basis, "filter", noted)
+    degrees.clear()
     solved(A, 5, start=cold.vectors, kept={"bounds": {5: float(cold.values[4])}})
     assert degrees[0] <= chebyshev.BRIEF_DEGREE
 

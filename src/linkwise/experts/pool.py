@@ -42,6 +42,7 @@ __all__ = [
     "agree",
     "hear",
     "learn",
+    "say",
     "survey",
 ]
 
@@ -192,7 +193,7 @@ def survey(
             _add(learnt, candidate, report)
         for trial in trials:
             rehearsals.append(_rehearse(task, trial, untold, run, quick=quick))
-            _say(report, f"rehearsal {len(rehearsals)} without {trial.held.sum()} constraints")
+            say(report, f"rehearsal {len(rehearsals)} without {trial.held.sum()} constraints")
     except INTERRUPTS as error:
         raise_if_not_interrupt(error)
         if not learnt:
@@ -369,9 +370,10 @@ def _tasks(task: Task, assignments: Iterable[Assignment]) -> list[Callable[[], C
 def _add(candidates: list[Candidate], candidate: Candidate, report: Report | None) -> None:
     candidates.append(candidate)
     bases = " + ".join(candidate.expert.names)
-    _say(report, f"{candidate.name}, {bases}: log-likelihood {candidate.score:.4g}")
+    say(report, f"{candidate.name}, {bases}: log-likelihood {candidate.score:.4g}")
 
 
-def _say(report: Report | None, line: str) -> None:
+def say(report: Report | None, line: str) -> None:
+    """Report progress, if it is wanted."""
     if report is not None:
         report(line)

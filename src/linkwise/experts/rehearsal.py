@@ -14,7 +14,7 @@ import numpy as np
 from linkwise.constraints.validation import pair_keys
 from linkwise.experts.consensus import likelihood, merge
 from linkwise.experts.expert import log_softmax
-from linkwise.experts.task import Task, clusters_of_labels, settle
+from linkwise.experts.task import Task, cluster_of_label, settle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ def _foretold_labels(told: Task, Q: Floats, samples: Ints, label: Ints) -> Float
     Of a label that no other sample has it is foretold that the sample is in none of the clusters
     of the others.
     """
-    cluster = clusters_of_labels(told, Q)
+    cluster = cluster_of_label(Q[told.labelled], told.label)
     known = np.unique(told.label)
     own = Q[samples, cluster[label]]
     another = 1 - Q[samples][:, cluster[known]].sum(axis=1)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.intp]
     Bools = NDArray[np.bool_]
 
-__all__ = ["Settled", "Task", "clusters_of_labels", "settle"]
+__all__ = ["Settled", "Task", "cluster_of_label", "settle"]
 
 
 class Task(NamedTuple):
@@ -85,14 +85,12 @@ def settle(task: Task, opinion: Floats, noise: float, messages: Floats | None = 
     return Settled(probability, np.clip(said, 0.0, 1.0), found.logits)
 
 
-def clusters_of_labels(task: Task, probability: Floats) -> Ints:
+def cluster_of_label(probability: Floats, label: Ints) -> Ints:
     """Return the cluster that each label stands for, by the opinions on all samples that have it.
 
-    `probability` are the opinions on the vertices.
+    `probability` and `label` are of the labelled samples.
     """
-    members = np.zeros((task.labelled.size, task.k))
-    members[np.arange(task.labelled.size), task.label] = 1.0
-    return matching(probability[task.labelled], members)
+    return matching(probability, np.eye(probability.shape[1])[label])
 
 
 def _label_evidence(task: Task, probability: Floats, noise: float) -> tuple[Floats, Ints]:
@@ -100,7 +98,8 @@ def _label_evidence(task: Task, probability: Floats, noise: float) -> tuple[Floa
     evidence = np.zeros((task.vertices.size, task.k))
     if not task.labelled.size:
         return evidence, np.zeros(0, np.intp)
-    cluster = clusters_of_labels(task, probability[task.vertices])[task.label]
+    known = probability[task.vertices[task.labelled]]
+    cluster = cluster_of_label(known, task.label)[task.label]
     evidence[task.labelled] = np.log(max(noise, 1e-6) / max(task.k - 1, 1))
     evidence[task.labelled, cluster] = np.log1p(-noise)
     return evidence, cluster

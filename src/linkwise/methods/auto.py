@@ -26,13 +26,13 @@ from linkwise.experts.clusters import (
     least_clusters,
     range_of_clusters,
 )
-from linkwise.experts.consensus import likelihood, matching
+from linkwise.experts.consensus import likelihood
 from linkwise.experts.expert import Ridge
-from linkwise.experts.pool import PARTIES, Pool, Start, Trial, survey
+from linkwise.experts.pool import PARTIES, Pool, Start, Trial, say, survey
 from linkwise.experts.propagation import Pairs
 from linkwise.experts.rehearsal import deal
 from linkwise.experts.starts import PRICE, SmallClusters, Told, plain_clusters
-from linkwise.experts.task import Task
+from linkwise.experts.task import Task, cluster_of_label
 from linkwise.linalg.memory import Memory
 from linkwise.methods._base import (
     ConstrainedClusterer,
@@ -258,7 +258,7 @@ def consult_experts(bases: Bases, constraints: Constraints, options: Options) ->
         survey_of = Survey(bases, _heard(constraints, seed), seed, run)
         if isinstance(options.n_clusters, str):
             choice = _choose_clusters(survey_of)
-            _say(report, f"{choice.best} clusters")
+            say(report, f"{choice.best} clusters")
         else:
             choice = Choice((int(options.n_clusters),), np.ones(1))
         k = choice.best
@@ -332,7 +332,7 @@ def _hear_rest(probability: Floats, constraints: Constraints, found: Found) -> S
     labelled, label = _labels(constraints)
     assert found.heard.labels is not None
     known = found.heard.labels[labelled] >= 0
-    cluster = _cluster_of_label(probability[labelled[known]], label[known])[label]
+    cluster = cluster_of_label(probability[labelled[known]], label[known])[label]
     noise = found.pool.consensus.noise
     n_pairs = constraints.n_pairs
     said = np.empty(n_pairs + labelled.size)
@@ -346,11 +346,6 @@ def _hear_rest(probability: Floats, constraints: Constraints, found: Found) -> S
     return Said(said, np.concatenate((*beliefs, np.ones(labelled.size))))
 
 
-def _cluster_of_label(probability: Floats, label: Ints) -> Ints:
-    """Return the cluster that each label stands for, by the samples that have it."""
-    return matching(probability, np.eye(probability.shape[1])[label])
-
-
 def _in_order(labels: Ints, constraints: Constraints, k: int) -> Ints:
     """Return the clusters as they are numbered: those of labels as these, then by appearance.
 
@@ -361,7 +356,7 @@ def _in_order(labels: Ints, constraints: Constraints, k: int) -> Ints:
     if not labelled.size or constraints.labels is None:
         return order
     values = np.unique(constraints.labels[labelled])
-    named = _cluster_of_label(np.eye(k)[labels[labelled]], label)[: values.size]
+    named = cluster_of_label(np.eye(k)[labels[labelled]], label)[: values.size]
     numbered = np.empty(k, np.intp)
     own = values if values[-1] < k else np.arange(values.size)
     numbered[own] = named
@@ -645,7 +640,7 @@ def _n_violated(constraints: Constraints, labels: Ints) -> int:
     if not labelled.size:
         return n
     k = max(int(labels.max()), int(label.max())) + 1
-    cluster = _cluster_of_label(np.eye(k)[labels[labelled]], label)
+    cluster = cluster_of_label(np.eye(k)[labels[labelled]], label)
     return n + int((labels[labelled] != cluster[label]).sum())
 
 
@@ -690,11 +685,6 @@ def _best_score(said: Said) -> float:
 
 def _print_progress(line: str) -> None:
     print(f"[Auto] {line}")
-
-
-def _say(report: Report | None, line: str) -> None:
-    if report is not None:
-        report(line)
 
 
 class Auto(ConstrainedClusterer):
