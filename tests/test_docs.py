@@ -64,4 +64,4 @@ def test_the_example_of_the_readme_respects_its_constraints():
     assert namespace["known"].satisfied(namespace["model"].labels_) == 1.0
     before = NCut(3, random_state=0).fit(namespace["X"])
     found = [adjusted_rand(namespace["y"], m.labels_) for m in (before, namespace["model"])]
-    assert [round(score, 2) for score in found] == [0.74, 0.94]
+    assert [round(score, 2) for score in found] == [0.74, 0.92]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
 
 from linkwise.experts import consensus
-from linkwise.experts.consensus import likelihood, matching, merge, votes
+from linkwise.experts.consensus import likelihood, matching, merge, shares, votes
 
 
 def soft(labels, k, trust=0.9):
@@ -34,8 +35,8 @@ def test_votes_are_exponential_in_the_likelihood():
     assert_allclose(weights[0] / weights[1], np.e)
     assert weights[2] == 0.0
     assert_allclose(weights.sum(), 1.0)
-    colder = votes(np.array([0.0, -3.0]), np.array([1.0, 2.0]), 3.0)
-    assert_allclose(colder[0] / colder[1], np.e / 2)
+    colder = votes(np.array([0.0, -3.0]), 3.0)
+    assert_allclose(colder[0] / colder[1], np.e)
 
 
 def test_noise_is_the_geometric_mean_of_the_rates():
@@ -59,3 +60,54 @@ def test_faint_pairs_tell_candidates_nothing_apart():
     bad, _ = likelihood(np.full(10, 0.01), np.full(10, 1e-12))
     assert_allclose(good, bad)
     assert_allclose(good, 10 * np.log(0.5) + 20 * np.log1p(-0.005))
+
+
+def best_mixture(said, belief, prior):
+    """The same objective, maximised by a general solver over softmax coordinates."""
+    before = prior / prior.sum()
+    noise = max(likelihood(before @ said, belief)[1], consensus.LEAST_RATE)
+    flip = belief * noise + (1 - belief) / 2
+    told = (1 - flip) * said + flip * (1 - said)
+
+    def loss(x):
+        w = np.exp(x - x.max())
+        w /= w.sum()
+        return -np.log(w @ told).sum() - consensus.PRIOR_WEIGHT * before @ np.log(w)
+
+    x = minimize(loss, np.log(before), method="BFGS", options={"gtol": 1e-8}).x
+    return np.exp(x - x.max()) / np.exp(x - x.max()).sum()
+
+
+def test_shares_maximise_the_likelihood_of_the_mixture():
+    rng = np.random.RandomState(0)
+    for m in (1, 7, 60):
+        said = rng.beta(0.5, 0.5, size=(4, m))
+        belief = np.where(rng.uniform(size=m) < 0.3, rng.uniform(size=m), 1.0)
+        prior = rng.uniform(0.2, 2.0, size=4)
+        found = shares(said, belief, prior)
+        assert_allclose(found.sum(), 1.0)
+        assert_allclose(found, best_mixture(said, belief, prior), atol=2e-3)
+
+
+def test_shares_are_the_prior_where_nothing_is_known():
+    prior = np.array([1.0, 3.0])
+    assert_allclose(shares(np.zeros((2, 0)), np.zeros(0), prior), [0.25, 0.75])
+    said = np.array([[0.9] * 50, [0.1] * 50])
+    assert_allclose(shares(said, np.zeros(50), prior), [0.25, 0.75], atol=1e-4)
+
+
+def test_many_pairs_overrule_the_prior():
+    said = np.array([[0.5] * 400, [0.98] * 400])
+    found = shares(said, np.ones(400), np.array([9.0, 1.0]))
+    assert found[1] > 0.95
+    assert shares(said[:, :2], np.ones(2), np.array([9.0, 1.0]))[1] < 0.3
+
+
+def test_a_part_that_knows_something_else_keeps_its_share():
+    # The first knows 110 of 200 pairs, the second the other 90: by likelihood it would be unheard.
+    knows = np.arange(200) < 110
+    said = np.where(np.array([knows, ~knows]), 0.95, 0.3)
+    found = shares(said, np.ones(200), np.ones(2))
+    assert 0.35 < found[1] < found[0]
+    scores = np.array([likelihood(row, np.ones(200))[0] for row in said])
+    assert votes(scores, 2.0)[1] < 0.01

@@ -171,8 +171,9 @@ def test_without_rehearsals_parties_have_their_priors(iris):
     good = learn(task, plan)
     # The same opinions under other names add nothing but weight.
     renamed = learn(task, plan._replace(start=soft((y + 1) % 3, 3)))
-    found = hear(task, [Party([good]), Party([renamed], 0.5)])
+    found = hear(task, [Party([good], 1.0), Party([renamed], 0.5)])
     assert_allclose(found.consensus.weights, [2 / 3, 1 / 3], atol=1e-3)
+    assert_allclose(found.scores, [good.score, renamed.score])
     alone = hear(task, [Party([good])])
     assert_allclose(found.consensus.probability, alone.consensus.probability, atol=1e-3)
     assert np.isnan(found.foretold).all()
@@ -184,10 +185,11 @@ def test_who_predicts_what_was_held_back_is_heard(iris):
     wrong = np.random.RandomState(0).permutation(y)
     one = learn(task, Assignment(("linear",), "", soft(y, 3), 0.05))
     # Both know all constraints by heart; one of them predicts none that it was not told.
-    parties = [Party([one]), Party([one], 0.5)]
+    parties = [Party([one], 1.0), Party([one], 0.5)]
     found = hear(task, parties, rehearsed(task, [wrong], [y]))
-    assert found.consensus.weights[1] > 0.99
-    assert hear(task, parties, rehearsed(task, [y], [wrong])).consensus.weights[1] < 0.01
+    assert found.consensus.weights[1] > 0.9
+    assert found.scores[1] > found.scores[0] + 10
+    assert hear(task, parties, rehearsed(task, [y], [wrong])).consensus.weights[1] < 0.1
     # Nothing to choose between them: the priors.
     equal = hear(task, parties, rehearsed(task, [y], [(y + 1) % 3]))
     assert_allclose(equal.consensus.weights, [2 / 3, 1 / 3], atol=1e-6)
@@ -277,7 +279,7 @@ def test_those_told_nothing_are_heard_while_constraints_are_few(iris):
     weights = found.consensus.weights
     assert_allclose(weights.sum(), 1.0)
     names = [c.name for c in found.candidates]
-    total = 1.0 + pool.UNTOLD + 1.0
+    total = pool.LEARNT + pool.UNTOLD + 1.0
     assert_allclose(weights[names.index("a, without constraints")], pool.UNTOLD / total)
     assert_allclose(weights[names.index("c, repeated")], 1 / total)
 

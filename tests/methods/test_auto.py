@@ -17,6 +17,7 @@ from linkwise import Affinity, ConflictError, Constraints, NCut, Prepared
 from linkwise.datasets import make_xor
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.experts import pool
+from linkwise.experts.bases import build_bases
 from linkwise.methods import auto as module
 from linkwise.methods.auto import Auto, auto
 
@@ -216,6 +217,45 @@ def test_spread_pairs_are_heard(iris, monkeypatch):
     monkeypatch.undo()
     graph = Auto(3, affinity="precomputed", random_state=0).fit(W, constraints=known)
     assert "e2cp, repeated" in {voice.start for voice in graph.report_.voices}
+
+
+def is_cut(model):
+    return "cut, repeated" in {voice.start for voice in model.report_.voices}
+
+
+def test_a_cut_that_obeys_is_heard(iris, monkeypatch):
+    X, y = iris
+    known = Constraints.sample(y, 15, random_state=0)
+    W = Affinity().fit_transform(X)
+    assert is_cut(Auto(3, random_state=0).fit(X, constraints=known))
+    assert is_cut(Auto(3, affinity="precomputed", random_state=0).fit(W, constraints=known))
+    assert not is_cut(Auto(3, random_state=0).fit(X))
+    monkeypatch.setattr(module, "CUT_ENTRIES", W.nnz - 1)
+    assert not is_cut(Auto(3, random_state=0).fit(X, constraints=known))
+
+
+def test_the_cut_obeys_if_it_can(blobs):
+    X, y = blobs
+    graph = module._to_cut(build_bases(X, Affinity().fit_transform(X), 3, fine=True))
+    random = np.random.RandomState(0).permutation(y)
+    known = Constraints.sample(random, 20, random_state=0)
+    labels = module._lowest_cut(graph, known, 0)
+    assert known.n_violated(labels) == 0
+    # What cannot be satisfied is left out.
+    impossible = Constraints(90, [(0, 1), (1, 2)], [(0, 2)])
+    assert ari(y, module._lowest_cut(graph, impossible, 0)) == 1.0
+
+
+def test_interrupting_a_cut_is_no_answer(iris, monkeypatch):
+    X, y = iris
+    found = module.hard_labels
+
+    def stops(search, price):
+        return found(search, price)._replace(interrupted=True)
+
+    monkeypatch.setattr(module, "hard_labels", stops)
+    with pytest.raises(KeyboardInterrupt):
+        Auto(3, random_state=0).fit(X, constraints=Constraints.sample(y, 9, random_state=0))
 
 
 def test_the_score_is_not_flattered():

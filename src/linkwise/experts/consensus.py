@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.intp]
 
-__all__ = ["Consensus", "likelihood", "matching", "merge", "votes"]
+__all__ = ["Consensus", "likelihood", "matching", "merge", "shares", "votes"]
 
 TEMPERATURE = 10.0  # difference of log-likelihoods that makes a vote e times as heavy
 RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 PRIOR_PAIRS = 20.0  # pairs that were right, known before the first one
+LEAST_RATE = 0.05  # of wrong pairs when parties are compared: one surprise decides nothing
+PRIOR_WEIGHT = 3.0  # pairs that what is given on parties beforehand counts for
+MAX_ROUNDS, TOL = 1_000, 1e-5
 
 
 class Consensus(NamedTuple):
@@ -47,11 +50,36 @@ def likelihood(said: Floats, belief: Floats) -> tuple[float, float]:
     return best, rate
 
 
-def votes(scores: Floats, prior: Floats | float = 1.0, temperature: float = TEMPERATURE) -> Floats:
+def votes(scores: Floats, temperature: float = TEMPERATURE) -> Floats:
     """Return weights that add up to 1."""
-    weights = prior * np.exp((scores - scores.max()) / temperature)
+    weights = np.exp((scores - scores.max()) / temperature)
     normal: Floats = weights / weights.sum()
     return normal
+
+
+def shares(said: Floats, belief: Floats, prior: Floats) -> Floats:
+    r"""Return the weights of a mixture that predicts pairs best.
+
+    `said` has a row for each part of the mixture: its predictions, made without the pairs. The
+    weights maximise, by expectation maximisation,
+
+    .. math:: \sum_i \log \sum_p w_p s_{pi} + a \sum_p w^0_p \log w_p
+
+    where :math:`w^0` is the prior. Unlike weights by the likelihood of each part, they do not
+    settle on the best part while the others know something that it does not.
+    """
+    before = prior / prior.sum()
+    noise = max(likelihood(before @ said, belief)[1], LEAST_RATE)
+    flip = belief * noise + (1 - belief) / 2
+    told = (1 - flip) * said + flip * (1 - said)
+    weights = before
+    for _ in range(MAX_ROUNDS):
+        owed = weights[:, None] * told
+        counts = (owed / owed.sum(axis=0)).sum(axis=1) + PRIOR_WEIGHT * before
+        last, weights = weights, counts / counts.sum()
+        if np.abs(weights - last).max() < TOL:
+            break
+    return weights
 
 
 def matching(Q: Floats, reference: Floats) -> Ints:

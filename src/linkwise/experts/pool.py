@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
-from linkwise.experts.consensus import Consensus, likelihood, matching, merge, votes
+from linkwise.experts.consensus import Consensus, likelihood, matching, merge, shares, votes
 from linkwise.experts.expert import Expert, consult, log_softmax
 from linkwise.experts.rehearsal import (
     SURE,
@@ -56,13 +56,13 @@ FLEXIBLE = (
 )
 N_LEADERS = 2  # candidates from which flexible experts start, besides the consensus
 FIRST_NOISE = 0.05
-UNTOLD = 3.0  # how much is given on experts that are told nothing, beside those that learn
+# How much is given beforehand on experts that learn, and on those that are told nothing.
+LEARNT, UNTOLD = 2.0, 4.0
 
 MAX_ROUNDS = 15
 TOL = 2e-3  # mean change of a probability
 TRUST = 0.9  # in the labels of a start
-# Differences of log-likelihoods of constraints held back that make a vote e times as heavy.
-CANDIDATES, PARTIES = 6.0, 2.0
+CANDIDATES = 6.0  # log-likelihood of constraints held back that makes a vote e times as heavy
 
 
 class Candidate(NamedTuple):
@@ -132,7 +132,7 @@ class Start(NamedTuple):
     labels: Ints
     spectral: bool = False  # of the graph: an expert on the graph may begin here as well
     plain: bool = False  # made without constraints
-    voice: float = 0.0  # how much is given on it, beside all experts that learn; see `Party`
+    voice: float = 0.0  # how much is given on it beforehand; see `Party`
     is_learnt: bool = False  # it has all that constraints say: no expert learns from there
 
 
@@ -140,7 +140,7 @@ class Party(NamedTuple):
     """Candidates of one kind, and how much is given on them beforehand."""
 
     candidates: list[Candidate]
-    prior: float = 1.0
+    prior: float = LEARNT
 
 
 class Trial(NamedTuple):
@@ -156,6 +156,7 @@ class Pool(NamedTuple):
     candidates: list[Candidate]
     consensus: Consensus
     settled: Settled
+    scores: Floats  # log-likelihoods of constraints held back, by each candidate; or given others
     foretold: Floats  # probability of each constraint where it was held back, or nan
     without: Floats  # what `Settled.said` is for experts that are told nothing
     interrupted: bool = False
@@ -236,36 +237,38 @@ def hear(task: Task, parties: Sequence[Party], rehearsals: Sequence[Rehearsal] =
     Without rehearsals, candidates are weighted by how they predict each constraint given the
     others, and parties by their prior alone.
     """
-    weights = [_weights(task, at, party, rehearsals) for at, party in enumerate(parties)]
+    scores = [_scores(task, at, party, rehearsals) for at, party in enumerate(parties)]
+    weights = [votes(of, CANDIDATES) if rehearsals else votes(of) for of in scores]
     found = [_merged(p.candidates, w) for p, w in zip(parties, weights, strict=True)]
     common = [_common(rehearsals, at, of) for at, of in enumerate(weights)]
-    shares = votes(
-        np.array([_score(task, rehearsals, opinions) for opinions in common]),
-        np.array([party.prior for party in parties]),
-        PARTIES,
-    )
+    share = _shares(task, parties, rehearsals, common)
     first = found[0]
     order = [matching(one.probability, first.probability) for one in found]
-    parts = list(zip(shares, found, order, strict=True))
+    parts = list(zip(share, found, order, strict=True))
     consensus = Consensus(
         np.sum([share * one.probability[:, at] for share, one, at in parts], axis=0),
         np.concatenate([share * one.weights for share, one, _ in parts]),
         tuple(own[at] for _, one, at in parts for own in one.order),
         first.noise,
     )
-    settled = settle(task, np.log(consensus.probability + SURE), consensus.noise)
-    final = [merged(of, shares) for of in zip(*common, strict=True)]
-    candidates = [c for party in parties for c in party.candidates]
-    return Pool(candidates, consensus, settled, foretold(task, rehearsals, final), np.zeros(0))
+    final = [merged(of, share) for of in zip(*common, strict=True)]
+    return Pool(
+        candidates=[c for party in parties for c in party.candidates],
+        consensus=consensus,
+        settled=settle(task, np.log(consensus.probability + SURE), consensus.noise),
+        scores=np.concatenate(scores),
+        foretold=foretold(task, rehearsals, final),
+        without=np.zeros(0),
+    )
 
 
-def _weights(task: Task, at: int, party: Party, rehearsals: Sequence[Rehearsal]) -> Floats:
-    """Return the weights of the candidates of a party."""
+def _scores(task: Task, at: int, party: Party, rehearsals: Sequence[Rehearsal]) -> Floats:
+    """Return how well the candidates of a party predict constraints that were held back."""
     if not rehearsals:
-        return votes(np.array([c.score for c in party.candidates]))
+        return np.array([c.score for c in party.candidates])
     each = zip(*(rehearsal.parties[at] for rehearsal in rehearsals), strict=True)
-    scores = np.array([_score(task, rehearsals, opinions) for opinions in each])
-    return votes(scores, temperature=CANDIDATES)
+    told = (foretold(task, rehearsals, opinions) for opinions in each)
+    return np.array([rehearsed_score(task, said) for said in told])
 
 
 def _common(rehearsals: Sequence[Rehearsal], at: int, weights: Floats) -> list[Opinion]:
@@ -273,9 +276,19 @@ def _common(rehearsals: Sequence[Rehearsal], at: int, weights: Floats) -> list[O
     return [merged(rehearsal.parties[at], weights) for rehearsal in rehearsals]
 
 
-def _score(task: Task, rehearsals: Sequence[Rehearsal], opinions: Sequence[Opinion]) -> float:
-    """Return how well constraints are predicted where they were held back."""
-    return rehearsed_score(task, foretold(task, rehearsals, opinions)) if rehearsals else 0.0
+def _shares(
+    task: Task,
+    parties: Sequence[Party],
+    rehearsals: Sequence[Rehearsal],
+    common: Sequence[Sequence[Opinion]],
+) -> Floats:
+    """Return the weights of the parties."""
+    prior = np.array([party.prior for party in parties])
+    if not rehearsals:
+        return prior / prior.sum()
+    said = np.array([foretold(task, rehearsals, opinions) for opinions in common])
+    tested = np.isfinite(said[0])
+    return shares(said[:, tested], task.belief[tested], prior)
 
 
 def _untold(task: Task, starts: list[Start], run: Run) -> list[Candidate]:

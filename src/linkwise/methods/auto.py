@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from linkwise._params import Interval, StrOptions, validates_parameters
 from linkwise._rows import RowIndex
+from linkwise.constraints import Constraints
+from linkwise.exceptions import ConflictError
 from linkwise.experts.assign import feasible_labels, likeliest_labels
 from linkwise.experts.bases import Bases, build_bases
 from linkwise.experts.clusters import (
@@ -28,7 +30,7 @@ from linkwise.experts.clusters import (
 )
 from linkwise.experts.consensus import likelihood
 from linkwise.experts.expert import Ridge
-from linkwise.experts.pool import PARTIES, Pool, Start, Trial, say, survey
+from linkwise.experts.pool import Pool, Start, Trial, say, survey
 from linkwise.experts.propagation import Pairs
 from linkwise.experts.rehearsal import deal
 from linkwise.experts.starts import PRICE, SmallClusters, Told, plain_clusters
@@ -41,18 +43,18 @@ from linkwise.methods._base import (
     refuse_too_many_clusters,
 )
 from linkwise.methods._cutting import refuse_too_many_labels
+from linkwise.methods._units import in_units
 from linkwise.methods.e2cp import e2cp
 from linkwise.result import Result
 from linkwise.search.evolve import workers
-from linkwise.search.hard import certain_groups, warn_if_interrupted
+from linkwise.search.hard import Search, certain_groups, hard_labels, warn_if_interrupted
+from linkwise.search.landscapes import CutData
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
-    from scipy.sparse import csr_array
 
-    from linkwise.constraints import Constraints
     from linkwise.experts.expert import Expert
     from linkwise.graph import Affinity, Prepared
     from linkwise.search.evolve import Report, Run
@@ -65,12 +67,15 @@ __all__ = ["Auto", "AutoReport", "AutoResult", "Suspect", "Voice", "auto"]
 ROUNDS, MANY_ROWS = 2, 5_000  # of all starts, up to so many samples; one beyond
 # Parts of the constraints that are held back in turn: usually, in a quick survey, of many samples.
 N_FOLDS, QUICK_FOLDS, FEW_FOLDS = 5, 3, 2
-# How much is given beforehand on clusterings, beside all experts that learn.
-SPECTRAL_VOICE, SPREAD_VOICE = 0.5, 1.0
+# How much is given beforehand on clusterings by other methods; a graph alone has few descriptions.
+VOICE, VOICE_ON_GRAPH = {"spectral": 0.5, "e2cp": 0.5, "cut": 0.5}, {"e2cp": 2.0, "cut": 1.0}
 SPREAD_UP_TO = 20_000  # samples of a graph over which pairs are spread
 # Samples with constraints, and with labels, which stand for many pairs, to spread from at most;
 # samples of a dense graph.
 SPREAD_FROM, SPREAD_LABELS, SPREAD_DENSE = 5_000, 300, 3_000
+CUT_ENTRIES = 50_000  # of a graph that is cut at most: about 3,000 samples
+CUT_PRICE = 1.0  # of a pair of lower belief; see `ConstrainedCut`
+NUMBERS = 2.0  # log-likelihood that makes a number of clusters e times as probable
 FREE_WEIGHT = 0.3  # of a sample that nothing is said about, beside one with a pair
 FREE_ROWS = 20_000  # samples without constraints that experts learn from
 FREE_SHARE = 4.0  # their weight, at most, beside that of the samples with constraints
@@ -97,7 +102,7 @@ class Voice(NamedTuple):
     start: str
     bases: tuple[str, ...]
     weight: float
-    score: float  # log-likelihood of constraints given the others; weights come from held-back ones
+    score: float  # log-likelihood of constraints held back; given the others, if none could be
     noise: float
 
 
@@ -508,24 +513,42 @@ class Places(NamedTuple):
     grounds: tuple[Ground, ...]
     memory: Memory  # of pairs spread over the graph
     spreads: bool  # whether pairs are spread over the graph
+    cut: CutData | None  # the graph, if it is cut the way the pairs want it
 
     def starts(self, constraints: Constraints, seed: int) -> Iterator[Start]:
         """Yield clusterings, most of them merged the way the pairs want it."""
-        if self.spreads:
-            labels = e2cp(
-                self.bases.W,
-                constraints,
-                self.k,
-                solver="lowrank" if issparse(self.bases.W) else "exact",
-                random_state=seed,
-                memory=self.memory,
-            ).labels
-            yield Start("e2cp", labels[self.rows], voice=SPREAD_VOICE, is_learnt=True)
+        voices = VOICE_ON_GRAPH if self.bases.components is None else VOICE
+        for name, labels in self._voices(constraints, seed):
+            yield Start(name, labels[self.rows], voice=voices[name], is_learnt=True)
         pairs, weight = constraints.signed_pairs()
         place = np.zeros(constraints.n_samples, np.intp)
         place[self.rows] = np.arange(self.rows.size)
         for ground in self.grounds:
             yield ground.start(Told(place[pairs], weight))
+
+    def _voices(self, constraints: Constraints, seed: int) -> Iterator[tuple[str, Ints]]:
+        """Yield clusterings by other methods that learn from constraints."""
+        W = self.bases.W
+        if self.spreads:
+            solver = "lowrank" if issparse(W) else "exact"
+            options: dict[str, Any] = {"random_state": seed, "memory": self.memory}
+            yield "e2cp", e2cp(W, constraints, self.k, solver=solver, **options).labels
+        if self.cut is not None:
+            yield "cut", _lowest_cut(self.cut, constraints, seed)
+
+
+def _lowest_cut(graph: CutData, constraints: Constraints, seed: int) -> Ints:
+    """Cut a graph so that every constraint holds; or without constraints, if they cannot."""
+    with workers(1) as run:
+        search = Search(graph, constraints, "fast", np.random.RandomState(seed), run)
+        try:
+            found = hard_labels(search, CUT_PRICE)
+        except ConflictError:
+            none = Constraints(constraints.n_samples)
+            found = hard_labels(search._replace(constraints=none), CUT_PRICE)
+    if found.interrupted:
+        raise KeyboardInterrupt
+    return found.labels
 
 
 class Ground(NamedTuple):
@@ -548,13 +571,14 @@ def _places(bases: Bases, heard: Constraints, rows: Ints, *, seed: int, quick: b
     has_pairs = heard.n_pairs > 0 or _labels(heard)[0].size > 1
     is_graph = bases.components is None  # of which there are few descriptions
     spreads = has_pairs and _can_spread(bases.W, heard) and (is_graph or not quick)
+    cut = _to_cut(bases) if has_pairs and not quick else None
     rng = np.random.RandomState(seed)
     grounds: list[Ground] = []
     for number in range(ROUNDS if rows.size <= MANY_ROWS else 1):
         silent = number > 0 or (spreads and is_graph)
-        voice = 0.0 if silent else SPECTRAL_VOICE
+        voice = 0.0 if silent else VOICE["spectral"]
         grounds += _round_of_grounds(bases, rows, rng, voice=voice, has_pairs=has_pairs)
-    return Places(bases, rows, bases.n_clusters, tuple(grounds), Memory(), spreads)
+    return Places(bases, rows, bases.n_clusters, tuple(grounds), Memory(), spreads, cut)
 
 
 def _can_spread(W: csr_array | Floats, heard: Constraints) -> bool:
@@ -562,6 +586,15 @@ def _can_spread(W: csr_array | Floats, heard: Constraints) -> bool:
     most = SPREAD_UP_TO if issparse(W) else SPREAD_DENSE
     n_told, n_labelled = int(heard.constrained.sum()), _labels(heard)[0].size
     return W.shape[0] <= most and n_told <= SPREAD_FROM and n_labelled <= SPREAD_LABELS
+
+
+def _to_cut(bases: Bases) -> CutData | None:
+    """Return the graph for a constrained cut, if it is not too large."""
+    W = bases.W
+    n_entries = np.count_nonzero(W) if isinstance(W, np.ndarray) else W.nnz
+    if n_entries > CUT_ENTRIES:
+        return None
+    return CutData(in_units(csr_array(W))[0], bases.n_clusters)
 
 
 def _round_of_grounds(
@@ -596,7 +629,7 @@ def _choose_clusters(about: Survey) -> Choice:
             pool = found.pool
             if pool.interrupted:
                 raise KeyboardInterrupt  # there is no answer yet
-            scores[at] = likelihood(*_held_out(pool, found.task))[0] / PARTIES
+            scores[at] = likelihood(*_held_out(pool, found.task))[0] / NUMBERS
             if at and np.unique(pool.settled.probability.argmax(axis=1)).size < k:
                 scores[at] = -np.inf  # this is an answer with fewer clusters
     return choose(numbers, scores, prior)
@@ -647,8 +680,10 @@ def _n_violated(constraints: Constraints, labels: Ints) -> int:
 def _report(found: Found, choice: Choice, said: Said) -> AutoReport:
     task, pool = found.task, found.pool
     voices = [
-        Voice(c.name, c.expert.names, float(weight), c.score, c.noise)
-        for c, weight in zip(pool.candidates, pool.consensus.weights, strict=True)
+        Voice(c.name, c.expert.names, float(weight), float(score), c.noise)
+        for c, weight, score in zip(
+            pool.candidates, pool.consensus.weights, pool.scores, strict=True
+        )
     ]
     numbers = zip(choice.numbers, choice.probability.tolist(), strict=True)
     noise, without = 0.0, 0.0
