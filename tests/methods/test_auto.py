@@ -18,6 +18,8 @@ from linkwise.datasets import make_xor
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.experts import pool
 from linkwise.experts.bases import build_bases
+from linkwise.methods import _places as places
+from linkwise.methods import _survey as survey
 from linkwise.methods import auto as module
 from linkwise.methods.auto import Auto, auto
 
@@ -211,7 +213,7 @@ def test_spread_pairs_are_heard(iris, monkeypatch):
 
     assert is_heard(known)
     assert not is_heard(None)
-    monkeypatch.setattr(module, "SPREAD_FROM", 10)
+    monkeypatch.setattr(places, "SPREAD_FROM", 10)
     assert not is_heard(known)
     W = Affinity().fit_transform(X)
     monkeypatch.undo()
@@ -230,30 +232,30 @@ def test_a_cut_that_obeys_is_heard(iris, monkeypatch):
     assert is_cut(Auto(3, random_state=0).fit(X, constraints=known))
     assert is_cut(Auto(3, affinity="precomputed", random_state=0).fit(W, constraints=known))
     assert not is_cut(Auto(3, random_state=0).fit(X))
-    monkeypatch.setattr(module, "CUT_ENTRIES", W.nnz - 1)
+    monkeypatch.setattr(places, "CUT_ENTRIES", W.nnz - 1)
     assert not is_cut(Auto(3, random_state=0).fit(X, constraints=known))
 
 
 def test_the_cut_obeys_if_it_can(blobs):
     X, y = blobs
-    graph = module._to_cut(build_bases(X, Affinity().fit_transform(X), 3, fine=True))
+    graph = places.to_cut(build_bases(X, Affinity().fit_transform(X), 3, fine=True))
     random = np.random.RandomState(0).permutation(y)
     known = Constraints.sample(random, 20, random_state=0)
-    labels = module._lowest_cut(graph, known, 0)
+    labels = places.lowest_cut(graph, known, 0)
     assert known.n_violated(labels) == 0
     # What cannot be satisfied is left out.
     impossible = Constraints(90, [(0, 1), (1, 2)], [(0, 2)])
-    assert ari(y, module._lowest_cut(graph, impossible, 0)) == 1.0
+    assert ari(y, places.lowest_cut(graph, impossible, 0)) == 1.0
 
 
 def test_interrupting_a_cut_is_no_answer(iris, monkeypatch):
     X, y = iris
-    found = module.hard_labels
+    found = places.hard_labels
 
     def stops(search, price):
         return found(search, price)._replace(interrupted=True)
 
-    monkeypatch.setattr(module, "hard_labels", stops)
+    monkeypatch.setattr(places, "hard_labels", stops)
     with pytest.raises(KeyboardInterrupt):
         Auto(3, random_state=0).fit(X, constraints=Constraints.sample(y, 9, random_state=0))
 
@@ -295,7 +297,7 @@ def test_one_constraint_cannot_be_held_back(iris):
 def test_labels_that_stand_for_too_many_pairs_are_not_spread(iris, monkeypatch):
     X, y = iris
     partial = np.where(np.arange(150) % 3 == 0, y, -1)
-    monkeypatch.setattr(module, "SPREAD_LABELS", 49)
+    monkeypatch.setattr(places, "SPREAD_LABELS", 49)
     model = Auto(3, random_state=0).fit(X, constraints=Constraints.from_labels(partial))
     assert not any("e2cp" in voice.start for voice in model.report_.voices)
     monkeypatch.undo()
@@ -494,9 +496,9 @@ def test_labels_too_many_to_learn_from_are_heard_in_the_end(monkeypatch):
     labels[wrong] = (y[wrong] + 1) % 3
     known = Constraints.from_labels(labels)
     whole = Auto(3, random_state=0).fit(X, constraints=known)
-    monkeypatch.setattr(module, "LABELLED_ROWS", 60)
-    monkeypatch.setattr(module, "LABELLED_LEAST", 10)
-    heard = module._heard(known, 0)
+    monkeypatch.setattr(survey, "LABELLED_ROWS", 60)
+    monkeypatch.setattr(survey, "LABELLED_LEAST", 10)
+    heard = survey.heard_constraints(known, 0)
     assert np.sum(heard.labels >= 0) == 60
     assert min(np.bincount(heard.labels[heard.labels >= 0])) >= 10
     model = Auto(3, random_state=0).fit(X, constraints=known)
@@ -529,7 +531,7 @@ def test_experts_learn_from_a_sample_of_many(monkeypatch):
     X, y = make_blobs(600, centers=3, cluster_std=0.8, random_state=3)
     known = Constraints.sample(y, 60, random_state=0)
     whole = Auto(3, random_state=0).fit(X, constraints=known)
-    monkeypatch.setattr(module, "FREE_ROWS", 100)
+    monkeypatch.setattr(survey, "FREE_ROWS", 100)
     monkeypatch.setattr(module, "BLOCK", 70)
     sampled = Auto(3, random_state=0).fit(X, constraints=known)
     assert ari(whole.labels_, sampled.labels_) > 0.97

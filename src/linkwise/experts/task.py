@@ -13,11 +13,13 @@ from linkwise.experts.propagation import Pairs, propagate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from linkwise.constraints import Constraints
+
     Floats = NDArray[np.float64]
     Ints = NDArray[np.intp]
     Bools = NDArray[np.bool_]
 
-__all__ = ["Settled", "Task", "cluster_of_label", "settle"]
+__all__ = ["Settled", "Task", "cluster_of_label", "labelled_samples", "settle"]
 
 
 class Task(NamedTuple):
@@ -83,6 +85,15 @@ def settle(task: Task, opinion: Floats, noise: float, messages: Floats | None = 
         )
     )
     return Settled(probability, np.clip(said, 0.0, 1.0), found.logits)
+
+
+def labelled_samples(constraints: Constraints) -> tuple[Ints, Ints]:
+    """Return the labelled samples, and the number of each one's label."""
+    if constraints.labels is None:
+        return np.zeros(0, np.intp), np.zeros(0, np.intp)
+    labelled = np.flatnonzero(constraints.labels >= 0)
+    _, number = np.unique(constraints.labels[labelled], return_inverse=True)
+    return labelled, number.astype(np.intp)
 
 
 def cluster_of_label(probability: Floats, label: Ints) -> Ints:

@@ -1,0 +1,174 @@
+"""What `Auto` tells: which constraints it doubts, what it chose, and why."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from linkwise.experts.task import cluster_of_label, labelled_samples
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from linkwise.constraints import Constraints
+    from linkwise.experts.clusters import Choice
+    from linkwise.methods._survey import Found, Said
+
+    Ints = NDArray[np.intp]
+
+__all__ = ["AutoReport", "Suspect", "Voice", "make_report", "n_violated", "rank_suspects"]
+
+GUESS = 0.5  # probability of a number of clusters below which it is called a guess
+N_SHOWN = 6  # kinds of experts that a report lists
+
+
+class Suspect(NamedTuple):
+    """A constraint, and how probable it is that it is wrong."""
+
+    kind: str  # "must-link", "cannot-link" or "label"
+    samples: tuple[int, ...]  # the pair, or the labelled sample
+    row: int  # position among the pairs of its kind as they were given, or the sample
+    probability: float
+
+
+class Voice(NamedTuple):
+    """One expert in the consensus."""
+
+    start: str
+    bases: tuple[str, ...]
+    weight: float
+    score: float  # log-likelihood of constraints held back; given the others, if none could be
+    noise: float
+
+
+@dataclass(frozen=True)
+class AutoReport:
+    """What was chosen, and why.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    n_clusters_probability : dict of int to float
+        How probable each number of clusters is that was considered.
+    voices : tuple of Voice
+        The experts, the heaviest first.
+    score : float
+        Mean log-likelihood of a constraint that was held back; 0 is best, -0.69 is a coin's.
+    score_without : float
+        The same for experts that were told no constraint.
+    noise : float
+        Estimated share of wrong constraints.
+    n_constraints, n_violated : int
+        Pairs and labels, and how many of them the labels violate.
+    n_held_back : int
+        How many of them were held back in turn. If none could be, the score is that of each one
+        given the others, which flatters.
+    """
+
+    n_clusters: int
+    n_clusters_probability: dict[int, float]
+    voices: tuple[Voice, ...]
+    score: float
+    score_without: float
+    noise: float
+    n_constraints: int
+    n_violated: int = 0
+    n_held_back: int = 0
+
+    def summary(self) -> list[str]:
+        """Return what was chosen, in one line or three."""
+        lines = [f"{self.n_clusters} clusters ({self._why_so_many()})"]
+        if self.n_constraints:
+            s = "s" if self.n_constraints > 1 else ""
+            how = "held back" if self.n_held_back else "given the others"
+            lines += [
+                f"{self.n_constraints} constraint{s}, {self.n_violated} violated, "
+                f"about {self.noise:.1%} wrong",
+                f"log-likelihood of a constraint {how}: {self.score:.3f} "
+                f"(without constraints: {self.score_without:.3f}; a coin: -0.693; best: 0)",
+            ]
+        return lines
+
+    def __str__(self) -> str:
+        lines = self.summary()
+        heard: dict[str, float] = defaultdict(float)
+        for voice in self.voices:
+            heard[f"{' + '.join(voice.bases)}, from {voice.start}"] += voice.weight
+        first = sorted(heard, key=lambda name: -heard[name])[:N_SHOWN]
+        lines.append(f"experts heard, the {len(first)} heaviest of {len(heard)} kinds:")
+        lines += [f"  {heard[name]:6.1%}  {name}" for name in first]
+        return "\n".join(lines)
+
+    def _why_so_many(self) -> str:
+        numbers = self.n_clusters_probability
+        if len(numbers) < 2:
+            return "given"
+        share = numbers[self.n_clusters]
+        why = f"chosen of {min(numbers)} to {max(numbers)}, probability {share:.0%}"
+        if self.n_clusters == max(numbers):
+            why += ": the most that was tried"
+        elif share < GUESS:
+            why += ": a guess; give the number if you know it"
+        return why
+
+
+def rank_suspects(constraints: Constraints, said: Said, noise: float) -> tuple[Suspect, ...]:
+    flip, p = said.flip(noise), said.probability
+    wrong = flip * (1 - p) / np.maximum((1 - flip) * p + flip * (1 - p), 1e-300)
+    labelled = labelled_samples(constraints)[0]
+    kinds = np.repeat(
+        ["must-link", "cannot-link", "label"],
+        [len(constraints.must_link), len(constraints.cannot_link), labelled.size],
+    ).tolist()
+    samples = [
+        *map(tuple, constraints.must_link.tolist()),
+        *map(tuple, constraints.cannot_link.tolist()),
+        *((i,) for i in labelled.tolist()),
+    ]
+    rows = np.concatenate((constraints._must_link_row, constraints._cannot_link_row, labelled))
+    # Equal probabilities: the less expected one first.
+    order = np.lexsort((p, -wrong)).tolist()
+    at = rows.tolist()
+    return tuple(Suspect(kinds[i], samples[i], at[i], float(wrong[i])) for i in order)
+
+
+def n_violated(constraints: Constraints, labels: Ints) -> int:
+    """Return the number of pairs and labels that do not hold."""
+    n = 0
+    for pairs, together in ((constraints.must_link, True), (constraints.cannot_link, False)):
+        n += int(((labels[pairs[:, 0]] == labels[pairs[:, 1]]) != together).sum())
+    labelled, label = labelled_samples(constraints)
+    if not labelled.size:
+        return n
+    k = max(int(labels.max()), int(label.max())) + 1
+    cluster = cluster_of_label(np.eye(k)[labels[labelled]], label)
+    return n + int((labels[labelled] != cluster[label]).sum())
+
+
+def make_report(found: Found, choice: Choice, said: Said) -> AutoReport:
+    task, pool = found.task, found.pool
+    voices = [
+        Voice(c.name, c.expert.names, float(weight), float(score), c.noise)
+        for c, weight, score in zip(
+            pool.candidates, pool.consensus.weights, pool.scores, strict=True
+        )
+    ]
+    numbers = zip(choice.numbers, choice.probability.tolist(), strict=True)
+    noise, without = 0.0, 0.0
+    if task.is_told:
+        noise = pool.consensus.noise
+        without = found.tested(pool.without).best_score()
+    return AutoReport(
+        n_clusters=found.k,
+        n_clusters_probability=dict(numbers),
+        voices=tuple(sorted(voices, key=lambda voice: -voice.weight)),
+        score=found.held_out().best_score() if task.is_told else 0.0,
+        score_without=without,
+        noise=noise,
+        n_constraints=said.belief.size,
+        n_held_back=int(np.isfinite(pool.foretold).sum()),
+    )
