@@ -17,6 +17,7 @@ import threading
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from scipy.sparse import block_diag, csr_array
 from sklearn.datasets import make_blobs
 from sklearn.metrics import silhouette_score
 
-from linkwise import Affinity, Constraints, NCut, Result, SignedCSC, metrics, plots
+from linkwise import Affinity, Auto, Constraints, NCut, Result, SignedCSC, metrics, plots
 from linkwise.datasets import make_xor
 
 pytest.importorskip("jinja2", reason="the report needs the extra 'report'")
@@ -438,6 +439,168 @@ def test_contradictions_are_shown_with_their_chain():
 
 
 # ---------------------------------------------------------------------------------------------
+# What `Auto` tells
+# ---------------------------------------------------------------------------------------------
+
+NONE_SUSPECT = "No constraint is more likely wrong than right."
+
+
+@pytest.fixture(scope="module")
+def doubtful():
+    """Data, constraints of which one pair and one label are wrong, and a fitted `Auto`."""
+    X, y = make_blobs(60, 4, centers=3, random_state=0)
+    right = Constraints.sample(y, 20, random_state=0)
+    first, other = (int(np.flatnonzero(y == c)[0]) for c in (0, 1))
+    partial = np.where(np.arange(60) >= 45, y, -1)
+    partial[50] = (y[50] + 1) % 3
+    must = [*map(tuple, right.must_link.tolist()), (first, other)]
+    known = Constraints(60, must, right.cannot_link, labels=partial)
+    model = Auto(3, random_state=0).fit(X, constraints=known)
+    return X, known, model, {tuple(sorted((first, other))), (50,)}
+
+
+def of_auto(doubtful, **arguments):
+    X, known, model, _ = doubtful
+    given = {"labels": model.labels_, "X": X, "constraints": known, "result": model}
+    return render_report(**given | arguments, random_state=0)
+
+
+def judge(labels, suspects=(), lines=None):
+    """Return a fitted model that has opinions on its constraints."""
+    Opinion = SimpleNamespace
+    found = [Opinion(kind=kind, samples=on, probability=p) for kind, on, p in suspects]
+    told = {} if lines is None else {"report_": Opinion(summary=lambda: lines)}
+    result = Result(np.asarray(labels))
+    return Opinion(result_=result, get_params=lambda deep: {}, suspects_=tuple(found), **told)
+
+
+def suspects_section(text):
+    return text[text.index('<section id="suspects"') : text.index('<section id="clusters"')]
+
+
+def test_suspects_are_those_of_the_model_and_violated_as_it_counts(doubtful):
+    X, known, model, wrong = doubtful
+    inputs = given(labels=model.labels_, X=X, constraints=known, result=model)
+    found = pairs.suspect_report(inputs)
+    likely = [one for one in model.suspects_ if one.probability > 0.5]
+    assert {tuple(sorted(one.samples)) for one in found.listed} == wrong
+    assert [row[:3] for row in found.listed] == [
+        (one.kind, one.samples, one.probability) for one in likely
+    ]
+    assert (found.n_judged, found.n_labels) == (len(model.suspects_), 15)
+    assert found.n_suspects == len(found.listed)
+    everything = SimpleNamespace(
+        result_=model.result_,
+        get_params=model.get_params,
+        suspects_=[one._replace(probability=0.9) for one in model.suspects_],
+    )
+    inputs = given(labels=model.labels_, constraints=known, result=everything)
+    n_broken = sum(row.is_broken for row in pairs.suspect_report(inputs).listed)
+    assert n_broken == model.report_.n_violated > 0
+
+
+def test_the_page_of_auto_lists_its_suspects(doubtful):
+    _, known, model, wrong = doubtful
+    text = of_auto(doubtful, ids=[f"s{i}" for i in range(60)])
+    section = suspects_section(text)
+    told = Parsed(section).text
+    n = len(model.suspects_)
+    assert f"2 of {n} constraints (a known label counts as one) are more likely wrong" in told
+    assert NONE_SUSPECT not in text
+    assert section.count("<tr>") == 1 + 2
+    by_samples = {tuple(sorted(one.samples)): one for one in model.suspects_}
+    i, j = max(wrong, key=len)
+    p = re.escape(page.number(by_samples[i, j].probability))
+    a, b = model.labels_[[i, j]]
+    assert re.search(rf"must-link\s*s{i}\s*{a}\s*s{j}\s*{b}\s*{p}\s*yes", told)
+    p = re.escape(page.number(by_samples[50,].probability))
+    expected = rf"label {known.labels[50]}\s*s50\s*{model.labels_[50]}\s*–\s*–\s*{p}\s*yes"
+    assert re.search(expected, told)
+    assert '<a href="#suspects">Suspects</a>' in text
+
+
+def test_the_page_of_auto_says_at_its_top_what_was_chosen(doubtful):
+    model = doubtful[2]
+    text = of_auto(doubtful)
+    top = text[: text.index("<main>")]
+    lines = re.findall(r"<li>(.*?)</li>", top)
+    assert [html.unescape(line) for line in lines] == model.report_.summary()
+    assert len(lines) > 2
+    assert '<ul class="choices" aria-label=' in top
+
+
+def test_other_methods_have_no_suspects_and_no_choices():
+    X, _ = blobs()
+    model = NCut(3, random_state=0).fit(X)
+    known = Constraints(60, must_link=[(0, 1)])
+    text = render_report(labels=model.labels_, X=X, constraints=known, result=model)
+    assert "uspect" not in text
+    assert NONE_SUSPECT not in text
+    assert 'class="choices"' not in text
+
+
+def test_constraints_that_nobody_doubts_get_a_sentence_and_none_get_no_section():
+    known = Constraints(3, must_link=[(0, 1)])
+    trusted = judge([0, 0, 1], [("must-link", (0, 1), 0.5)])
+    section = suspects_section(render_report(labels=[0, 0, 1], constraints=known, result=trusted))
+    assert NONE_SUSPECT in section
+    assert "<table>" not in section
+    nothing = judge([0, 0, 1], lines=["3 clusters"])
+    assert 'id="suspects"' not in render_report(labels=[0, 0, 1], result=nothing)
+
+
+def test_suspects_may_be_obeyed_and_labels_may_not_be_given():
+    suspects = [("label", (2,), 0.6), ("cannot-link", (0, 2), 0.7), ("must-link", (0, 2), 0.8)]
+    model = judge([0, 0, 1], suspects)
+    told = Parsed(suspects_section(render_report(labels=[0, 0, 1], result=model))).text
+    assert re.search(r"must-link\s*0\s*0\s*2\s*1\s*0\.8\s*yes", told)
+    assert re.search(r"cannot-link\s*0\s*0\s*2\s*1\s*0\.7\s*no", told)
+    assert re.search(r"label\s*2\s*1\s*–\s*–\s*0\.6\s*–", told)
+    assert told.index("0.8") < told.index("0.7") < told.index("0.6")
+
+
+def test_a_label_stands_for_the_cluster_that_most_of_its_samples_are_in():
+    known = Constraints(6, labels=[5, 5, 5, 8, 8, 8])
+    clusters = [1, 1, 0, 0, 0, 0]
+    model = judge(clusters, [("label", (i,), 0.9) for i in range(6)])
+    found = pairs.suspect_report(given(labels=clusters, constraints=known, result=model))
+    assert [row.label for row in found.listed] == [5, 5, 5, 8, 8, 8]
+    assert [row.is_broken for row in found.listed] == [i == 2 for i in range(6)]
+
+
+def test_more_suspects_than_the_table_holds_are_said_to_be_missing():
+    n = pairs.MAX_LISTED + 30
+    model = judge(np.arange(n) % 2, [("cannot-link", (i, (i + 1) % n), 0.9) for i in range(n)])
+    section = suspects_section(render_report(labels=np.arange(n) % 2, result=model))
+    assert section.count("<tr>") == 1 + pairs.MAX_LISTED
+    assert f"{n} of {n} constraints are more likely wrong than right" in section
+    assert "30 more lines not shown" in section
+
+
+def test_hostile_names_and_lines_stay_text(doubtful):
+    harmless = Parsed(of_auto(doubtful))
+    text = of_auto(doubtful, ids=[NASTY[0]] * 60)
+    assert [tag for tag, _ in Parsed(text).elements] == [tag for tag, _ in harmless.elements]
+    assert suspects_section(text).count(f'<bdi class="id">{html.escape(NASTY[0])}</bdi>') == 3
+    model = judge([0, 1], [(NASTY[0], (0, 1), 0.9)], [*NASTY, "x" * 5_000])
+    text = render_report(labels=[0, 1], result=model)
+    assert not {"img", "script"} & {tag for tag, _ in Parsed(text).elements}
+    assert html.escape(NASTY[0]) in suspects_section(text)
+    assert html.escape(NASTY[0]) in text[: text.index("<main>")]
+    assert "x" * 300 not in text
+    text.encode("utf-8")
+
+
+def test_the_page_of_auto_keeps_the_rules_for_screen_readers(doubtful):
+    follows_the_rules(of_auto(doubtful))
+
+
+def test_suspects_of_other_samples_are_refused():
+    with pytest.raises(ValueError, match="result has a constraint on sample 7, but labels has 2"):
+        render_report(labels=[0, 1], result=judge([0, 1], [("label", (7,), 0.9)]))
+
+
+# ---------------------------------------------------------------------------------------------
 # Map
 # ---------------------------------------------------------------------------------------------
 
@@ -654,7 +817,11 @@ def test_only_the_script_of_the_page_may_run_and_nothing_may_be_fetched():
 def test_headings_captions_and_names_for_screen_readers():
     X, y = blobs()
     known = Constraints.sample(1 - (y > 0), 9, random_state=0)
-    text = render_report(labels=y, X=X, W=Affinity().fit_transform(X), constraints=known, truth=y)
+    W = Affinity().fit_transform(X)
+    follows_the_rules(render_report(labels=y, X=X, W=W, constraints=known, truth=y))
+
+
+def follows_the_rules(text):
     parsed = Parsed(text)
     tags = [tag for tag, _ in parsed.elements]
     assert tags.count("h1") == 1

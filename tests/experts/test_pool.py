@@ -15,6 +15,7 @@ from linkwise.experts.bases import build_bases
 from linkwise.experts.expert import Ridge
 from linkwise.experts.pool import (
     Assignment,
+    Candidate,
     Party,
     Start,
     Trial,
@@ -177,6 +178,25 @@ def test_without_rehearsals_parties_have_their_priors(iris):
     alone = hear(task, [Party([good])])
     assert_allclose(found.consensus.probability, alone.consensus.probability, atol=1e-3)
     assert np.isnan(found.foretold).all()
+
+
+def test_parties_are_matched_with_each_other():
+    # A vague party is no reference for the names of clusters, even if it comes first.
+    n, k = 150, 5
+    nobody = np.zeros(0, np.intp)
+    pairs = Pairs(np.zeros((0, 2), np.int32), np.zeros(0, bool), np.zeros(0))
+    task = Task({}, np.ones(n), nobody, pairs, nobody, nobody, k)
+    rng = np.random.RandomState(0)
+    y = rng.randint(k, size=n)
+    for _ in range(5):
+        good = [soft(y, k)[:, rng.permutation(k)] for _ in range(2)]
+        opinions = [rng.dirichlet(np.full(k, 20.0), size=n), *good]
+        parties = [
+            Party([Candidate("", Q, np.log(Q), np.zeros(0), 0.0, 0.05, None, 1)], prior)
+            for Q, prior in zip(opinions, (0.1, 0.45, 0.45), strict=True)
+        ]
+        labels = hear(task, parties).consensus.probability.argmax(axis=1)
+        assert adjusted_rand_score(y, labels) == 1.0
 
 
 def test_who_predicts_what_was_held_back_is_heard(iris):

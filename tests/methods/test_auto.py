@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -236,16 +237,77 @@ def test_a_cut_that_obeys_is_heard(iris, monkeypatch):
     assert not is_cut(Auto(3, random_state=0).fit(X, constraints=known))
 
 
-def test_the_cut_obeys_if_it_can(blobs):
+def test_the_cut_obeys(blobs):
     X, y = blobs
-    graph = places.to_cut(build_bases(X, Affinity().fit_transform(X), 3, fine=True))
+    bases = build_bases(X, Affinity().fit_transform(X), 3, fine=True)
     random = np.random.RandomState(0).permutation(y)
     known = Constraints.sample(random, 20, random_state=0)
-    labels = places.lowest_cut(graph, known, 0)
-    assert known.n_violated(labels) == 0
-    # What cannot be satisfied is left out.
-    impossible = Constraints(90, [(0, 1), (1, 2)], [(0, 2)])
-    assert ari(y, places.lowest_cut(graph, impossible, 0)) == 1.0
+    graph = places.to_cut(bases, known)
+    assert known.n_violated(places.lowest_cut(graph, known, 0)) == 0
+    assert ari(y, places.lowest_cut(graph, Constraints(90), 0)) == 1.0
+
+
+def test_what_cannot_be_obeyed_is_not_cut(blobs):
+    X, _ = blobs
+    W = Affinity().fit_transform(X)
+    bases = build_bases(X, W, 3, fine=True)
+    triangle = Constraints(90, [(0, 1), (1, 2)], [(0, 2)])
+    four = Constraints(90, [], [(i, j) for i in range(4) for j in range(i)])
+    assert places.to_cut(bases, triangle) is None
+    assert places.to_cut(bases, four) is None
+    known = Constraints(90, [(0, 1), (1, 2), (0, 3)], [(0, 2), (4, 5), (6, 7)])
+    assert not is_cut(Auto(3, random_state=0).fit(X, constraints=known))
+
+
+def test_a_dense_graph_is_not_cut(blobs):
+    X, y = blobs
+    W = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
+    known = Constraints.sample(y, 9, random_state=0)
+    assert places.to_cut(build_bases(None, W, 3, fine=False), known) is None
+
+
+def starts_and_opinions(X, known, monkeypatch):
+    """Return what is held back in each rehearsal, its starts and what is said in it."""
+    seen, rehearse = [], pool._rehearse
+
+    def spy(task, trial, *args, **options):
+        found = rehearse(task, trial, *args, **options)
+        logits = [one.logits for party in found.parties for one in party]
+        seen.append((trial.held, [start.labels for start in trial.starts], logits))
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "_rehearse", spy)
+        Auto(3, random_state=0).fit(X, constraints=known)
+    return seen
+
+
+@pytest.mark.parametrize("kind", ["labels", "pairs"])
+def test_nothing_is_known_of_what_is_held_back(iris, monkeypatch, kind):
+    X, y = iris
+    if kind == "labels":
+        known = Constraints.from_labels(np.where(np.arange(150) % 5 == 0, y, -1))
+    else:
+        known = Constraints.sample(y, 60, random_state=0)
+    straight = starts_and_opinions(X, known, monkeypatch)
+    held = straight[0][0]
+    if kind == "labels":
+        labels = known.labels.copy()
+        at = np.flatnonzero(labels >= 0)[held]
+        labels[at] = (labels[at] + 1) % 3
+        other = Constraints.from_labels(labels)
+    else:
+        # Weaker, not turned round: the order of pairs, and so the folds, must not change.
+        must, cannot = np.split(np.where(held, 0.3, 1.0), [len(known.must_link)])
+        other = replace(known, must_link_belief=must, cannot_link_belief=cannot)
+    turned = starts_and_opinions(X, other, monkeypatch)
+    assert_array_equal(turned[0][0], held)
+    for one, two in zip(straight[0][1], turned[0][1], strict=True):
+        assert_array_equal(one, two)
+    for one, two in zip(straight[0][2], turned[0][2], strict=True):
+        assert_array_equal(one, two)
+    differs = [(one != two).any() for one, two in zip(straight[1][2], turned[1][2], strict=True)]
+    assert any(differs)  # where they are told, they are listened to
 
 
 def test_interrupting_a_cut_is_no_answer(iris, monkeypatch):
@@ -564,12 +626,42 @@ def test_the_report_can_be_read(iris, capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = Auto(3, random_state=0, verbose=1).fit(X, constraints=known)
-    assert "[Auto] k-means, linear: log-likelihood" in capsys.readouterr().out
+    lines = capsys.readouterr().out
+    assert "[Auto] k-means, linear: log-likelihood of a constraint -0." in lines
+    assert "[Auto] heard: experts that learn " in lines
     text = str(model.report_)
     assert text.startswith("3 clusters (given)")
     assert "30 constraints, " in text
+    assert "those told help to predict those held back" in text
+    assert "heard: experts that learn " in text
+    assert set(model.report_.shares) == {
+        *("experts that learn", "experts told nothing"),
+        *("e2cp", "cut", "spectral"),
+    }
+    assert_allclose(sum(model.report_.shares.values()), 1.0)
     assert "experts heard, the 6 heaviest of " in text
     assert_allclose(sum(voice.weight for voice in model.report_.voices), 1.0)
+
+
+def test_noise_is_what_the_suspects_say(iris):
+    X, y = iris
+    known, _ = flipped(Constraints.sample(y, 90, random_state=0), 0.1, 0)
+    model = Auto(3, random_state=0).fit(X, constraints=known)
+    assert_allclose(model.noise_, np.mean([one.probability for one in model.suspects_]))
+    assert f"about {model.noise_:.1%} wrong" in str(model.report_)
+
+
+def test_the_report_says_whether_constraints_help(iris):
+    X, y = iris
+    told = Auto(3, random_state=0).fit(X, constraints=Constraints.sample(y, 9, random_state=0))
+    report = told.report_
+    helps = replace(report, score=-0.2, score_without=-0.4)
+    assert helps.summary()[-1] == "those told help to predict those held back"
+    idle = replace(report, score=-0.2, score_without=-0.21)
+    assert idle.summary()[-1] == "those told hardly help to predict those held back"
+    coin = replace(report, score=-0.69, score_without=-1.2)
+    assert coin.summary()[-1].startswith("nothing predicts them better than a coin")
+    assert len(replace(report, n_held_back=0).summary()) == 3
 
 
 def test_order_of_samples_does_not_matter(iris):

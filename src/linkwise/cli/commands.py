@@ -287,9 +287,9 @@ def compare(console: Console, /, **typed: Any) -> Any:
     "--method",
     "-m",
     shell_complete=_complete_method,
-    help="How rows are clustered; the default is linkwise.active's.",
+    help="How rows are clustered between questions; e2cp unless given.",
 )
-@click.option("--strategy", help="How questions are chosen; the default is linkwise.active's.")
+@click.option("--strategy", help="How questions are chosen; uncertainty unless given.")
 @click.option("--session", type=FILE, help="Keep the answers here, and resume from it.")
 @click.option("--output", "-o", type=FILE, help="Write the answers as a CSV of pairs at the end.")
 @click.option(

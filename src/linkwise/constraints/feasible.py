@@ -49,7 +49,7 @@ CHAINS_COMPARED = 50  # contradictions of which the one with the shortest chain 
 LISTED_IN_FULL = 30  # links in a message; of more, the 20 most connected
 LISTED_OF_MANY = 20
 
-SOFT = 'or use ConstrainedCut with constraints_mode="soft", which may violate some'
+SOFT = 'or allow violations: Auto with hard=False, ConstrainedCut with constraints_mode="soft"'
 
 
 class Groups(NamedTuple):

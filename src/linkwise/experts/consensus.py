@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+from scipy.optimize import linear_sum_assignment, minimize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 PRIOR_PAIRS = 20.0  # pairs that were right, known before the first one
 LEAST_RATE = 0.05  # of wrong pairs when parties are compared: one surprise decides nothing
 PRIOR_WEIGHT = 3.0  # pairs that what is given on parties beforehand counts for
-MAX_ROUNDS, TOL = 1_000, 1e-5
+GRADIENT = 1e-6  # of the mean log-likelihood, where shares are found
 
 
 class Consensus(NamedTuple):
@@ -60,26 +60,38 @@ def votes(scores: Floats, temperature: float = TEMPERATURE) -> Floats:
 def shares(said: Floats, belief: Floats, prior: Floats) -> Floats:
     r"""Return the weights of a mixture that predicts pairs best.
 
-    `said` has a row for each part of the mixture: its predictions, made without the pairs. The
-    weights maximise, by expectation maximisation,
+    `said` has a row for each part of the mixture: the probabilities of what the pairs say,
+    predicted without them. A pair is wrong with some probability, which turns a prediction
+    :math:`s` into :math:`\tilde s`. The weights maximise
 
-    .. math:: \sum_i \log \sum_p w_p s_{pi} + a \sum_p w^0_p \log w_p
+    .. math:: \sum_i \log \sum_p w_p \tilde s_{pi} + a \sum_p w^0_p \log w_p
 
-    where :math:`w^0` is the prior. Unlike weights by the likelihood of each part, they do not
-    settle on the best part while the others know something that it does not.
+    where the prior :math:`w^0` counts for :math:`a` = `PRIOR_WEIGHT` pairs. Unlike weights by the
+    likelihood of each part, they do not settle on the best part while the others know something
+    that it does not.
     """
     before = prior / prior.sum()
     noise = max(likelihood(before @ said, belief)[1], LEAST_RATE)
     flip = belief * noise + (1 - belief) / 2
     told = (1 - flip) * said + flip * (1 - said)
-    weights = before
-    for _ in range(MAX_ROUNDS):
-        owed = weights[:, None] * told
-        counts = (owed / owed.sum(axis=0)).sum(axis=1) + PRIOR_WEIGHT * before
-        last, weights = weights, counts / counts.sum()
-        if np.abs(weights - last).max() < TOL:
-            break
-    return weights
+    total = told.shape[1] + PRIOR_WEIGHT
+
+    def loss(x: Floats) -> tuple[float, Floats]:
+        weights = _softmax(x)
+        mixture = weights @ told
+        counts = weights * (told / mixture).sum(axis=1) + PRIOR_WEIGHT * before
+        value = np.log(mixture).sum() + PRIOR_WEIGHT * before @ np.log(weights)
+        return -float(value) / total, weights - counts / total
+
+    # Concave in the weights, so there is one stationary point; the gradient is its certificate.
+    found = minimize(loss, np.log(before), jac=True, method="BFGS", options={"gtol": GRADIENT})
+    return _softmax(found.x)
+
+
+def _softmax(x: Floats) -> Floats:
+    weights = np.exp(x - x.max())
+    normal: Floats = weights / weights.sum()
+    return normal
 
 
 def matching(Q: Floats, reference: Floats) -> Ints:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
-from linkwise.experts.consensus import Consensus, likelihood, matching, merge, shares, votes
+from linkwise.experts.consensus import Consensus, likelihood, merge, shares, votes
 from linkwise.experts.expert import Expert, consult, log_softmax
 from linkwise.experts.rehearsal import (
     SURE,
@@ -141,6 +141,7 @@ class Party(NamedTuple):
 
     candidates: list[Candidate]
     prior: float = LEARNT
+    name: str = "experts that learn"
 
 
 class Trial(NamedTuple):
@@ -157,6 +158,7 @@ class Pool(NamedTuple):
     consensus: Consensus
     settled: Settled
     scores: Floats  # log-likelihoods of constraints held back, by each candidate; or given others
+    shares: dict[str, float]  # of the parties
     foretold: Floats  # probability of each constraint where it was held back, or nan
     without: Floats  # what `Settled.said` is for experts that are told nothing
     interrupted: bool = False
@@ -191,7 +193,8 @@ def survey(
         if task.is_told and not quick:
             untold, voices = _untold(task, starts, run), list(_voices(task, starts))
         for candidate in _learners(task, starts, run, quick=quick):
-            _add(learnt, candidate, report)
+            learnt.append(candidate)
+            say(report, _described(task, candidate))
         for trial in trials:
             rehearsals.append(_rehearse(task, trial, untold, run, quick=quick))
             say(report, f"rehearsal {len(rehearsals)} without {trial.held.sum()} constraints")
@@ -201,6 +204,7 @@ def survey(
             raise KeyboardInterrupt from error
         interrupted = True
     pool = hear(task, _parties(task, learnt, voices, untold), rehearsals)
+    say(report, "heard: " + ", ".join(f"{name} {w:.0%}" for name, w in pool.shares.items()))
     without = predicted_without(task, untold, rehearsals)
     return pool._replace(without=without, interrupted=interrupted)
 
@@ -210,7 +214,7 @@ def _parties(
 ) -> list[Party]:
     parties = [Party(learnt), *voices]
     if _rigid(task) == "linear" and untold:  # on a graph alone they repeat spectral clustering
-        parties.append(Party(untold, UNTOLD))
+        parties.append(Party(untold, UNTOLD, "experts told nothing"))
     return parties
 
 
@@ -242,14 +246,11 @@ def hear(task: Task, parties: Sequence[Party], rehearsals: Sequence[Rehearsal] =
     found = [_merged(p.candidates, w) for p, w in zip(parties, weights, strict=True)]
     common = [_common(rehearsals, at, of) for at, of in enumerate(weights)]
     share = _shares(task, parties, rehearsals, common)
-    first = found[0]
-    order = [matching(one.probability, first.probability) for one in found]
-    parts = list(zip(share, found, order, strict=True))
-    consensus = Consensus(
-        np.sum([share * one.probability[:, at] for share, one, at in parts], axis=0),
-        np.concatenate([share * one.weights for share, one, _ in parts]),
-        tuple(own[at] for _, one, at in parts for own in one.order),
-        first.noise,
+    whole = merge([one.probability for one in found], share, np.array([o.noise for o in found]))
+    parts = list(zip(share, found, whole.order, strict=True))
+    consensus = whole._replace(
+        weights=np.concatenate([share * one.weights for share, one, _ in parts]),
+        order=tuple(own[at] for _, one, at in parts for own in one.order),
     )
     final = [merged(of, share) for of in zip(*common, strict=True)]
     return Pool(
@@ -257,6 +258,7 @@ def hear(task: Task, parties: Sequence[Party], rehearsals: Sequence[Rehearsal] =
         consensus=consensus,
         settled=settle(task, np.log(consensus.probability + SURE), consensus.noise),
         scores=np.concatenate(scores),
+        shares={party.name: float(w) for party, w in zip(parties, share, strict=True)},
         foretold=foretold(task, rehearsals, final),
         without=np.zeros(0),
     )
@@ -305,7 +307,8 @@ def _voices(task: Task, starts: list[Start]) -> Iterator[Party]:
         if start.voice:
             Q = soft(start.labels, task.k)
             expert = learn(task.blind(), Assignment(bases, "", Q, FIRST_NOISE, max_rounds=1))
-            yield Party([_judged(task, expert, f"{start.name}, repeated")], start.voice)
+            repeated = _judged(task, expert, f"{start.name}, repeated")
+            yield Party([repeated], start.voice, start.name)
 
 
 def _judged(task: Task, candidate: Candidate, name: str) -> Candidate:
@@ -380,10 +383,11 @@ def _tasks(task: Task, assignments: Iterable[Assignment]) -> list[Callable[[], C
     return [partial(learn, task, a) for a in assignments]
 
 
-def _add(candidates: list[Candidate], candidate: Candidate, report: Report | None) -> None:
-    candidates.append(candidate)
-    bases = " + ".join(candidate.expert.names)
-    say(report, f"{candidate.name}, {bases}: log-likelihood {candidate.score:.4g}")
+def _described(task: Task, candidate: Candidate) -> str:
+    line = f"{candidate.name}, {' + '.join(candidate.expert.names)}"
+    if not task.is_told:
+        return line
+    return f"{line}: log-likelihood of a constraint {candidate.score / task.belief.size:.3f}"
 
 
 def say(report: Report | None, line: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,6 +23,8 @@ __all__ = ["AutoReport", "Suspect", "Voice", "make_report", "n_violated", "rank_
 
 GUESS = 0.5  # probability of a number of clusters below which it is called a guess
 N_SHOWN = 6  # kinds of experts that a report lists
+COIN = float(np.log(0.5))  # log-likelihood of a constraint
+CLOSE = 0.02  # log-likelihoods that differ by less are called equal
 
 
 class Suspect(NamedTuple):
@@ -61,12 +63,14 @@ class AutoReport:
     score_without : float
         The same for experts that were told no constraint.
     noise : float
-        Estimated share of wrong constraints.
+        Expected share of wrong constraints.
     n_constraints, n_violated : int
         Pairs and labels, and how many of them the labels violate.
     n_held_back : int
         How many of them were held back in turn. If none could be, the score is that of each one
         given the others, which flatters.
+    shares : dict of str to float
+        How much each party was heard: experts that learn, those told nothing, other methods.
     """
 
     n_clusters: int
@@ -78,9 +82,10 @@ class AutoReport:
     n_constraints: int
     n_violated: int = 0
     n_held_back: int = 0
+    shares: dict[str, float] = field(default_factory=dict)
 
     def summary(self) -> list[str]:
-        """Return what was chosen, in one line or three."""
+        """Return what was chosen, in one line or some."""
         lines = [f"{self.n_clusters} clusters ({self._why_so_many()})"]
         if self.n_constraints:
             s = "s" if self.n_constraints > 1 else ""
@@ -89,12 +94,23 @@ class AutoReport:
                 f"{self.n_constraints} constraint{s}, {self.n_violated} violated, "
                 f"about {self.noise:.1%} wrong",
                 f"log-likelihood of a constraint {how}: {self.score:.3f} "
-                f"(without constraints: {self.score_without:.3f}; a coin: -0.693; best: 0)",
+                f"(without constraints: {self.score_without:.3f}; a coin: {COIN:.3f}; best: 0)",
             ]
+        if self.n_held_back:
+            lines.append(self._verdict())
         return lines
+
+    def _verdict(self) -> str:
+        if self.score < COIN + CLOSE:
+            return "nothing predicts them better than a coin: check them, or the features"
+        if self.score > self.score_without + CLOSE:
+            return "those told help to predict those held back"
+        return "those told hardly help to predict those held back"
 
     def __str__(self) -> str:
         lines = self.summary()
+        if len(self.shares) > 1:
+            lines.append("heard: " + ", ".join(f"{n} {w:.0%}" for n, w in self.shares.items()))
         heard: dict[str, float] = defaultdict(float)
         for voice in self.voices:
             heard[f"{' + '.join(voice.bases)}, from {voice.start}"] += voice.weight
@@ -149,7 +165,7 @@ def n_violated(constraints: Constraints, labels: Ints) -> int:
     return n + int((labels[labelled] != cluster[label]).sum())
 
 
-def make_report(found: Found, choice: Choice, said: Said) -> AutoReport:
+def make_report(found: Found, choice: Choice, suspects: tuple[Suspect, ...]) -> AutoReport:
     task, pool = found.task, found.pool
     voices = [
         Voice(c.name, c.expert.names, float(weight), float(score), c.noise)
@@ -158,17 +174,14 @@ def make_report(found: Found, choice: Choice, said: Said) -> AutoReport:
         )
     ]
     numbers = zip(choice.numbers, choice.probability.tolist(), strict=True)
-    noise, without = 0.0, 0.0
-    if task.is_told:
-        noise = pool.consensus.noise
-        without = found.tested(pool.without).best_score()
     return AutoReport(
         n_clusters=found.k,
         n_clusters_probability=dict(numbers),
         voices=tuple(sorted(voices, key=lambda voice: -voice.weight)),
         score=found.held_out().best_score() if task.is_told else 0.0,
-        score_without=without,
-        noise=noise,
-        n_constraints=said.belief.size,
+        score_without=found.tested(pool.without).best_score() if task.is_told else 0.0,
+        noise=float(np.mean([one.probability for one in suspects])) if suspects else 0.0,
+        n_constraints=len(suspects),
         n_held_back=int(np.isfinite(pool.foretold).sum()),
+        shares=pool.shares,
     )

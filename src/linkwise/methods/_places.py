@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from linkwise.constraints import Constraints
-from linkwise.exceptions import ConflictError
+from linkwise.constraints.coloring import find_coloring
+from linkwise.constraints.feasible import feasible_groups
+from linkwise.exceptions import ConflictError, TooLargeError
 from linkwise.experts.pool import Start
 from linkwise.experts.starts import PRICE, SmallClusters, Told, plain_clusters
 from linkwise.experts.task import labelled_samples
 from linkwise.linalg.memory import Memory
 from linkwise.methods._units import in_units
 from linkwise.methods.e2cp import e2cp
-from linkwise.search.evolve import workers
+from linkwise.search.evolve import run_here
 from linkwise.search.hard import Search, hard_labels
 from linkwise.search.landscapes import CutData
 
@@ -38,7 +40,8 @@ SPREAD_UP_TO = 20_000  # samples of a graph over which pairs are spread
 # Samples with constraints, and with labels, which stand for many pairs, to spread from at most;
 # samples of a dense graph.
 SPREAD_FROM, SPREAD_LABELS, SPREAD_DENSE = 5_000, 300, 3_000
-CUT_ENTRIES = 50_000  # of a graph that is cut at most: about 3,000 samples
+# Entries of a graph that is cut, at most: about 2,000 samples; and for each sample.
+CUT_ENTRIES, CUT_DEGREE = 32_000, 40
 CUT_PRICE = 1.0  # of a pair of lower belief; see `ConstrainedCut`
 
 
@@ -56,7 +59,7 @@ class Places(NamedTuple):
     def starts(self, constraints: Constraints, seed: int) -> Iterator[Start]:
         """Yield clusterings, most of them merged the way the pairs want it."""
         voices = VOICE_ON_GRAPH if self.bases.components is None else VOICE
-        for name, labels in self._voices(constraints, seed):
+        for name, labels in self._others(constraints, seed):
             yield Start(name, labels[self.rows], voice=voices[name], is_learnt=True)
         pairs, weight = constraints.signed_pairs()
         place = np.zeros(constraints.n_samples, np.intp)
@@ -64,26 +67,30 @@ class Places(NamedTuple):
         for ground in self.grounds:
             yield ground.start(Told(place[pairs], weight))
 
-    def _voices(self, constraints: Constraints, seed: int) -> Iterator[tuple[str, Ints]]:
+    def _others(self, constraints: Constraints, seed: int) -> Iterator[tuple[str, Ints]]:
         """Yield clusterings by other methods that learn from constraints."""
-        W = self.bases.W
         if self.spreads:
-            solver = "lowrank" if issparse(W) else "exact"
-            options: dict[str, Any] = {"random_state": seed, "memory": self.memory}
-            yield "e2cp", e2cp(W, constraints, self.k, solver=solver, **options).labels
+            labels = e2cp(
+                self.bases.W,
+                constraints,
+                self.k,
+                solver="lowrank" if issparse(self.bases.W) else "exact",
+                random_state=seed,
+                memory=self.memory,
+            ).labels
+            yield "e2cp", labels
         if self.cut is not None:
             yield "cut", lowest_cut(self.cut, constraints, seed)
 
 
 def lowest_cut(graph: CutData, constraints: Constraints, seed: int) -> Ints:
-    """Cut a graph so that every constraint holds; or without constraints, if they cannot."""
-    with workers(1) as run:
-        search = Search(graph, constraints, "fast", np.random.RandomState(seed), run)
-        try:
-            found = hard_labels(search, CUT_PRICE)
-        except ConflictError:
-            none = Constraints(constraints.n_samples)
-            found = hard_labels(search._replace(constraints=none), CUT_PRICE)
+    """Return a low cut of a graph under which every certain constraint holds."""
+    search = Search(graph, constraints, "fast", np.random.RandomState(seed), run_here)
+    try:
+        found = hard_labels(search, CUT_PRICE)
+    except ConflictError:  # not found, though it exists: it holds for more constraints
+        none = Constraints(constraints.n_samples)
+        found = hard_labels(search._replace(constraints=none), CUT_PRICE)
     if found.interrupted:
         raise KeyboardInterrupt
     return found.labels
@@ -109,7 +116,7 @@ def find_places(bases: Bases, heard: Constraints, rows: Ints, *, seed: int, quic
     has_pairs = heard.n_pairs > 0 or labelled_samples(heard)[0].size > 1
     is_graph = bases.components is None  # of which there are few descriptions
     spreads = has_pairs and _can_spread(bases.W, heard) and (is_graph or not quick)
-    cut = to_cut(bases) if has_pairs and not quick else None
+    cut = to_cut(bases, heard) if has_pairs and not quick else None
     rng = np.random.RandomState(seed)
     grounds: list[Ground] = []
     for number in range(ROUNDS if rows.size <= MANY_ROWS else 1):
@@ -126,13 +133,22 @@ def _can_spread(W: csr_array | Floats, heard: Constraints) -> bool:
     return W.shape[0] <= most and n_told <= SPREAD_FROM and n_labelled <= SPREAD_LABELS
 
 
-def to_cut(bases: Bases) -> CutData | None:
-    """Return the graph for a constrained cut, if it is not too large."""
-    W = bases.W
+def to_cut(bases: Bases, constraints: Constraints) -> CutData | None:
+    """Return the graph for a constrained cut, unless it is too large or cannot obey."""
+    W, k = bases.W, bases.n_clusters
     n_entries = np.count_nonzero(W) if isinstance(W, np.ndarray) else W.nnz
-    if n_entries > CUT_ENTRIES:
+    if n_entries > min(CUT_ENTRIES, CUT_DEGREE * W.shape[0]) or not _can_obey(constraints, k):
         return None
-    return CutData(in_units(csr_array(W))[0], bases.n_clusters)
+    return CutData(in_units(csr_array(W))[0], k)
+
+
+def _can_obey(constraints: Constraints, k: int) -> bool:
+    """Whether a partition was found that satisfies every certain constraint."""
+    try:
+        groups = feasible_groups(constraints, k)
+    except (ConflictError, TooLargeError):
+        return False
+    return find_coloring(groups.graph, k, np.random.RandomState(0)).n_left == 0
 
 
 def _round_of_grounds(

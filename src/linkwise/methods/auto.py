@@ -76,7 +76,7 @@ class AutoResult(Result):
     probability : ndarray of shape (n_samples, n_clusters)
         Probability of each cluster, with what the constraints say.
     noise : float
-        Estimated share of wrong constraints.
+        Expected share of wrong constraints.
     suspects : tuple of Suspect
         All constraints, the one most likely wrong first.
     report : AutoReport
@@ -161,7 +161,8 @@ def consult_experts(bases: Bases, constraints: Constraints, options: Options) ->
         found = survey_of(k, report)
         probability, said = _opinion(bases.for_clusters(k), constraints, found)
     warn_if_interrupted(interrupted=found.pool.interrupted)
-    told = make_report(found, choice, said)
+    suspects = rank_suspects(constraints, said, found.pool.consensus.noise)
+    told = make_report(found, choice, suspects)
     if options.hard:
         labels = feasible_labels(np.log(probability + 1e-12), constraints, rng)
     else:
@@ -175,7 +176,7 @@ def consult_experts(bases: Bases, constraints: Constraints, options: Options) ->
         converged=not found.pool.interrupted,
         probability=probability[:, order],
         noise=told.noise,
-        suspects=rank_suspects(constraints, said, told.noise),
+        suspects=suspects,
         report=replace(told, n_violated=n_violated(constraints, labels)),
         panel=_panel(found.pool).renamed(order),
     )
@@ -295,7 +296,7 @@ class Auto(ConstrainedClusterer):
     n_clusters_ : int
         Number of clusters.
     noise_ : float
-        Estimated share of wrong constraints.
+        Expected share of wrong constraints: the mean of the probabilities of `suspects_`.
     suspects_ : tuple of Suspect
         All constraints, the one most likely wrong first: `kind`, `samples`, `row`, `probability`.
     report_ : AutoReport
@@ -314,7 +315,8 @@ class Auto(ConstrainedClusterer):
     Notes
     -----
     A pair of belief `b` is taken for one that a reliable source gave with probability `b`, and a
-    coin otherwise: it is wrong with probability ``b * noise_ + (1 - b) / 2``.
+    coin otherwise: before the samples are looked at, it is wrong with probability
+    ``b * eta + (1 - b) / 2``. The rate `eta` of the source is estimated with the clusters.
 
     Examples
     --------
@@ -452,7 +454,7 @@ class Auto(ConstrainedClusterer):
 
     @property
     def noise_(self) -> float:
-        """Estimated share of wrong constraints."""
+        """Expected share of wrong constraints."""
         check_is_fitted(self, "result_")
         return self.result_.noise
 

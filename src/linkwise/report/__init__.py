@@ -6,7 +6,7 @@ The rooms, each of which knows only the ones above it::
     inputs     arguments -> Inputs, or an error that says what does not fit
     numbers    silhouette, cut, features, agreement with a truth
     spectrum   eigenvalues of the graph and their plot
-    pairs      which constraints hold, and why others do not
+    pairs      which constraints hold, why others do not, and which are doubted
     map        coordinates, and their way into the page
     page       the template
 """
@@ -138,7 +138,8 @@ def render_report(  # noqa: PLR0913 - as above
     result : Result or fitted estimator, optional
         Of a result: its objective and whether it converged; its embedding and eigenvalues where
         computing those of `W` would take longer than the fit. Of an estimator also its name, its
-        parameters and its graph.
+        parameters and its graph; of :class:`~linkwise.Auto` what it chose, and which constraints
+        are more likely wrong than right.
     ids : iterable of length n_samples, optional
         Names of the samples; row numbers unless given.
     feature_names : iterable of length n_features, optional

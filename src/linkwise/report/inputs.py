@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     # A csr_array or an ndarray; scipy has no types to say so.
     Matrix: TypeAlias = Any
 
-__all__ = ["Features", "Inputs", "Partition", "plain"]
+__all__ = ["Doubt", "Features", "Inputs", "Partition", "plain"]
 
 LONGEST_TEXT = 200  # characters of an identifier, name or parameter that are shown
 
@@ -124,6 +124,14 @@ class Features:
         return cls(numbers, kept_names, len(names) - len(kept))
 
 
+class Doubt(NamedTuple):
+    """A constraint, and how probable it is that it is wrong."""
+
+    kind: str  # "must-link", "cannot-link" or "label"
+    samples: tuple[int, ...]  # the pair, or the labelled sample
+    probability: float
+
+
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """Everything that a report reads; of one number of samples throughout."""
@@ -135,6 +143,8 @@ class Inputs:
     result: Result | None
     method: str | None
     parameters: dict[str, str]
+    choices: list[str]  # what the method says that it chose, in lines
+    doubts: list[Doubt]  # of all constraints, if the method judges them
     ids: list[str] | None
     features: Features | None
     truth: Partition | None
@@ -170,6 +180,8 @@ class Inputs:
             result=result,
             method=method,
             parameters=parameters,
+            choices=_choices(model),
+            doubts=_doubts(model, n),
             ids=None if given["ids"] is None else _ids(given["ids"], n),
             features=None if table is None else Features.of(table, given["feature_names"], n),
             truth=None if truth is None else Partition.of_known(truth, "truth", n),
@@ -233,6 +245,23 @@ def _parameters(given: Any, model: Any) -> dict[str, str]:
         message = f"parameters must be a dict of names and values, got {type(given).__name__}."
         raise TypeError(message)
     return {plain(name): plain(value) for name, value in given.items()}
+
+
+def _choices(model: Any) -> list[str]:
+    report = getattr(model, "report_", None)
+    return [] if report is None else [plain(line) for line in report.summary()]
+
+
+def _doubts(model: Any, n_samples: int) -> list[Doubt]:
+    found = [
+        Doubt(plain(one.kind), tuple(one.samples), float(one.probability))
+        for one in getattr(model, "suspects_", ())
+    ]
+    last = max((max(one.samples) for one in found), default=-1)
+    if last >= n_samples:
+        message = f"result has a constraint on sample {last}, but labels has {n_samples} entries."
+        raise ValueError(message)
+    return found
 
 
 def _data(X: Any, n_samples: int) -> Matrix:

@@ -25,7 +25,7 @@ from linkwise.report.numbers import (
     cluster_features,
     silhouette,
 )
-from linkwise.report.pairs import MAX_RINGED, drawn_pairs, pair_report
+from linkwise.report.pairs import MAX_RINGED, drawn_pairs, pair_report, suspect_report
 from linkwise.report.palette import PATHS, VIOLATED, looks
 from linkwise.report.spectrum import eigen_plot, graph_spectrum
 
@@ -57,6 +57,7 @@ def render(inputs: Inputs, *, title: str, command: str | None, rng: np.random.Ra
         "looks": looks(inputs.clusters.n_groups),
         "listed": sorted(order[:MAX_CLUSTERS].tolist()),
         "pairs": pairs,
+        "suspects": suspect_report(inputs),
         "drawn": drawn,
         "max_ringed": MAX_RINGED,
         "map": made,

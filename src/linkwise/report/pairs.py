@@ -1,4 +1,4 @@
-"""Constraints in a report: how many hold, which do not and why, and which are drawn."""
+"""Constraints in a report: how many hold, which do not and why, which are doubted or drawn."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from linkwise.constraints.implied import choose_two, count_implied
+from linkwise.experts.task import cluster_of_label, labelled_samples
 from linkwise.metrics import violated_count, violated_share
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from linkwise.constraints import Conflict, Constraints
-    from linkwise.report.inputs import Inputs
+    from linkwise.report.inputs import Doubt, Inputs
 
     Codes: TypeAlias = NDArray[np.intp]
 
@@ -23,12 +24,16 @@ __all__ = [
     "Contradiction",
     "Drawn",
     "PairReport",
+    "Suspect",
+    "SuspectReport",
     "drawn_pairs",
     "n_constraints",
     "pair_report",
+    "suspect_report",
 ]
 
-MAX_LISTED = 200  # violated constraints in the table
+MAX_LISTED = 200  # violated constraints in the table, and suspects in theirs
+SUSPICIOUS = 0.5  # probability of being wrong above which a constraint is a suspect
 MAX_DRAWN = 1_000  # lines of violated pairs on the map; more would hide the data
 MAX_DRAWN_KEPT = 300  # lines of satisfied pairs, which are of less interest
 MAX_RINGED = 2_000  # labelled samples marked on the map
@@ -71,6 +76,30 @@ class PairReport(NamedTuple):
     def n_broken(self) -> int:
         """The number of violated pairs."""
         return self.n_must_broken + self.n_cannot_broken
+
+
+class Suspect(NamedTuple):
+    """A constraint that is more likely wrong than right."""
+
+    kind: str
+    samples: tuple[int, ...]
+    probability: float
+    label: int | None  # of the sample, if it is a label and the labels were given
+    is_broken: bool | None  # None if it is a label and the labels were not given
+
+
+class SuspectReport(NamedTuple):
+    """What the method thinks of the constraints."""
+
+    n_judged: int  # pairs, and labelled samples
+    n_labels: int  # of them
+    n_suspects: int
+    listed: list[Suspect]
+
+    @property
+    def n_unlisted(self) -> int:
+        """The number of suspects that the table has no room for."""
+        return self.n_suspects - len(self.listed)
 
 
 class Drawn(NamedTuple):
@@ -170,6 +199,43 @@ def _broken_labels(constraints: Constraints, codes: Codes) -> tuple[list[Broken]
 def _contradiction(found: Conflict) -> Contradiction:
     leads = ("", *("must-link" if step == "must-link" else "same label" for step in found.steps))
     return Contradiction(found.pair, list(zip(leads, found.chain, strict=True)), found.labels)
+
+
+def suspect_report(inputs: Inputs) -> SuspectReport | None:
+    """List the constraints that are more likely wrong than right; None if none was judged."""
+    judged = inputs.doubts
+    if not judged:
+        return None
+    found = [doubt for doubt in judged if doubt.probability > SUSPICIOUS]
+    found.sort(key=lambda doubt: -doubt.probability)
+    broken = _broken_samples(inputs.constraints, inputs.clusters.codes)
+    return SuspectReport(
+        n_judged=len(judged),
+        n_labels=sum(len(doubt.samples) == 1 for doubt in judged),
+        n_suspects=len(found),
+        listed=[_suspect(inputs, doubt, broken) for doubt in found[:MAX_LISTED]],
+    )
+
+
+def _suspect(inputs: Inputs, doubt: Doubt, broken: dict[int, bool]) -> Suspect:
+    codes, known = inputs.clusters.codes, inputs.constraints.labels
+    if len(doubt.samples) == 1:
+        sample = doubt.samples[0]
+        label = int(known[sample]) if known is not None and sample in broken else None
+        return Suspect(*doubt, label, broken.get(sample))
+    i, j = doubt.samples
+    return Suspect(*doubt, None, bool((codes[i] == codes[j]) != (doubt.kind == "must-link")))
+
+
+def _broken_samples(constraints: Constraints, codes: Codes) -> dict[int, bool]:
+    """Tell of each labelled sample whether it is outside the cluster that its label stands for."""
+    labelled, label = labelled_samples(constraints)
+    if not labelled.size:
+        return {}
+    k = max(int(codes.max()), int(label.max())) + 1
+    cluster = cluster_of_label(np.eye(k)[codes[labelled]], label)
+    outside = codes[labelled] != cluster[label]
+    return dict(zip(labelled.tolist(), outside.tolist(), strict=True))
 
 
 def drawn_pairs(inputs: Inputs, report: PairReport | None) -> Drawn:
