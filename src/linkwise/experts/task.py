@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.intp]
     Bools = NDArray[np.bool_]
 
-__all__ = ["Settled", "Task", "cluster_of_label", "labelled_samples", "settle"]
+__all__ = ["Settled", "Task", "cluster_of_label", "labelled_samples", "misplaced", "settle"]
 
 
 class Task(NamedTuple):
@@ -102,6 +102,16 @@ def cluster_of_label(probability: Floats, label: Ints) -> Ints:
     `probability` and `label` are of the labelled samples.
     """
     return matching(probability, np.eye(probability.shape[1])[label])
+
+
+def misplaced(constraints: Constraints, clusters: Ints) -> tuple[Ints, Bools]:
+    """Return the labelled samples, and which are outside the cluster of their label."""
+    labelled, label = labelled_samples(constraints)
+    if not labelled.size:
+        return labelled, np.zeros(0, bool)
+    k = max(int(clusters.max()), int(label.max())) + 1
+    cluster = cluster_of_label(np.eye(k)[clusters[labelled]], label)
+    return labelled, clusters[labelled] != cluster[label]
 
 
 def _label_evidence(task: Task, probability: Floats, noise: float) -> tuple[Floats, Ints]:

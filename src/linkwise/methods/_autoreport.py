@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwise.experts.task import cluster_of_label, labelled_samples
+from linkwise.experts.task import labelled_samples, misplaced
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -157,12 +157,7 @@ def n_violated(constraints: Constraints, labels: Ints) -> int:
     n = 0
     for pairs, together in ((constraints.must_link, True), (constraints.cannot_link, False)):
         n += int(((labels[pairs[:, 0]] == labels[pairs[:, 1]]) != together).sum())
-    labelled, label = labelled_samples(constraints)
-    if not labelled.size:
-        return n
-    k = max(int(labels.max()), int(label.max())) + 1
-    cluster = cluster_of_label(np.eye(k)[labels[labelled]], label)
-    return n + int((labels[labelled] != cluster[label]).sum())
+    return n + int(misplaced(constraints, labels)[1].sum())
 
 
 def make_report(found: Found, choice: Choice, suspects: tuple[Suspect, ...]) -> AutoReport:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from linkwise.constraints.implied import choose_two, count_implied
-from linkwise.experts.task import cluster_of_label, labelled_samples
+from linkwise.experts.task import misplaced
 from linkwise.metrics import violated_count, violated_share
 
 if TYPE_CHECKING:
@@ -229,12 +229,7 @@ def _suspect(inputs: Inputs, doubt: Doubt, broken: dict[int, bool]) -> Suspect:
 
 def _broken_samples(constraints: Constraints, codes: Codes) -> dict[int, bool]:
     """Tell of each labelled sample whether it is outside the cluster that its label stands for."""
-    labelled, label = labelled_samples(constraints)
-    if not labelled.size:
-        return {}
-    k = max(int(codes.max()), int(label.max())) + 1
-    cluster = cluster_of_label(np.eye(k)[codes[labelled]], label)
-    outside = codes[labelled] != cluster[label]
+    labelled, outside = misplaced(constraints, codes)
     return dict(zip(labelled.tolist(), outside.tolist(), strict=True))
 
 
