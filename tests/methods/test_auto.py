@@ -15,6 +15,7 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import Affinity, ConflictError, Constraints, NCut, Prepared
+from linkwise.constraints import feasible
 from linkwise.datasets import make_xor
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.experts import pool
@@ -257,6 +258,15 @@ def test_what_cannot_be_obeyed_is_not_cut(blobs):
     assert places.to_cut(bases, four) is None
     known = Constraints(90, [(0, 1), (1, 2), (0, 3)], [(0, 2), (4, 5), (6, 7)])
     assert not is_cut(Auto(3, random_state=0).fit(X, constraints=known))
+
+
+def test_too_many_labels_are_not_cut(blobs, monkeypatch):
+    X, y = blobs
+    known = Constraints.from_labels(np.where(np.arange(90) % 9 == 0, y, -1))
+    bases = build_bases(X, Affinity().fit_transform(X), 3, fine=True)
+    assert places.to_cut(bases, known) is not None
+    monkeypatch.setattr(feasible, "MAX_LABEL_PAIRS", 2)
+    assert places.to_cut(bases, known) is None
 
 
 def test_a_dense_graph_is_not_cut(blobs):
