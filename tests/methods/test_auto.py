@@ -244,8 +244,8 @@ def test_the_cut_obeys(blobs):
     random = np.random.RandomState(0).permutation(y)
     known = Constraints.sample(random, 20, random_state=0)
     graph = places.to_cut(bases, known)
-    assert known.n_violated(places.lowest_cut(graph, known, 0)) == 0
-    assert ari(y, places.lowest_cut(graph, Constraints(90), 0)) == 1.0
+    assert known.n_violated(places.low_cut(graph, known, 0)) == 0
+    assert ari(y, places.low_cut(graph, Constraints(90), 0)) == 1.0
 
 
 def test_what_cannot_be_obeyed_is_not_cut(blobs):
@@ -318,6 +318,21 @@ def test_nothing_is_known_of_what_is_held_back(iris, monkeypatch, kind):
         assert_array_equal(one, two)
     differs = [(one != two).any() for one, two in zip(straight[1][2], turned[1][2], strict=True)]
     assert any(differs)  # where they are told, they are listened to
+
+
+def test_a_cut_that_is_not_found_obeys_nothing(blobs, monkeypatch):
+    X, y = blobs
+    known = Constraints.sample(np.random.RandomState(0).permutation(y), 20, random_state=0)
+    graph = places.to_cut(build_bases(X, Affinity().fit_transform(X), 3, fine=True), known)
+    found = places.hard_labels
+
+    def gives_up(search, price):
+        if not search.constraints.is_empty:
+            raise ConflictError("undecided")
+        return found(search, price)
+
+    monkeypatch.setattr(places, "hard_labels", gives_up)
+    assert ari(y, places.low_cut(graph, known, 0)) == 1.0
 
 
 def test_interrupting_a_cut_is_no_answer(iris, monkeypatch):

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment, minimize
+from scipy.special import softmax
+
+from linkwise.experts.propagation import flip_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.intp]
 
-__all__ = ["Consensus", "likelihood", "matching", "merge", "shares", "votes"]
+__all__ = ["Consensus", "doubted", "likelihood", "matching", "merge", "shares", "votes"]
 
 TEMPERATURE = 10.0  # difference of log-likelihoods that makes a vote e times as heavy
 RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
@@ -34,6 +37,12 @@ class Consensus(NamedTuple):
     noise: float  # estimated share of wrong pairs
 
 
+def doubted(said: Floats, belief: Floats, noise: float) -> Floats:
+    """Return predictions of what pairs say, of which some say the opposite of what is true."""
+    flip = flip_rate(belief, noise)
+    return (1 - flip) * said + flip * (1 - said)
+
+
 def likelihood(said: Floats, belief: Floats) -> tuple[float, float]:
     """Score predictions of pairs, at the rate of wrong pairs that explains them best.
 
@@ -42,8 +51,7 @@ def likelihood(said: Floats, belief: Floats) -> tuple[float, float]:
     """
     best, rate = -np.inf, RATES[0]
     for noise in RATES:
-        flip = belief * noise + (1 - belief) / 2
-        value = float(np.log((1 - flip) * said + flip * (1 - said)).sum())
+        value = float(np.log(doubted(said, belief, noise)).sum())
         value += PRIOR_PAIRS * np.log1p(-noise)
         if value > best:
             best, rate = value, noise
@@ -52,9 +60,8 @@ def likelihood(said: Floats, belief: Floats) -> tuple[float, float]:
 
 def votes(scores: Floats, temperature: float = TEMPERATURE) -> Floats:
     """Return weights that add up to 1."""
-    weights = np.exp((scores - scores.max()) / temperature)
-    normal: Floats = weights / weights.sum()
-    return normal
+    weights: Floats = softmax(scores / temperature)
+    return weights
 
 
 def shares(said: Floats, belief: Floats, prior: Floats) -> Floats:
@@ -72,12 +79,11 @@ def shares(said: Floats, belief: Floats, prior: Floats) -> Floats:
     """
     before = prior / prior.sum()
     noise = max(likelihood(before @ said, belief)[1], LEAST_RATE)
-    flip = belief * noise + (1 - belief) / 2
-    told = (1 - flip) * said + flip * (1 - said)
+    told = doubted(said, belief, noise)
     total = told.shape[1] + PRIOR_WEIGHT
 
     def loss(x: Floats) -> tuple[float, Floats]:
-        weights = _softmax(x)
+        weights = softmax(x)
         mixture = weights @ told
         counts = weights * (told / mixture).sum(axis=1) + PRIOR_WEIGHT * before
         value = np.log(mixture).sum() + PRIOR_WEIGHT * before @ np.log(weights)
@@ -85,13 +91,8 @@ def shares(said: Floats, belief: Floats, prior: Floats) -> Floats:
 
     # Concave in the weights, so there is one stationary point; the gradient is its certificate.
     found = minimize(loss, np.log(before), jac=True, method="BFGS", options={"gtol": GRADIENT})
-    return _softmax(found.x)
-
-
-def _softmax(x: Floats) -> Floats:
-    weights = np.exp(x - x.max())
-    normal: Floats = weights / weights.sum()
-    return normal
+    weights: Floats = softmax(found.x)
+    return weights
 
 
 def matching(Q: Floats, reference: Floats) -> Ints:

@@ -247,10 +247,10 @@ def hear(task: Task, parties: Sequence[Party], rehearsals: Sequence[Rehearsal] =
     common = [_common(rehearsals, at, of) for at, of in enumerate(weights)]
     share = _shares(task, parties, rehearsals, common)
     whole = merge([one.probability for one in found], share, np.array([o.noise for o in found]))
-    parts = list(zip(share, found, whole.order, strict=True))
+    parts = zip(found, whole.order, strict=True)
     consensus = whole._replace(
-        weights=np.concatenate([share * one.weights for share, one, _ in parts]),
-        order=tuple(own[at] for _, one, at in parts for own in one.order),
+        weights=np.concatenate([w * one.weights for w, one in zip(share, found, strict=True)]),
+        order=tuple(own[at] for one, at in parts for own in one.order),
     )
     final = [merged(of, share) for of in zip(*common, strict=True)]
     return Pool(

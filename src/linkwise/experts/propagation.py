@@ -19,11 +19,21 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int32]
 
-__all__ = ["Beliefs", "Pairs", "propagate"]
+__all__ = ["Beliefs", "Pairs", "flip_rate", "propagate"]
 
 DAMPING = 0.3  # share of the old message that stays: loops would oscillate
 MAX_SWEEPS = 12
 TOL = 1e-3  # largest change of a message after which nothing more is sent
+
+
+def flip_rate(belief: Floats, noise: float) -> Floats:
+    """Return the probability that what is said is wrong.
+
+    A share `belief` of what is said is said by someone who errs at the rate `noise`; the rest is
+    the toss of a coin.
+    """
+    flip: Floats = belief * noise + (1 - belief) / 2
+    return flip
 
 
 class Pairs(NamedTuple):
@@ -34,12 +44,8 @@ class Pairs(NamedTuple):
     belief: Floats  # (m,), 1: as reliable as the others; near 0: says next to nothing
 
     def agreement(self, noise: float) -> Floats:
-        """Return the probability that the samples of a pair *are* together, given what it says.
-
-        A share `belief` of what is said is said by someone who errs at the rate `noise`; the rest
-        is the toss of a coin.
-        """
-        flip = self.belief * noise + (1 - self.belief) / 2
+        """Return the probability that the samples of a pair *are* together, given what it says."""
+        flip = flip_rate(self.belief, noise)
         agreement: Floats = np.where(self.together, 1 - flip, flip)
         return agreement
 

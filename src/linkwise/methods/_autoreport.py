@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -133,8 +133,8 @@ class AutoReport:
 
 
 def rank_suspects(constraints: Constraints, said: Said, noise: float) -> tuple[Suspect, ...]:
-    flip, p = said.flip(noise), said.probability
-    wrong = flip * (1 - p) / np.maximum((1 - flip) * p + flip * (1 - p), 1e-300)
+    """Return all constraints, the one most likely wrong first."""
+    wrong = said.wrong(noise)
     labelled = labelled_samples(constraints)[0]
     kinds = np.repeat(
         ["must-link", "cannot-link", "label"],
@@ -147,20 +147,19 @@ def rank_suspects(constraints: Constraints, said: Said, noise: float) -> tuple[S
     ]
     rows = np.concatenate((constraints._must_link_row, constraints._cannot_link_row, labelled))
     # Equal probabilities: the less expected one first.
-    order = np.lexsort((p, -wrong)).tolist()
+    order = np.lexsort((said.probability, -wrong)).tolist()
     at = rows.tolist()
     return tuple(Suspect(kinds[i], samples[i], at[i], float(wrong[i])) for i in order)
 
 
 def n_violated(constraints: Constraints, labels: Ints) -> int:
     """Return the number of pairs and labels that do not hold."""
-    n = 0
-    for pairs, together in ((constraints.must_link, True), (constraints.cannot_link, False)):
-        n += int(((labels[pairs[:, 0]] == labels[pairs[:, 1]]) != together).sum())
-    return n + int(misplaced(constraints, labels)[1].sum())
+    n_pairs = replace(constraints, labels=None).n_violated(labels)
+    return n_pairs + int(misplaced(constraints, labels)[1].sum())
 
 
 def make_report(found: Found, choice: Choice, suspects: tuple[Suspect, ...]) -> AutoReport:
+    """Return what was chosen, and why; how many constraints are violated is not known yet."""
     task, pool = found.task, found.pool
     voices = [
         Voice(c.name, c.expert.names, float(weight), float(score), c.noise)

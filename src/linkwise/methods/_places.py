@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.intp]
 
-__all__ = ["MANY_ROWS", "Ground", "Places", "find_places", "lowest_cut", "to_cut"]
+__all__ = ["MANY_ROWS", "Ground", "Places", "find_places", "low_cut", "to_cut"]
 
 ROUNDS, MANY_ROWS = 2, 5_000  # of all starts, up to so many samples; one beyond
 # How much is given beforehand on clusterings by other methods; a graph alone has few descriptions.
@@ -50,7 +50,6 @@ class Places(NamedTuple):
 
     bases: Bases
     rows: Ints
-    k: int
     grounds: tuple[Ground, ...]
     memory: Memory  # of pairs spread over the graph
     spreads: bool  # whether pairs are spread over the graph
@@ -73,22 +72,22 @@ class Places(NamedTuple):
             labels = e2cp(
                 self.bases.W,
                 constraints,
-                self.k,
+                self.bases.n_clusters,
                 solver="lowrank" if issparse(self.bases.W) else "exact",
                 random_state=seed,
                 memory=self.memory,
             ).labels
             yield "e2cp", labels
         if self.cut is not None:
-            yield "cut", lowest_cut(self.cut, constraints, seed)
+            yield "cut", low_cut(self.cut, constraints, seed)
 
 
-def lowest_cut(graph: CutData, constraints: Constraints, seed: int) -> Ints:
+def low_cut(graph: CutData, constraints: Constraints, seed: int) -> Ints:
     """Return a low cut of a graph under which every certain constraint holds."""
     search = Search(graph, constraints, "fast", np.random.RandomState(seed), run_here)
     try:
         found = hard_labels(search, CUT_PRICE)
-    except ConflictError:  # not found, though it exists: it holds for more constraints
+    except ConflictError:  # they can all hold, with others (see `to_cut`), but it was not found
         none = Constraints(constraints.n_samples)
         found = hard_labels(search._replace(constraints=none), CUT_PRICE)
     if found.interrupted:
@@ -113,6 +112,7 @@ class Ground(NamedTuple):
 
 
 def find_places(bases: Bases, heard: Constraints, rows: Ints, *, seed: int, quick: bool) -> Places:
+    """Return where experts begin, and which other methods are heard."""
     has_pairs = heard.n_pairs > 0 or labelled_samples(heard)[0].size > 1
     is_graph = bases.components is None  # of which there are few descriptions
     spreads = has_pairs and _can_spread(bases.W, heard) and (is_graph or not quick)
@@ -123,7 +123,7 @@ def find_places(bases: Bases, heard: Constraints, rows: Ints, *, seed: int, quic
         silent = number > 0 or (spreads and is_graph)
         voice = 0.0 if silent else VOICE["spectral"]
         grounds += _round_of_grounds(bases, rows, rng, voice=voice, has_pairs=has_pairs)
-    return Places(bases, rows, bases.n_clusters, tuple(grounds), Memory(), spreads, cut)
+    return Places(bases, rows, tuple(grounds), Memory(), spreads, cut)
 
 
 def _can_spread(W: csr_array | Floats, heard: Constraints) -> bool:

@@ -14,10 +14,10 @@ from linkwise.experts.clusters import (
     least_clusters,
     range_of_clusters,
 )
-from linkwise.experts.consensus import likelihood
+from linkwise.experts.consensus import doubted, likelihood
 from linkwise.experts.expert import Ridge
 from linkwise.experts.pool import Pool, Trial, survey
-from linkwise.experts.propagation import Pairs
+from linkwise.experts.propagation import Pairs, flip_rate
 from linkwise.experts.rehearsal import deal
 from linkwise.experts.task import Task, labelled_samples
 from linkwise.methods._places import MANY_ROWS, Places, find_places
@@ -52,19 +52,16 @@ class Said(NamedTuple):
     probability: Floats
     belief: Floats
 
-    def flip(self, noise: float) -> Floats:
-        """Return the probability of each one to be wrong, beforehand."""
-        wrong: Floats = self.belief * noise + (1 - self.belief) / 2
+    def wrong(self, noise: float) -> Floats:
+        """Return the probability of each one to be wrong, at a rate of wrong ones."""
+        flip, said = flip_rate(self.belief, noise), self.probability
+        wrong: Floats = flip * (1 - said) / np.maximum(doubted(*self, noise), 1e-300)
         return wrong
-
-    def score(self, noise: float) -> float:
-        """Return the mean log-likelihood."""
-        flip, p = self.flip(noise), self.probability
-        return float(np.log((1 - flip) * p + flip * (1 - p)).mean()) if p.size else 0.0
 
     def best_score(self) -> float:
         """Return the mean log-likelihood at the rate of wrong constraints that explains it best."""
-        return self.score(likelihood(*self)[1])
+        noise = likelihood(*self)[1]
+        return float(np.log(doubted(*self, noise)).mean()) if self.belief.size else 0.0
 
 
 class Found(NamedTuple):
@@ -186,6 +183,7 @@ def _pairs(constraints: Constraints, place: NDArray[np.int32]) -> Pairs:
 
 
 def choose_clusters(about: Survey) -> Choice:
+    """Return how probable each number of clusters is."""
     bases, constraints = about.bases, about.heard
     numbers = range_of_clusters(least_clusters(constraints, bases.n_samples), bases.n_samples)
     prior = gap_prior(bases.graphs["graph"].values, numbers)
@@ -203,6 +201,7 @@ def choose_clusters(about: Survey) -> Choice:
 
 
 def most_clusters(constraints: Constraints, n_clusters: int | str, n: int) -> int:
+    """Return the largest number of clusters that may be asked for."""
     if not isinstance(n_clusters, str):
         return int(n_clusters)
     return range_of_clusters(least_clusters(constraints, n), n)[-1]
