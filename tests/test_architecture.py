@@ -15,6 +15,7 @@ import linkwise
 SOURCE = Path(linkwise.__file__).parent
 # A layer may import the ones on lines above its own, and itself.
 LAYERS = [
+    {"_types"},
     {
         *("_version", "_files", "_hints", "_interrupts", "_optional", "_params", "_quiet"),
         *("_random", "_rows", "exceptions"),

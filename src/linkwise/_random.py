@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Int32s, UInt64s
 
 __all__ = ["new_stream", "shuffle", "uniform"]
 
@@ -21,7 +21,7 @@ TWO_TO_MINUS_53 = 1.0 / 9007199254740992.0
 
 
 @njit(cache=True, nogil=True)
-def new_stream(seed: int) -> NDArray[np.uint64]:
+def new_stream(seed: int) -> UInt64s:
     """Return the state of a new stream."""
     stream = np.empty(1, np.uint64)
     stream[0] = np.uint64(seed)
@@ -29,7 +29,7 @@ def new_stream(seed: int) -> NDArray[np.uint64]:
 
 
 @njit(cache=True, nogil=True)
-def uniform(stream: NDArray[np.uint64]) -> float:
+def uniform(stream: UInt64s) -> float:
     """Draw from [0, 1)."""
     stream[0] += GOLDEN
     x = stream[0]
@@ -40,7 +40,7 @@ def uniform(stream: NDArray[np.uint64]) -> float:
 
 
 @njit(cache=True, nogil=True)
-def shuffle(order: NDArray[np.int32], stream: NDArray[np.uint64]) -> None:
+def shuffle(order: Int32s, stream: UInt64s) -> None:
     """Shuffle in place."""
     for i in range(order.size - 1, 0, -1):
         j = int(uniform(stream) * (i + 1))

@@ -8,10 +8,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Bools, Floats, Ints, UInt64s
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
 
 __all__ = ["RowIndex"]
 
@@ -55,7 +53,7 @@ class RowIndex:
             at[open_rows] += 1
 
 
-def _equal(A: Any, at: Ints, B: Any, to: Ints) -> NDArray[np.bool_]:
+def _equal(A: Any, at: Ints, B: Any, to: Ints) -> Bools:
     """Tell which rows of `A` equal rows of `B`."""
     equal = np.empty(at.size, dtype=bool)
     for start in range(0, at.size, BLOCK):
@@ -69,7 +67,7 @@ def _equal(A: Any, at: Ints, B: Any, to: Ints) -> NDArray[np.bool_]:
     return equal
 
 
-def _keys(rows: Any) -> NDArray[np.uint64]:
+def _keys(rows: Any) -> UInt64s:
     """Return a number for each row, the same for equal rows."""
     factors = np.random.RandomState(0).randint(2**63, size=rows.shape[1], dtype=np.uint64)
     factors = factors * np.uint64(2) + np.uint64(1)
@@ -85,7 +83,7 @@ def _keys(rows: Any) -> NDArray[np.uint64]:
     return keys
 
 
-def _bits(values: Floats) -> NDArray[np.uint64]:
+def _bits(values: Floats) -> UInt64s:
     """Return numbers that are 0 for 0 and differ for different values."""
     bits = np.ascontiguousarray(values + 0.0).view(np.uint64)  # + 0.0: no -0.0
     bits ^= bits >> np.uint64(32)  # small whole numbers have their digits at the upper end

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 from sklearn.exceptions import ConvergenceWarning
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from linkwise._types import Ints
 
 __all__ = [
     "ConflictError",
@@ -70,7 +69,7 @@ class ConflictError(ValueError):
         cannot_link: tuple[int, ...] = (),
         labelled: tuple[int, ...] = (),
         bracket: tuple[int, int | None] | None = None,
-        attempt: NDArray[np.intp] | None = None,
+        attempt: Ints | None = None,
     ) -> None:
         super().__init__(message)
         self.witness = witness

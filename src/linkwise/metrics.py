@@ -10,19 +10,17 @@ In particular -1 is a label like any other: noise points are one cluster.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array, issparse
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Codes: TypeAlias = NDArray[np.intp]
-    # A sparse or dense matrix; scipy has no types to say so.
-    Graph: TypeAlias = Any
+    from linkwise._types import AnyArray, Bools, Floats, Ints, Matrix
+
 
 __all__ = [
     "PairScores",
@@ -48,13 +46,13 @@ class ConstraintsLike(Protocol):
     @property
     def n_samples(self) -> int: ...
     @property
-    def must_link(self) -> NDArray[Any]: ...
+    def must_link(self) -> AnyArray: ...
     @property
-    def cannot_link(self) -> NDArray[Any]: ...
+    def cannot_link(self) -> AnyArray: ...
     @property
-    def labels(self) -> NDArray[Any] | None: ...
+    def labels(self) -> AnyArray | None: ...
     @property
-    def constrained(self) -> NDArray[np.bool_]: ...
+    def constrained(self) -> Bools: ...
     def satisfied(self, labels: ArrayLike, /) -> float: ...
 
 
@@ -297,11 +295,11 @@ class _Table(NamedTuple):
     """Contingency table, sparse: only pairs of class and cluster that occur are listed."""
 
     n: int
-    row: Codes
-    column: Codes
-    counts: Codes
-    rows: Codes  # points in each class
-    columns: Codes  # points in each cluster
+    row: Ints
+    column: Ints
+    counts: Ints
+    rows: Ints  # points in each class
+    columns: Ints  # points in each cluster
 
     @classmethod
     def of(cls, y_true: ArrayLike, labels: ArrayLike, outside: Outside) -> _Table:
@@ -336,7 +334,7 @@ def _share(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
 
 
-def _entropy(sizes: Codes) -> float:
+def _entropy(sizes: Ints) -> float:
     p = sizes / sizes.sum()
     return -float((p * np.log(p)).sum())
 
@@ -346,7 +344,7 @@ def _entropy(sizes: Codes) -> float:
 # ---------------------------------------------------------------------------------------------
 
 
-def cut(W: Graph, labels: ArrayLike, *, outside: Outside = None) -> float:
+def cut(W: Matrix, labels: ArrayLike, *, outside: Outside = None) -> float:
     r"""Total weight of the edges between clusters, each edge counted once.
 
     .. math:: \tfrac12 \sum_{\ell_i \ne \ell_j} w_{ij}
@@ -374,7 +372,7 @@ def cut(W: Graph, labels: ArrayLike, *, outside: Outside = None) -> float:
 
 
 def ncut(
-    W: Graph,
+    W: Matrix,
     labels: ArrayLike,
     *,
     convention: Convention = "per_cluster",
@@ -419,7 +417,7 @@ def ncut(
 
 
 def rcut(
-    W: Graph,
+    W: Matrix,
     labels: ArrayLike,
     *,
     convention: Convention = "per_cluster",
@@ -462,7 +460,7 @@ class _Cuts(NamedTuple):
     size: Floats
 
     @classmethod
-    def of(cls, W: Graph, labels: ArrayLike, outside: Outside) -> _Cuts:
+    def of(cls, W: Matrix, labels: ArrayLike, outside: Outside) -> _Cuts:
         codes = _codes(_vector(labels, "labels"), "labels")
         W = _graph(W, codes.size)
         if outside is not None:
@@ -481,7 +479,7 @@ class _Cuts(NamedTuple):
         return cls(lost, volume, np.bincount(codes).astype(float))
 
 
-def _sums(codes: Codes, values: NDArray[Any], n_clusters: int) -> Floats:
+def _sums(codes: Ints, values: AnyArray, n_clusters: int) -> Floats:
     sums: Floats = np.bincount(codes, weights=values, minlength=n_clusters).astype(float)
     return sums
 
@@ -564,7 +562,7 @@ def violated_share(constraints: ConstraintsLike, labels: ArrayLike) -> float:
     return 1.0 - constraints.satisfied(_clusters(constraints, labels))
 
 
-def _clusters(constraints: ConstraintsLike, labels: ArrayLike) -> Codes:
+def _clusters(constraints: ConstraintsLike, labels: ArrayLike) -> Ints:
     codes = _codes(_vector(labels, "labels"), "labels")
     _check_length(constraints.n_samples, codes.size, "The constraints are about")
     return codes
@@ -579,7 +577,7 @@ def scores(
     y_true: ArrayLike | None,
     labels: ArrayLike,
     *,
-    W: Graph | None = None,
+    W: Matrix | None = None,
     constraints: ConstraintsLike | None = None,
 ) -> dict[str, float]:
     """Compute every score that what is given allows.
@@ -591,7 +589,7 @@ def scores(
     labels : array-like of shape (n_samples,)
         Found clusters.
     W : sparse or dense array of shape (n_samples, n_samples), optional
-        Graph, for the quality of the cut.
+        Matrix, for the quality of the cut.
     constraints : Constraints, optional
         For broken constraints, and for the scores of free points.
 
@@ -646,7 +644,7 @@ def _agreement(y_true: ArrayLike, labels: ArrayLike, outside: Outside) -> dict[s
 # ---------------------------------------------------------------------------------------------
 
 
-def _vector(values: ArrayLike, name: str) -> NDArray[Any]:
+def _vector(values: ArrayLike, name: str) -> AnyArray:
     array = np.asarray(values)
     if array.ndim != 1:
         message = f"{name} must be one-dimensional, but has shape {array.shape}."
@@ -658,10 +656,10 @@ def _vector(values: ArrayLike, name: str) -> NDArray[Any]:
     return array
 
 
-def _codes(array: NDArray[Any], name: str) -> Codes:
+def _codes(array: AnyArray, name: str) -> Ints:
     """Replace labels by numbers from 0."""
     try:
-        codes: Codes = np.unique(array, return_inverse=True)[1]
+        codes: Ints = np.unique(array, return_inverse=True)[1]
     except TypeError as error:
         kinds = ", ".join(sorted({type(label).__name__ for label in array.tolist()}))
         message = f"{name} mixes labels that cannot be compared ({kinds}). Use one type."
@@ -669,7 +667,7 @@ def _codes(array: NDArray[Any], name: str) -> Codes:
     return codes
 
 
-def _mask(outside: ConstraintsLike | ArrayLike, n_samples: int) -> NDArray[np.bool_]:
+def _mask(outside: ConstraintsLike | ArrayLike, n_samples: int) -> Bools:
     """Return the points to leave out."""
     given = getattr(outside, "constrained", outside)
     mask = np.asarray(given)
@@ -689,7 +687,7 @@ def _check_length(n_given: int, n_labels: int, about: str) -> None:
         raise ValueError(message)
 
 
-def _graph(W: Graph, n_labels: int) -> Graph:
+def _graph(W: Matrix, n_labels: int) -> Matrix:
     W = csr_array(W) if issparse(W) else np.asarray(W)
     if W.ndim != 2 or W.shape[0] != W.shape[1]:
         message = f"W must be a square matrix, but has shape {W.shape}."

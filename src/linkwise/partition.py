@@ -28,15 +28,10 @@ from linkwise.search.landscapes import MeansData
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import AnyArray, Bools, Floats, Ints, Matrix
     from linkwise.constraints import Constraints
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Labels: TypeAlias = NDArray[np.intp]
-    # A csr_array or an ndarray; scipy has no types to say so.
-    Graph: TypeAlias = Any
-    Split: TypeAlias = Callable[[Graph, Labels], NDArray[Any] | None]
+    Split: TypeAlias = Callable[[Matrix, Ints], AnyArray | None]
 
 __all__ = [
     "Bisection",
@@ -70,7 +65,7 @@ SAME_ROW = 1e-12
 class KMeansPartition(NamedTuple):
     """Clusters of the rows of a matrix."""
 
-    labels: Labels
+    labels: Ints
     centers: Floats
     inertia: float
     n_iter: int
@@ -79,7 +74,7 @@ class KMeansPartition(NamedTuple):
 class Threshold(NamedTuple):
     """Two clusters, ``labels = v > value``, and what their cut costs."""
 
-    labels: Labels
+    labels: Ints
     value: float
     objective: float
 
@@ -87,7 +82,7 @@ class Threshold(NamedTuple):
 class Bisection(NamedTuple):
     """Clusters made by repeated halving, and what their cut costs."""
 
-    labels: Labels
+    labels: Ints
     objective: float
 
 
@@ -112,7 +107,7 @@ def unit_rows(V: Floats) -> Floats:
     return unit
 
 
-def canonical(labels: NDArray[Any]) -> Labels:
+def canonical(labels: AnyArray) -> Ints:
     """Renumber clusters by first appearance, so that equal partitions have equal labels.
 
     Examples
@@ -143,7 +138,7 @@ def _ranks(labels, top):  # type: ignore[no-untyped-def]
     return rank
 
 
-def sign_split(v: Floats) -> Labels:
+def sign_split(v: Floats) -> Ints:
     """Split by sign: label 1 where ``v >= 0``, label 0 elsewhere.
 
     Zeros go to the positive side, so `v` and ``-v`` are the same partition only where `v` has
@@ -199,7 +194,7 @@ def kmeans(
     Returns
     -------
     KMeansPartition
-        Labels numbered by first appearance (row 0 is in cluster 0), the centres in that order,
+        Ints numbered by first appearance (row 0 is in cluster 0), the centres in that order,
         the inertia, and the iterations of the final run over all rows.
         There are exactly `k` non-empty clusters when at least `k` rows are distinct. With fewer
         distinct rows each of them is a cluster, so there are fewer than `k`: equal rows are
@@ -227,7 +222,7 @@ def kmeans(
     return _numbered_by_appearance(found) if complete else _partition(V, nearest)
 
 
-def _farthest_first(V: Floats, k: int) -> tuple[Labels, Labels]:
+def _farthest_first(V: Floats, k: int) -> tuple[Ints, Ints]:
     """Find up to `k` rows, each the farthest from those before, and put all with the nearest.
 
     Stops early when every row equals one of those found. No cluster is empty, as the rows
@@ -257,7 +252,7 @@ def _come_nearer(V, point, distances, nearest, label):  # type: ignore[no-untype
             distances[i], nearest[i] = total, label
 
 
-def _partition(V: Floats, labels: Labels) -> KMeansPartition:
+def _partition(V: Floats, labels: Ints) -> KMeansPartition:
     """Describe clusters found without Lloyd's algorithm."""
     labels = canonical(labels)
     sizes = np.bincount(labels)
@@ -267,7 +262,7 @@ def _partition(V: Floats, labels: Labels) -> KMeansPartition:
 
 
 def _best_start(
-    V: Floats, seeds: Labels, rng: np.random.RandomState, *, n_init: int, max_iter: int
+    V: Floats, seeds: Ints, rng: np.random.RandomState, *, n_init: int, max_iter: int
 ) -> Floats:
     """Centres of the best of all starts, each run to the end on (a sample of) the rows."""
     k, n_rows = seeds.size, V.shape[0]
@@ -319,7 +314,7 @@ def cluster_rows(
     *,
     assign: Literal["free", "feasible"] = "free",
     constraints: Constraints | None = None,
-) -> Labels:
+) -> Ints:
     """Cluster the rows of an embedding, freely or under hard constraints.
 
     ``"free"`` is :func:`kmeans`. ``"feasible"`` lowers the same sum of squares, but only among the
@@ -341,7 +336,7 @@ def cluster_rows(
     Returns
     -------
     ndarray of shape (n,)
-        Labels numbered by first appearance.
+        Ints numbered by first appearance.
 
     Raises
     ------
@@ -380,7 +375,7 @@ def cluster_rows(
 
 
 def best_threshold(
-    W: Graph,
+    W: Matrix,
     v: Floats,
     *,
     objective: Literal["ncut", "rcut", "ncheeger", "rcheeger"] = "ncut",
@@ -418,7 +413,7 @@ def best_threshold(
     Returns
     -------
     Threshold
-        Labels (1 where ``v > value``), the largest value of the lower side, and the objective.
+        Ints (1 where ``v > value``), the largest value of the lower side, and the objective.
         A threshold never separates equal values, nor leaves a side without weight. If no
         threshold is left (`v` is constant, or one vertex only) all labels are 0, the value is
         the largest of `v`, and the objective is infinite.
@@ -455,7 +450,7 @@ def _without_rounding(sums: Floats) -> Floats:
     return np.where(sums > 1e-12 * sums.max(initial=0.0), sums, 0.0)
 
 
-def _cuts_along(W: Graph, order: Labels) -> Floats:
+def _cuts_along(W: Matrix, order: Ints) -> Floats:
     """Cut between the first ``t + 1`` vertices of an order and the rest, for every `t`."""
     position = np.empty_like(order)
     position[order] = np.arange(order.size)
@@ -471,18 +466,18 @@ def _cuts_along(W: Graph, order: Labels) -> Floats:
     return np.cumsum(later.sum(axis=1) - later.sum(axis=0))
 
 
-def _weight_between(W: Graph, above: NDArray[np.bool_]) -> float:
+def _weight_between(W: Matrix, above: Bools) -> float:
     if issparse(W):
         rows = np.repeat(above, np.diff(W.indptr))
         return float(W.data[rows & ~above[W.indices]].sum())
     return float(W[np.ix_(above, ~above)].sum())
 
 
-def _vertex_weights(W: Graph, objective: str) -> Floats:
+def _vertex_weights(W: Matrix, objective: str) -> Floats:
     return np.ones(W.shape[0]) if objective.startswith("r") else _row_sums(W)
 
 
-def _row_sums(W: Graph) -> Floats:
+def _row_sums(W: Matrix) -> Floats:
     return np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
 
 
@@ -509,12 +504,12 @@ def _ratio(cuts: Floats, b: Any) -> Floats:
 class _Candidate(NamedTuple):
     """A cluster that can be split: its two parts, and what the split adds to the total cut."""
 
-    parts: tuple[Labels, Labels]
+    parts: tuple[Ints, Ints]
     added: float
 
 
 def recursive_bisection(
-    W: Graph, k: int, split: Split, *, weights: Floats | None = None
+    W: Matrix, k: int, split: Split, *, weights: Floats | None = None
 ) -> Bisection:
     r"""Make `k` clusters by splitting one cluster in two, again and again.
 
@@ -542,7 +537,7 @@ def recursive_bisection(
     Returns
     -------
     Bisection
-        Labels numbered by first appearance, and the total cut above. There are fewer than `k`
+        Ints numbered by first appearance, and the total cut above. There are fewer than `k`
         clusters if none that are left can be split.
 
     Examples
@@ -555,7 +550,7 @@ def recursive_bisection(
     [0, 0, 1, 1, 2, 2]
     """
     b = _row_sums(W) if weights is None else weights
-    clusters: list[Labels] = [np.arange(W.shape[0])]
+    clusters: list[Ints] = [np.arange(W.shape[0])]
     candidates: list[_Candidate | None] = [None if k == 1 else _try(W, b, clusters[0], split)]
     while len(clusters) < k:
         added = [np.inf if c is None else c.added for c in candidates]
@@ -573,7 +568,7 @@ def recursive_bisection(
     return Bisection(canonical(labels), sum(_cost(W, b, members) for members in clusters))
 
 
-def _try(W: Graph, b: Floats, members: Labels, split: Split) -> _Candidate | None:
+def _try(W: Matrix, b: Floats, members: Ints, split: Split) -> _Candidate | None:
     if members.size < 2:
         return None
     labels = split(W[np.ix_(members, members)], members)
@@ -587,7 +582,7 @@ def _try(W: Graph, b: Floats, members: Labels, split: Split) -> _Candidate | Non
     return _Candidate(parts, added)
 
 
-def _cost(W: Graph, b: Floats, members: Labels) -> float:
+def _cost(W: Matrix, b: Floats, members: Ints) -> float:
     """``cut(c, rest) / b(c)``; a cluster without edges or weight costs nothing."""
     inside = np.zeros(W.shape[0], dtype=bool)
     inside[members] = True

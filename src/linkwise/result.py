@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Floats, Ints
 
 __all__ = ["Result"]
 
@@ -35,10 +35,10 @@ class Result:
         Whether every iterative step reached its tolerance.
     """
 
-    labels: NDArray[np.intp]
-    embedding: NDArray[np.float64] | None = None
-    eigenvalues: NDArray[np.float64] | None = None
-    residuals: NDArray[np.float64] | None = None
+    labels: Ints
+    embedding: Floats | None = None
+    eigenvalues: Floats | None = None
+    residuals: Floats | None = None
     objective: float | None = None
     n_iter: int | None = None
     converged: bool = True

@@ -22,11 +22,9 @@ from linkwise.constraints.feasible import raise_if_too_few_groups
 from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Ints
     from linkwise.constraints import Closure
 
-    Ints: TypeAlias = NDArray[np.intp]
     Neighbors: TypeAlias = dict[int, set[int]]
 
 __all__ = [

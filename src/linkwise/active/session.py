@@ -28,12 +28,10 @@ from linkwise.methods import METHODS
 if TYPE_CHECKING:
     import os
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Ints
     from linkwise.active.strategies import Strategy
     from linkwise.methods._base import ConstrainedClusterer
 
-    Ints: TypeAlias = NDArray[np.intp]
     Pair: TypeAlias = tuple[int, int]
 
 __all__ = ["STRATEGIES", "Answer", "Session"]
@@ -299,7 +297,7 @@ default="uncertainty"
             listed[f"{name}_belief"] = np.concatenate((before_belief, np.full(len(pairs), belief)))
         return Constraints(self.n_samples, labels=self._start.labels, **listed)
 
-    def _before(self, name: str, last: dict[Pair, str]) -> tuple[Ints, NDArray[np.float64]]:
+    def _before(self, name: str, last: dict[Pair, str]) -> tuple[Ints, Floats]:
         """Return what was known before, without guesses in whose place there is an answer."""
         pairs, belief = getattr(self._start, name), getattr(self._start, f"{name}_belief")
         if self.noisy:

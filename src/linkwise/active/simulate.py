@@ -14,8 +14,9 @@ from linkwise.constraints.validation import as_count
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from linkwise._types import AnyArray, Bools, Floats, Ints
     from linkwise.active.session import Answer, Session
 
     Oracle: TypeAlias = Callable[[int, int], str | bool | None]
@@ -59,12 +60,12 @@ class TruthOracle:
         return "same" if self.y[i] == self.y[j] else "different"
 
 
-def _known(y: NDArray[Any]) -> NDArray[np.bool_]:
+def _known(y: AnyArray) -> Bools:
     """Which labels are not missing."""
     if y.dtype.kind in "US":
         return np.ones(y.size, dtype=bool)
     if y.dtype.kind != "O":
-        known: NDArray[np.bool_] = (y == y) & (y != -1)  # noqa: PLR0124  (NaN differs from itself)
+        known: Bools = (y == y) & (y != -1)  # noqa: PLR0124  (NaN differs from itself)
         return known
     return np.array([not _is_missing(label) for label in y], dtype=bool)
 
@@ -131,11 +132,11 @@ class Curve:
         All questions and answers.
     """
 
-    n_questions: NDArray[np.intp]
-    labels: NDArray[np.intp]
+    n_questions: Ints
+    labels: Ints
     answers: list[Answer]
 
-    def ari(self, y: ArrayLike) -> NDArray[np.float64]:
+    def ari(self, y: ArrayLike) -> Floats:
         """Return the adjusted Rand index of each clustering against true labels."""
         return np.array([adjusted_rand_score(y, labels) for labels in self.labels])
 

@@ -20,12 +20,9 @@ from linkwise.partition import unit_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Ints
     from linkwise.active.state import Spectrum, State
 
-    Ints: TypeAlias = NDArray[np.intp]
-    Floats: TypeAlias = NDArray[np.float64]
     Pair: TypeAlias = tuple[int, int]
 
 __all__ = ["boundary", "pieces", "sensitivity", "xu"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -28,14 +28,11 @@ from linkwise.partition import unit_rows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike, NDArray
-    from scipy.sparse import csr_array
+    from numpy.typing import ArrayLike
 
+    from linkwise._types import Bools, Floats, Graph, Int8s, Int64s, Ints
     from linkwise.constraints import Closure, Constraints
 
-    Ints: TypeAlias = NDArray[np.intp]
-    Floats: TypeAlias = NDArray[np.float64]
-    Graph: TypeAlias = csr_array | Floats
 
 __all__ = ["Spectrum", "State", "spectrum"]
 
@@ -133,7 +130,7 @@ class State:
         """Everything that `facts` entail."""
         return self.facts.closure()
 
-    def relation(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.int8]:
+    def relation(self, i: ArrayLike, j: ArrayLike) -> Int8s:
         """Say what is known about pairs: 1 together, -1 apart, 0 not known."""
         return self.closure.relation(i, j)
 
@@ -143,7 +140,7 @@ class State:
         return neighbourhoods(self.facts, self.n_clusters)
 
     @cached_property
-    def placed(self) -> NDArray[np.bool_]:
+    def placed(self) -> Bools:
         """Which samples are in a neighbourhood."""
         placed = np.zeros(self.n_samples, dtype=bool)
         for members in self.neighbourhoods:
@@ -153,7 +150,7 @@ class State:
     # What may be asked ---------------------------------------------------------------------
 
     @cached_property
-    def _asked(self) -> NDArray[np.int64]:
+    def _asked(self) -> Int64s:
         """Keys of the pairs with an answer, "unknown" too; sorted.
 
         Answers that cannot be wrong have belief 1; other pairs were guessed, and may be asked.
@@ -163,17 +160,17 @@ class State:
         listed = [told.must_link, told.cannot_link, unknown]
         return np.unique(self._key(np.concatenate(listed)))
 
-    def _key(self, pairs: Ints) -> NDArray[np.int64]:
+    def _key(self, pairs: Ints) -> Int64s:
         low, high = pairs.min(axis=1), pairs.max(axis=1)
         return low.astype(np.int64) * self.n_samples + high
 
-    def maybe_open(self, pairs: Ints) -> NDArray[np.bool_]:
+    def maybe_open(self, pairs: Ints) -> Bools:
         """Which pairs were not asked and are not entailed, as far as is seen at a glance."""
         pairs = np.asarray(pairs, dtype=np.intp).reshape(-1, 2)
         fresh = ~np.isin(self._key(pairs), self._asked) & (pairs[:, 0] != pairs[:, 1])
         if self.noisy:
             return fresh
-        known: NDArray[np.bool_] = self.relation(pairs[:, 0], pairs[:, 1]) != 0
+        known: Bools = self.relation(pairs[:, 0], pairs[:, 1]) != 0
         return fresh & ~known
 
     def is_open(self, i: int, j: int) -> bool:

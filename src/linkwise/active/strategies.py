@@ -19,12 +19,9 @@ from linkwise.partition import canonical
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Ints
     from linkwise.active.state import State
 
-    Ints: TypeAlias = NDArray[np.intp]
-    Floats: TypeAlias = NDArray[np.float64]
     Pair: TypeAlias = tuple[int, int]
     Strategy: TypeAlias = Callable[[State, int, np.random.RandomState], Ints]
 

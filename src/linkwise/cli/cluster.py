@@ -24,8 +24,7 @@ from linkwise.cli.writing import CLUSTER_FORMATS, check_output, refuse_equal, wr
 from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Ints
     from linkwise.cli.console import Console
     from linkwise.cli.reading import Data
     from linkwise.cli.requests import ClusterRequest, DataRequest
@@ -213,7 +212,7 @@ def _draw(path: Path, task: Task, model: Any) -> None:
         figure.savefig(unfinished)
 
 
-def _flat(task: Task, model: Any) -> NDArray[np.float64]:
+def _flat(task: Task, model: Any) -> Floats:
     """Return two coordinates of each row: features, or principal components of what there is."""
     decomposition = require("sklearn.decomposition", extra="plot", purpose="Drawing clusters")
     X = task.data.X if task.data.X is not None else getattr(model, "embedding_", None)
@@ -226,7 +225,7 @@ def _flat(task: Task, model: Any) -> NDArray[np.float64]:
     if X.shape[1] == 2 and not hasattr(X, "todense"):
         return np.asarray(X)
     reduce = decomposition.TruncatedSVD if hasattr(X, "todense") else decomposition.PCA
-    flat: NDArray[np.float64] = reduce(2, random_state=0).fit_transform(X)
+    flat: Floats = reduce(2, random_state=0).fit_transform(X)
     return flat
 
 
@@ -293,7 +292,7 @@ def _summary(request: ClusterRequest, task: Task, model: Any, seconds: float) ->
     return summary
 
 
-def adjusted_rand(truth: NDArray[np.intp] | None, labels: NDArray[np.intp]) -> float | None:
+def adjusted_rand(truth: Ints | None, labels: Ints) -> float | None:
     """Return the agreement with the truth where that is known."""
     if truth is None or not (truth >= 0).any():
         return None

@@ -24,12 +24,10 @@ from linkwise.methods import METHODS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Ints
     from linkwise.cli.console import Console
     from linkwise.cli.requests import CompareRequest
 
-    Labels = NDArray[np.intp]
     Folds = list[tuple[Constraints, Constraints]]
 
 __all__ = ["held_out_share", "run", "split_labels"]
@@ -42,7 +40,7 @@ class Row(NamedTuple):
     """One method: its answer and how it did; an error instead where it refused."""
 
     key: str
-    labels: Labels | None = None
+    labels: Ints | None = None
     violated: int | None = None
     ncut: float | None = None
     held_out: float | None = None
@@ -172,7 +170,7 @@ def _folds(task: Task, request: CompareRequest) -> Folds:
     return []
 
 
-def split_labels(labels: Labels, n_folds: int, seed: int) -> Folds:
+def split_labels(labels: Ints, n_folds: int, seed: int) -> Folds:
     """Deal the labelled samples into folds; the test is about pairs inside the fold."""
     samples = np.random.RandomState(seed).permutation(np.flatnonzero(labels >= 0))
     folds = []
@@ -187,14 +185,14 @@ def split_labels(labels: Labels, n_folds: int, seed: int) -> Folds:
 
 def _judged(
     build: Callable[[], Any], task: Task, folds: Folds, step: Callable[[int], Any]
-) -> Iterator[tuple[Constraints, Labels]]:
+) -> Iterator[tuple[Constraints, Ints]]:
     for train, test in folds:
         if not test.is_empty:
             yield test, fit(build(), Task(task.data, train)).labels_
         step(1)
 
 
-def held_out_share(judged: list[tuple[Constraints, Labels]]) -> float | None:
+def held_out_share(judged: list[tuple[Constraints, Ints]]) -> float | None:
     """Return the share of held-out pairs that hold: the mean of must-links and cannot-links.
 
     Of the two kinds together the more frequent one, mostly cannot-links, would decide; and those

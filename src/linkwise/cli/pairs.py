@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Bools, Ints
     from linkwise.cli.reading import Data
     from linkwise.constraints.conflict import Conflict
     from linkwise.exceptions import ConflictError
 
-    Ints = NDArray[np.intp]
 
 __all__ = [
     "Pairs",
@@ -133,7 +131,7 @@ def _refuse_session(path: Path) -> None:
         raise BadInput(message)
 
 
-def _part(table: io.PairTable, kept: NDArray[np.bool_]) -> io.PairTable:
+def _part(table: io.PairTable, kept: Bools) -> io.PairTable:
     return io.PairTable(
         table.n_samples,
         table.pairs[kept],

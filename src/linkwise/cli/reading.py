@@ -27,12 +27,10 @@ from linkwise.datasets.folder import UNREADABLE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import AnyArray, Floats, Ints
     from linkwise.cli.requests import DataRequest
     from linkwise.cli.sources import Source
 
-    Ints = NDArray[np.intp]
 
 __all__ = ["Data", "read_data", "read_names", "with_features"]
 
@@ -243,7 +241,7 @@ def _edge_list(source: Source, request: DataRequest) -> Data:
     return data
 
 
-def _edge_weights(texts: list[str], column: str) -> NDArray[np.float64]:
+def _edge_weights(texts: list[str], column: str) -> Floats:
     weights = np.empty(len(texts))
     for row, text in enumerate(texts):
         try:
@@ -259,9 +257,7 @@ def _edge_weights(texts: list[str], column: str) -> NDArray[np.float64]:
     return weights
 
 
-def _merged_edges(
-    low: NDArray[Any], high: NDArray[Any], weights: NDArray[np.float64], names: list[str]
-) -> csr_array:
+def _merged_edges(low: AnyArray, high: AnyArray, weights: Floats, names: list[str]) -> csr_array:
     """Build the graph; an edge that is given in both directions counts once."""
     n = len(names)
     key = low.astype(np.int64) * n + high
@@ -388,7 +384,7 @@ def _take_columns(data: Data, request: DataRequest, beside: dict[str, Any] | Non
         data.truth, data.truth_names = codes(text_of(arrays[request.truth]))
 
 
-def _dense(X: NDArray[np.float64], request: DataRequest) -> NDArray[np.float64]:
+def _dense(X: Floats, request: DataRequest) -> Floats:
     if request.impute == "median" and np.isnan(X).any():
         median = np.nanmedian(np.where(np.isnan(X).all(axis=0), 0.0, X), axis=0)
         X = np.where(np.isnan(X), median, X)
@@ -402,7 +398,7 @@ def _dense(X: NDArray[np.float64], request: DataRequest) -> NDArray[np.float64]:
     return X
 
 
-def _refuse_unknown_numbers(values: NDArray[np.float64], request: DataRequest) -> None:
+def _refuse_unknown_numbers(values: Floats, request: DataRequest) -> None:
     bad = ~np.isfinite(values)
     if not bad.any():
         return

@@ -19,12 +19,10 @@ from linkwise.cli.console import BadInput
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Ints
     from linkwise.cli.requests import DataRequest
     from linkwise.cli.sources import Source
 
-    Floats = NDArray[np.float64]
 
 __all__ = [
     "ID_NAMES",
@@ -234,7 +232,7 @@ def _text(value: Any) -> str:
     return str(value).strip()
 
 
-def codes(texts: Sequence[str]) -> tuple[NDArray[np.intp], list[str]]:
+def codes(texts: Sequence[str]) -> tuple[Ints, list[str]]:
     """Return a number for each class, in the order of their names; -1 is unknown."""
     known = sorted({text for text in texts if text.lower() not in UNKNOWN}, key=_natural)
     number = {text: code for code, text in enumerate(known)}

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Ints
     from linkwise.cli.reading import Data
 
 __all__ = ["check_output", "refuse_equal", "write_clusters", "write_rows"]
@@ -85,7 +84,7 @@ def write_rows(path: Path, header: Sequence[str], rows: Any) -> None:
         writer.writerows(rows)
 
 
-def write_clusters(path: Path, data: Data, labels: NDArray[np.intp], column: str) -> None:
+def write_clusters(path: Path, data: Data, labels: Ints, column: str) -> None:
     """Write the clusters in the format that the name of the file tells."""
     header = (data.id_name, column)
     suffix = path.suffix.lower()

@@ -12,11 +12,8 @@ import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Bools, Int32s, Int64s
 
-    Indptr = NDArray[np.int64]
-    Indices = NDArray[np.int32]
-    Vertices = NDArray[np.int32]
 
 __all__ = ["exact_coloring", "local_obstruction", "odd_ring", "wheel"]
 
@@ -27,7 +24,7 @@ COLORED, IMPOSSIBLE, UNDECIDED = 1, 0, -1
 
 
 @njit(cache=True)
-def _ring_through(u: int, w: int, parent: Vertices, depth: Vertices) -> Vertices:
+def _ring_through(u: int, w: int, parent: Int32s, depth: Int32s) -> Int32s:
     """Return the ring of an edge between equally deep vertices and their paths to the root."""
     length = 1
     a, b = u, w
@@ -48,14 +45,14 @@ def _ring_through(u: int, w: int, parent: Vertices, depth: Vertices) -> Vertices
 
 @njit(cache=True)
 def _ring_from(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    indptr: Indptr,
-    indices: Indices,
-    inside: Vertices,
+    indptr: Int64s,
+    indices: Int32s,
+    inside: Int32s,
     level: int,
     source: int,
     max_depth: int,
-    buffers: Vertices,
-) -> tuple[Vertices, int]:
+    buffers: Int32s,
+) -> tuple[Int32s, int]:
     """Search breadth first for an edge within a level; returns its ring and what was queued.
 
     The ring is empty if there is none up to `max_depth`. The caller clears the depths.
@@ -85,14 +82,14 @@ def _ring_from(  # noqa: PLR0917 - numba takes no keyword-only arguments
 
 @njit(cache=True)
 def odd_ring(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    indptr: Indptr,
-    indices: Indices,
-    inside: Vertices,
+    indptr: Int64s,
+    indices: Int32s,
+    inside: Int32s,
     level: int,
-    members: Vertices,
+    members: Int32s,
     n_sources: int,
-    buffers: Vertices,
-) -> Vertices:
+    buffers: Int32s,
+) -> Int32s:
     """Return a short odd ring among the `members`, the vertices with ``inside >= level``.
 
     Empty if there is none: that is exact. The ring is a shortest one if there are at most
@@ -126,14 +123,14 @@ def odd_ring(  # noqa: PLR0917 - numba takes no keyword-only arguments
 
 @njit(cache=True)
 def _enter(  # noqa: PLR0912, PLR0913, PLR0917 - numba takes no keyword-only arguments
-    indptr: Indptr,
-    indices: Indices,
-    inside: Vertices,
+    indptr: Int64s,
+    indices: Int32s,
+    inside: Int32s,
     level: int,
     hub: int,
     min_degree: int,
-    degree: Vertices,
-    stack: Vertices,
+    degree: Int32s,
+    stack: Int32s,
     start: int,
 ) -> tuple[int, int]:
     """Narrow the set of a level to the neighbours of a hub, less those of too low degree.
@@ -186,17 +183,17 @@ def _enter(  # noqa: PLR0912, PLR0913, PLR0917 - numba takes no keyword-only arg
 
 @njit(cache=True)
 def _search_hubs(  # noqa: PLR0913, PLR0917 - one search, one place
-    indptr: Indptr,
-    indices: Indices,
+    indptr: Int64s,
+    indices: Int32s,
     n_colors: int,
     root: int,
     max_calls: int,
-    inside: Vertices,
-    spent: Vertices,
-    degree: Vertices,
-    stack: Vertices,
-    buffers: Vertices,
-) -> tuple[Vertices, Vertices, int, int]:
+    inside: Int32s,
+    spent: Int32s,
+    degree: Int32s,
+    stack: Int32s,
+    buffers: Int32s,
+) -> tuple[Int32s, Int32s, int, int]:
     """Look for a wheel with a given first hub.
 
     Returns the hubs, the ring (empty: none), the calls and the edges looked at. More calls
@@ -251,11 +248,11 @@ def _search_hubs(  # noqa: PLR0913, PLR0917 - one search, one place
 
 @njit(cache=True)
 def wheel(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    indptr: Indptr, indices: Indices, n_colors: int, max_calls: int, max_work: int
-) -> tuple[Vertices, Vertices]:
+    indptr: Int64s, indices: Int32s, n_colors: int, max_calls: int, max_work: int
+) -> tuple[Int32s, Int32s]:
     """Look for ``n_colors - 2`` pairwise adjacent hubs, all adjacent to each of an odd ring.
 
-    Such a wheel needs ``n_colors + 1`` colours; with a ring of three it is a clique. Vertices
+    Such a wheel needs ``n_colors + 1`` colours; with a ring of three it is a clique. Int32s
     are tried as hubs by falling degree, each briefly at first and then at length. For three
     colours the ring is the shortest that was found. Needs at least three colours.
 
@@ -301,9 +298,7 @@ def wheel(  # noqa: PLR0917 - numba takes no keyword-only arguments
 
 
 @njit(cache=True)
-def _most_constrained(
-    colors: Vertices, saturation: Vertices, weight: NDArray[np.int64], degree: NDArray[np.int64]
-) -> int:
+def _most_constrained(colors: Int32s, saturation: Int32s, weight: Int64s, degree: Int64s) -> int:
     """Return the uncoloured vertex with fewest colours left, then with most failures."""
     best = -1
     for v in range(colors.size):
@@ -320,14 +315,14 @@ def _most_constrained(
 
 @njit(cache=True)
 def _give(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    indptr: Indptr,
-    indices: Indices,
+    indptr: Int64s,
+    indices: Int32s,
     v: int,
     c: int,
-    colors: Vertices,
-    n_same: Vertices,
-    saturation: Vertices,
-    weight: NDArray[np.int64],
+    colors: Int32s,
+    n_same: Int32s,
+    saturation: Int32s,
+    weight: Int64s,
 ) -> bool:
     """Colour a vertex; returns whether every uncoloured neighbour has a colour left."""
     colors[v] = c
@@ -344,12 +339,12 @@ def _give(  # noqa: PLR0917 - numba takes no keyword-only arguments
 
 @njit(cache=True)
 def _take_back(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    indptr: Indptr,
-    indices: Indices,
+    indptr: Int64s,
+    indices: Int32s,
     v: int,
-    colors: Vertices,
-    n_same: Vertices,
-    saturation: Vertices,
+    colors: Int32s,
+    n_same: Int32s,
+    saturation: Int32s,
 ) -> int:
     """Undo `_give`; returns the colour."""
     c = colors[v]
@@ -363,8 +358,8 @@ def _take_back(  # noqa: PLR0917 - numba takes no keyword-only arguments
 
 @njit(cache=True)
 def exact_coloring(
-    indptr: Indptr, indices: Indices, n_colors: int, max_nodes: int
-) -> tuple[int, int, Vertices]:
+    indptr: Int64s, indices: Int32s, n_colors: int, max_nodes: int
+) -> tuple[int, int, Int32s]:
     """Colour a graph by exhaustive search (DSATUR with backtracking).
 
     Colours that are not in use yet are equal, so only the first of them is tried.
@@ -422,12 +417,12 @@ def exact_coloring(
 
 @njit(cache=True)
 def _ball(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    indptr: Indptr,
-    indices: Indices,
+    indptr: Int64s,
+    indices: Int32s,
     center: int,
     max_size: int,
-    inside: NDArray[np.bool_],
-    members: Vertices,
+    inside: Bools,
+    members: Int32s,
 ) -> tuple[int, int]:
     """Collect the vertices within two steps; returns their number, and the edges looked at."""
     inside[center] = True
@@ -450,12 +445,12 @@ def _ball(  # noqa: PLR0917 - numba takes no keyword-only arguments
 
 @njit(cache=True)
 def _core_within(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    indptr: Indptr,
-    indices: Indices,
-    members: Vertices,
+    indptr: Int64s,
+    indices: Int32s,
+    members: Int32s,
     min_degree: int,
-    inside: NDArray[np.bool_],
-    degree: Vertices,
+    inside: Bools,
+    degree: Int32s,
 ) -> int:
     """Take out members of too few neighbours inside, again and again; returns the edges seen."""
     work = 0
@@ -488,14 +483,14 @@ def _core_within(  # noqa: PLR0917 - numba takes no keyword-only arguments
 
 @njit(cache=True)
 def local_obstruction(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    indptr: Indptr,
-    indices: Indices,
+    indptr: Int64s,
+    indices: Int32s,
     n_colors: int,
-    order: NDArray[np.int64],
+    order: Int64s,
     max_size: int,
     max_nodes: int,
     max_work: int,
-) -> Vertices:
+) -> Int32s:
     """Return vertices within two steps of one vertex that cannot be coloured; empty if unseen.
 
     Goes through the vertices in the given order. In a sparse graph most neighbourhoods are

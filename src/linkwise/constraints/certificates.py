@@ -23,9 +23,8 @@ from linkwise.constraints.coloring_kernels import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
+    from linkwise._types import Bools, Int32s, Int64s, Ints
 
-    Ints = NDArray[np.intp]
 
 __all__ = [
     "Certificate",
@@ -105,7 +104,7 @@ def find_certificate(
     return None if found is None else _renumbered(found, vertices)
 
 
-def _renumbered(found: Certificate, names: NDArray[np.int32]) -> Certificate:
+def _renumbered(found: Certificate, names: Int32s) -> Certificate:
     """Return the certificate with each vertex `v` called ``names[v]``."""
     return found._replace(
         vertices=names[found.vertices].tolist(), edges=names[found.edges].astype(np.intp)
@@ -162,7 +161,7 @@ def _clique(members: list[int]) -> Certificate:
 
 
 def minimal_certificate(
-    graph: CannotLinkGraph, n_colors: int, pressure: NDArray[np.int64]
+    graph: CannotLinkGraph, n_colors: int, pressure: Int64s
 ) -> Certificate | None:
     """Return a subgraph that exhaustive search could not colour, made as small as possible.
 
@@ -206,7 +205,7 @@ def color_exhaustively(
     return Coloring(colors, 0)
 
 
-def _with_close(graph: CannotLinkGraph, some: Ints) -> NDArray[np.bool_]:
+def _with_close(graph: CannotLinkGraph, some: Ints) -> Bools:
     """Return some vertices and those with at least two neighbours among them."""
     chosen = np.zeros(graph.n_groups, dtype=bool)
     chosen[some] = True
@@ -215,9 +214,7 @@ def _with_close(graph: CannotLinkGraph, some: Ints) -> NDArray[np.bool_]:
     return chosen | (n_chosen >= 2)
 
 
-def _core(
-    graph: CannotLinkGraph, chosen: NDArray[np.bool_], n_colors: int
-) -> tuple[NDArray[np.int32], CannotLinkGraph]:
+def _core(graph: CannotLinkGraph, chosen: Bools, n_colors: int) -> tuple[Int32s, CannotLinkGraph]:
     """Return the core of the subgraph on some vertices."""
     vertices, indptr, indices = induced(*graph, chosen)
     part = CannotLinkGraph(indptr, indices)
@@ -225,7 +222,7 @@ def _core(
     return vertices[kept], CannotLinkGraph(indptr, indices)
 
 
-def _minimal(graph: CannotLinkGraph, impossible: NDArray[np.int32], n_colors: int) -> Certificate:
+def _minimal(graph: CannotLinkGraph, impossible: Int32s, n_colors: int) -> Certificate:
     """Drop vertices and then edges from a part that cannot be coloured, as long as it cannot."""
     chosen = np.zeros(graph.n_groups, dtype=bool)
     chosen[impossible] = True
@@ -257,7 +254,7 @@ def _minimal(graph: CannotLinkGraph, impossible: NDArray[np.int32], n_colors: in
     )
 
 
-def _shrinking_blocks(chosen: NDArray[np.bool_]) -> Iterator[Ints]:
+def _shrinking_blocks(chosen: Bools) -> Iterator[Ints]:
     """Yield blocks of the vertices that are still chosen: halves first, single ones last."""
     size = max(1, int(chosen.sum()) // 2)
     while True:

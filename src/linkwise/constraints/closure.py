@@ -15,12 +15,12 @@ from linkwise.constraints.validation import pair_keys, read_only
 from linkwise.exceptions import TooLargeError
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from linkwise._types import Int8s, Ints
     from linkwise.constraints.logic import Contraction
     from linkwise.constraints.value import Constraints
 
-    Ints = NDArray[np.intp]
 
 __all__ = ["Closure"]
 
@@ -122,7 +122,7 @@ class Closure:
         tails = np.repeat(first[b], n_products) + within % width
         return self._sorted_pairs(members[heads], members[tails])
 
-    def relation(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.int8]:
+    def relation(self, i: ArrayLike, j: ArrayLike) -> Int8s:
         """Say what is entailed about pairs of samples, without listing the closure.
 
         Parameters

@@ -21,9 +21,8 @@ from linkwise._quiet import quiet
 from linkwise.constraints import coloring_kernels as kernels
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Bools, Floats, Int32s, Int64s
 
-    Floats = NDArray[np.float64]
 
 __all__ = [
     "CannotLinkGraph",
@@ -49,8 +48,8 @@ MAX_SWEEPS = 100  # of Kempe chains; a few are usual
 class CannotLinkGraph(NamedTuple):
     """Cannot-links between groups: symmetric rows, sorted, without loops and duplicates."""
 
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
+    indptr: Int64s
+    indices: Int32s
 
     @property
     def n_groups(self) -> int:
@@ -61,15 +60,15 @@ class CannotLinkGraph(NamedTuple):
 class Coloring(NamedTuple):
     """A colour for each vertex; no two neighbours share one."""
 
-    colors: NDArray[np.int32]  # -1 where none was found
+    colors: Int32s  # -1 where none was found
     n_left: int  # how many are -1
 
 
 class Peeling(NamedTuple):
     """The vertices that may be hard to colour, and the order in which the others came off."""
 
-    core: NDArray[np.bool_]
-    order: NDArray[np.int32]  # to be coloured in reverse
+    core: Bools
+    order: Int32s  # to be coloured in reverse
 
 
 def peel(graph: CannotLinkGraph, n_colors: int) -> Peeling:
@@ -123,7 +122,7 @@ def guided_coloring(
     return _used_up(cost, colors)
 
 
-def _used_up(cost: Floats, colors: NDArray[np.int32]) -> Coloring:
+def _used_up(cost: Floats, colors: Int32s) -> Coloring:
     """Put every colour to use, if there are vertices enough."""
     kernels.fill_empty(cost, colors)
     return Coloring(colors, int((colors < 0).sum()))
@@ -137,7 +136,7 @@ def _color(
     peeling: Peeling,
     rounds: int,
     tabu_steps: int,
-) -> NDArray[np.int32]:
+) -> Int32s:
     """Colour the core, then the peeled vertices; a colour may stay unused."""
     colors = np.full(graph.n_groups, -1, dtype=np.int32)
     if peeling.order.size < graph.n_groups:
@@ -152,9 +151,9 @@ def _color(
 class CoreColoring(NamedTuple):
     """A colouring of a core, and where it is hard to colour."""
 
-    colors: NDArray[np.int32]
+    colors: Int32s
     n_left: int
-    pressure: NDArray[np.int64]  # how often a vertex was left without a colour
+    pressure: Int64s  # how often a vertex was left without a colour
 
 
 def color_core(
@@ -164,7 +163,7 @@ def color_core(
     *,
     rounds: int,
     tabu_steps: int,
-    start: NDArray[np.int32] | None = None,
+    start: Int32s | None = None,
 ) -> CoreColoring:
     """Colour a graph by repeated DSATUR and then by tabu search.
 
@@ -254,9 +253,7 @@ def find_coloring(
     return best
 
 
-def _spectral_guess(
-    graph: CannotLinkGraph, n_colors: int, rng: np.random.RandomState
-) -> NDArray[np.int32]:
+def _spectral_guess(graph: CannotLinkGraph, n_colors: int, rng: np.random.RandomState) -> Int32s:
     """Guess colours from the most negative eigenvectors of the normalised adjacency."""
     n = graph.n_groups
     scale = 1.0 / np.sqrt(np.diff(graph.indptr))  # a core has no isolated vertices
@@ -345,7 +342,7 @@ def assign(
 
 def _assign_cyclic(
     graph: CannotLinkGraph, cost: Floats, rng: np.random.RandomState, *, n_restarts: int
-) -> NDArray[np.int32]:
+) -> Int32s:
     """Colour a graph without leaves cheaply; every component keeps its best colouring."""
     n, k = cost.shape
     peeling = peel(graph, k)
@@ -369,19 +366,19 @@ def _assign_cyclic(
     return best
 
 
-def _components(graph: CannotLinkGraph) -> NDArray[np.int32]:
+def _components(graph: CannotLinkGraph) -> Int32s:
     n = graph.n_groups
     ones = np.ones(graph.indices.size, dtype=np.int8)
     matrix = csr_array((ones, graph.indices, graph.indptr), shape=(n, n))
-    component: NDArray[np.int32] = connected_components(matrix, directed=False)[1]
+    component: Int32s = connected_components(matrix, directed=False)[1]
     return component
 
 
 def _improve(
     graph: CannotLinkGraph,
     cost: Floats,
-    colors: NDArray[np.int32],
-    component: NDArray[np.int32],
+    colors: Int32s,
+    component: Int32s,
 ) -> Floats:
     """Improve a colouring in place; return what it costs in each component."""
     kernels.kempe_descent(*graph, cost, colors, MAX_SWEEPS, True)  # noqa: FBT003

@@ -14,12 +14,8 @@ from numba import njit
 from linkwise._random import new_stream, uniform
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Bools, Floats, Int32s, Int64s, Ints, UInt64s
 
-    Indptr = NDArray[np.int64]
-    Indices = NDArray[np.int32]
-    Colors = NDArray[np.int32]
-    Floats = NDArray[np.float64]
 
 __all__ = [
     "anneal",
@@ -47,7 +43,7 @@ TENURE = 0.6  # share of the uncoloured vertices by which an ejected colour stay
 
 
 @njit(cache=True, nogil=True)
-def symmetric_rows(low: NDArray[np.intp], high: NDArray[np.intp], n: int) -> tuple[Indptr, Indices]:
+def symmetric_rows(low: Ints, high: Ints, n: int) -> tuple[Int64s, Int32s]:
     """Return the graph of distinct sorted pairs ``low < high``, each row sorted; linear."""
     indptr = np.zeros(n + 1, np.int64)
     for i in range(low.size):
@@ -69,9 +65,7 @@ def symmetric_rows(low: NDArray[np.intp], high: NDArray[np.intp], n: int) -> tup
 
 
 @njit(cache=True, nogil=True)
-def peel_below(
-    indptr: Indptr, indices: Indices, n_colors: int
-) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+def peel_below(indptr: Int64s, indices: Int32s, n_colors: int) -> tuple[Bools, Int32s]:
     """Remove vertices with fewer than `n_colors` neighbours until none is left; linear.
 
     Returns
@@ -105,9 +99,7 @@ def peel_below(
 
 
 @njit(cache=True, nogil=True)
-def induced(
-    indptr: Indptr, indices: Indices, kept: NDArray[np.bool_]
-) -> tuple[NDArray[np.int32], Indptr, Indices]:
+def induced(indptr: Int64s, indices: Int32s, kept: Bools) -> tuple[Int32s, Int64s, Int32s]:
     """Return the vertices that are kept, and the graph on them, renumbered."""
     n = indptr.size - 1
     vertices = np.flatnonzero(kept).astype(np.int32)
@@ -133,7 +125,7 @@ def induced(
 
 @njit(cache=True, nogil=True)
 def color_peeled(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    indptr: Indptr, indices: Indices, order: NDArray[np.int32], cost: Floats, colors: Colors
+    indptr: Int64s, indices: Int32s, order: Int32s, cost: Floats, colors: Int32s
 ) -> None:
     """Colour the vertices of `order` from its end, each with its cheapest allowed colour."""
     k = cost.shape[1]
@@ -151,7 +143,7 @@ def color_peeled(  # noqa: PLR0917 - numba takes no keyword-only arguments
 
 
 @njit(cache=True, nogil=True)
-def fill_empty(cost: Floats, colors: Colors) -> None:
+def fill_empty(cost: Floats, colors: Int32s) -> None:
     """Give each unused colour the vertex that takes it most cheaply, if there is one to spare.
 
     Nothing has the unused colour, so every vertex may take it. A vertex stays where it is the
@@ -187,7 +179,7 @@ def fill_empty(cost: Floats, colors: Colors) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _before(u: int, v: int, rank: NDArray[np.int64], urgency: Floats) -> bool:
+def _before(u: int, v: int, rank: Int64s, urgency: Floats) -> bool:
     """Whether `u` is coloured before `v`; the number decides between equals."""
     if rank[u] != rank[v]:
         return rank[u] > rank[v]
@@ -198,7 +190,7 @@ def _before(u: int, v: int, rank: NDArray[np.int64], urgency: Floats) -> bool:
 
 @njit(cache=True, nogil=True)
 def _sift_up(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    i: int, heap: NDArray[np.int32], place: Colors, rank: NDArray[np.int64], urgency: Floats
+    i: int, heap: Int32s, place: Int32s, rank: Int64s, urgency: Floats
 ) -> None:
     v = heap[i]
     while i > 0:
@@ -217,9 +209,9 @@ def _sift_up(  # noqa: PLR0917 - numba takes no keyword-only arguments
 def _sift_down(  # noqa: PLR0917 - numba takes no keyword-only arguments
     i: int,
     size: int,
-    heap: NDArray[np.int32],
-    place: Colors,
-    rank: NDArray[np.int64],
+    heap: Int32s,
+    place: Int32s,
+    rank: Int64s,
     urgency: Floats,
 ) -> None:
     v = heap[i]
@@ -240,7 +232,7 @@ def _sift_down(  # noqa: PLR0917 - numba takes no keyword-only arguments
 
 
 @njit(cache=True, nogil=True)
-def _cheapest(v: int, cost: Floats, taken: NDArray[np.bool_]) -> tuple[int, float]:
+def _cheapest(v: int, cost: Floats, taken: Bools) -> tuple[int, float]:
     """Return the cheapest allowed colour (-1: none) and what the next cheapest costs more."""
     best = -1
     first, second = np.inf, np.inf
@@ -258,7 +250,7 @@ def _cheapest(v: int, cost: Floats, taken: NDArray[np.bool_]) -> tuple[int, floa
 
 
 @njit(cache=True, nogil=True)
-def _hub_ranks(indptr: Indptr, n_colors: int) -> NDArray[np.int64]:
+def _hub_ranks(indptr: Int64s, n_colors: int) -> Int64s:
     """Rank vertices of many neighbours by the logarithm of their number; 0 for all others."""
     n = indptr.size - 1
     rank = np.zeros(n, np.int64)
@@ -270,9 +262,7 @@ def _hub_ranks(indptr: Indptr, n_colors: int) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True)
-def dsatur(
-    indptr: Indptr, indices: Indices, cost: Floats, failures: NDArray[np.int64]
-) -> tuple[Colors, int]:
+def dsatur(indptr: Int64s, indices: Int32s, cost: Floats, failures: Int64s) -> tuple[Int32s, int]:
     """Colour a graph greedily, guided by costs; returns the colours and how many are missing.
 
     The next vertex is one with most colours among its neighbours (Brelaz, 1979), then one of
@@ -318,13 +308,13 @@ def dsatur(
 
 @njit(cache=True, nogil=True)
 def _best_ejection(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    pool: NDArray[np.int32],
+    pool: Int32s,
     n_left: int,
     best_left: int,
-    n_same: Colors,
-    tabu: NDArray[np.int64],
+    n_same: Int32s,
+    tabu: Int64s,
     step: int,
-    state: NDArray[np.uint64],
+    state: UInt64s,
 ) -> tuple[int, int]:
     """Return the vertex to colour and its colour that eject the fewest; -1 if all are tabu."""
     k = n_same.shape[1]
@@ -350,8 +340,8 @@ def _best_ejection(  # noqa: PLR0917 - numba takes no keyword-only arguments
 
 @njit(cache=True, nogil=True)
 def partial_col(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    indptr: Indptr, indices: Indices, colors: Colors, n_colors: int, max_steps: int, seed: int
-) -> tuple[Colors, int, NDArray[np.int64]]:
+    indptr: Int64s, indices: Int32s, colors: Int32s, n_colors: int, max_steps: int, seed: int
+) -> tuple[Int32s, int, Int64s]:
     """Colour the vertices left over, by ejecting others (Bloechliger and Zufferey, 2008).
 
     Each step colours one vertex and takes the colour from its neighbours that have it; these
@@ -405,7 +395,7 @@ def partial_col(  # noqa: PLR0917 - numba takes no keyword-only arguments
 
 
 @njit(cache=True, nogil=True)
-def _draw_color(counts: Colors, share: Floats, state: NDArray[np.uint64]) -> int:
+def _draw_color(counts: Int32s, share: Floats, state: UInt64s) -> int:
     """Draw a colour with a probability that falls with its conflicts."""
     fewest = counts.min()
     total = 0.0
@@ -421,7 +411,7 @@ def _draw_color(counts: Colors, share: Floats, state: NDArray[np.uint64]) -> int
 
 @njit(cache=True, nogil=True)
 def anneal(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    indptr: Indptr, indices: Indices, colors: Colors, n_colors: int, n_sweeps: int, seed: int
+    indptr: Int64s, indices: Int32s, colors: Int32s, n_colors: int, n_sweeps: int, seed: int
 ) -> None:
     """Lower the number of equally coloured neighbours by annealing, in place.
 
@@ -451,7 +441,7 @@ def anneal(  # noqa: PLR0917 - numba takes no keyword-only arguments
 
 
 @njit(cache=True, nogil=True)
-def drop_conflicts(indptr: Indptr, indices: Indices, colors: Colors) -> int:
+def drop_conflicts(indptr: Int64s, indices: Int32s, colors: Int32s) -> int:
     """Take the colour from vertices until no neighbours share one; returns how many lost it."""
     n_left = 0
     for v in range(colors.size):
@@ -476,9 +466,7 @@ def _cheapest_other(row: Floats, excluded: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def fold_leaves(
-    indptr: Indptr, indices: Indices, cost: Floats
-) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
+def fold_leaves(indptr: Int64s, indices: Int32s, cost: Floats) -> tuple[Int32s, Int32s, int]:
     """Fold vertices with at most one neighbour into it, exactly, until none is left.
 
     `cost` becomes the least cost of a vertex together with all that was folded into it: the
@@ -524,7 +512,7 @@ def fold_leaves(
 
 @njit(cache=True, nogil=True)
 def unfold_leaves(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    order: NDArray[np.int32], parent: NDArray[np.int32], n_folded: int, cost: Floats, colors: Colors
+    order: Int32s, parent: Int32s, n_folded: int, cost: Floats, colors: Int32s
 ) -> None:
     """Colour folded vertices optimally, given the colours of all others."""
     for position in range(n_folded - 1, -1, -1):
@@ -535,13 +523,13 @@ def unfold_leaves(  # noqa: PLR0917 - numba takes no keyword-only arguments
 
 @njit(cache=True, nogil=True)
 def _chain(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    indptr: Indptr,
-    indices: Indices,
-    colors: Colors,
+    indptr: Int64s,
+    indices: Int32s,
+    colors: Int32s,
     start: int,
     other: int,
-    queued: NDArray[np.bool_],
-    queue: NDArray[np.int32],
+    queued: Bools,
+    queue: Int32s,
 ) -> int:
     """Write the Kempe chain of a vertex and another colour to `queue`; returns its length."""
     own = colors[start]
@@ -564,10 +552,10 @@ def _chain(  # noqa: PLR0917 - numba takes no keyword-only arguments
 
 @njit(cache=True, nogil=True)
 def kempe_descent(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    indptr: Indptr,
-    indices: Indices,
+    indptr: Int64s,
+    indices: Int32s,
     cost: Floats,
-    colors: Colors,
+    colors: Int32s,
     max_sweeps: int,
     may_empty: bool,  # noqa: FBT001
 ) -> int:

@@ -26,12 +26,10 @@ from linkwise.constraints.proof import Proof, prove
 from linkwise.exceptions import ConflictError, TooLargeError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Int32s, Ints
     from linkwise.constraints.coloring import CannotLinkGraph
     from linkwise.constraints.value import Constraints
 
-    Ints = NDArray[np.intp]
     Bracket = tuple[int, int | None]
 
 __all__ = [
@@ -365,9 +363,7 @@ def _raise_undecided(
     )
 
 
-def _completed(
-    graph: CannotLinkGraph, colors: NDArray[np.int32], n_colors: int
-) -> NDArray[np.int32]:
+def _completed(graph: CannotLinkGraph, colors: Int32s, n_colors: int) -> Int32s:
     """Give the vertices without a colour the one that the fewest neighbours have."""
     colors = colors.copy()
     for v in np.flatnonzero(colors < 0):

@@ -15,9 +15,8 @@ from linkwise.constraints.validation import pair_keys
 from linkwise.exceptions import TooLargeError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import AnyArray, Ints
 
-    Ints = NDArray[np.intp]
 
 __all__ = [
     "MAX_PAIRS",
@@ -45,7 +44,7 @@ def choose_two(sizes: Any) -> int:
     return sum(size * (size - 1) // 2 for size in np.atleast_1d(sizes).tolist())
 
 
-def _group_sizes(values: NDArray[Any]) -> Ints:
+def _group_sizes(values: AnyArray) -> Ints:
     return np.unique(values, return_counts=True)[1]
 
 

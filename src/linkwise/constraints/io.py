@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Sequence
 
-    from numpy.typing import NDArray
+    from linkwise._types import Bools, Floats, Ints
 
-    Ints = NDArray[np.intp]
-    Floats = NDArray[np.float64]
 
 __all__ = ["PairTable", "id_positions", "read_csv", "read_frame", "read_pairs", "write_csv"]
 
@@ -38,7 +36,7 @@ class PairTable(NamedTuple):
 
     n_samples: int
     pairs: Ints
-    is_must: NDArray[np.bool_]
+    is_must: Bools
     belief: Floats
     row: Ints
 

@@ -13,9 +13,8 @@ from numba import njit
 if TYPE_CHECKING:
     from typing import Any
 
-    from numpy.typing import NDArray
+    from linkwise._types import Ints
 
-    Ints = NDArray[np.intp]
 
 __all__ = ["shortest_chains"]
 

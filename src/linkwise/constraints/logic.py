@@ -22,9 +22,8 @@ from linkwise.constraints.validation import pair_keys
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
+    from linkwise._types import Ints
 
-    Ints = NDArray[np.intp]
 
 __all__ = [
     "Contraction",

@@ -12,9 +12,8 @@ from linkwise.constraints import logic
 from linkwise.constraints.validation import pair_keys
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Ints
 
-    Ints = NDArray[np.intp]
     Tree = dict[int, set[int]]
 
 __all__ = ["Proof", "prove"]

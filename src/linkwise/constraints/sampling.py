@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Ints
 
-    Ints = NDArray[np.intp]
 
 __all__ = ["draw_distinct", "draw_folds", "unrank_pairs"]
 

@@ -10,10 +10,10 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Ints = NDArray[np.intp]
-    Floats = NDArray[np.float64]
+    from linkwise._types import AnyArray, Floats, Int64s, Ints
+
 
 __all__ = [
     "UniquePairs",
@@ -41,7 +41,7 @@ class UniquePairs(NamedTuple):
     row: Ints
 
 
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
+def read_only(array: AnyArray) -> AnyArray:
     """Forbid writing to an array that this package owns."""
     array.setflags(write=False)
     return array
@@ -89,7 +89,7 @@ def as_pairs(value: ArrayLike | None, n_samples: int, name: str) -> Ints:
     return pairs
 
 
-def _pair_array(value: ArrayLike | None, name: str) -> NDArray[Any]:
+def _pair_array(value: ArrayLike | None, name: str) -> AnyArray:
     """Return the input as a two-column array of any type."""
     try:
         array = np.asarray(() if value is None else value)
@@ -156,7 +156,7 @@ def as_beliefs(value: ArrayLike | None, pairs: Ints, name: str) -> Floats:
     return np.broadcast_to(array, len(pairs)).astype(np.float64)
 
 
-def _floats(array: NDArray[Any], name: str) -> Floats:
+def _floats(array: AnyArray, name: str) -> Floats:
     """Return an array of objects as floats, or say which one is no number."""
     for row, value in enumerate(array.ravel().tolist()):
         if isinstance(value, bool) or not isinstance(value, Real):
@@ -166,9 +166,9 @@ def _floats(array: NDArray[Any], name: str) -> Floats:
     return array.astype(np.float64)
 
 
-def pair_keys(pairs: Ints, n_samples: int) -> NDArray[np.int64]:
+def pair_keys(pairs: Ints, n_samples: int) -> Int64s:
     """Return one integer per pair that sorts as the pair does."""
-    keys: NDArray[np.int64] = pairs[:, 0].astype(np.int64) * n_samples + pairs[:, 1]
+    keys: Int64s = pairs[:, 0].astype(np.int64) * n_samples + pairs[:, 1]
     return keys
 
 
@@ -218,7 +218,7 @@ def as_labels(value: ArrayLike, n_samples: int | None = None, *, name: str = "la
 def as_indices(value: Any, n_samples: int) -> Ints:
     """Return distinct sample indices from integers, a boolean mask or a slice."""
     if isinstance(value, slice):
-        array: NDArray[Any] = np.arange(n_samples)[value]
+        array: AnyArray = np.arange(n_samples)[value]
     else:
         array = np.atleast_1d(np.asarray(value))
     if array.ndim != 1:
@@ -299,7 +299,7 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, Real) and float(value).is_integer()
 
 
-def _integers(array: NDArray[Any], name: str, remedies: _Remedies) -> Ints:
+def _integers(array: AnyArray, name: str, remedies: _Remedies) -> Ints:
     """Return an array of whole numbers as integers, or name the first other value."""
     kind = array.dtype.kind
     if kind == "b":
@@ -321,7 +321,7 @@ def _integers(array: NDArray[Any], name: str, remedies: _Remedies) -> Ints:
 
 
 def _raise_not_whole(
-    array: NDArray[Any], position: tuple[int, ...], name: str, remedies: _Remedies
+    array: AnyArray, position: tuple[int, ...], name: str, remedies: _Remedies
 ) -> None:
     """Raise the error about the value at a position that is no whole number."""
     value = array[position]

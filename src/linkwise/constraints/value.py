@@ -30,12 +30,11 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from linkwise._types import Bools, Floats, Ints
     from linkwise.constraints.conflict import Conflict
 
-    Ints = NDArray[np.intp]
-    Floats = NDArray[np.float64]
     RandomState = int | np.random.RandomState | None
 
 __all__ = ["Constraints"]
@@ -288,7 +287,7 @@ class Constraints:
         return self.n_pairs == 0 and self.labels is None
 
     @property
-    def constrained(self) -> NDArray[np.bool_]:
+    def constrained(self) -> Bools:
         """Which samples are in a pair or have a label; the others are free."""
         touched = np.zeros(self.n_samples, dtype=bool)
         touched[self.must_link.ravel()] = True
@@ -491,12 +490,12 @@ class Constraints:
             raise ValueError(message)
         return np.unique(array, return_inverse=True)[1]
 
-    def _violations(self, clusters: Ints) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _violations(self, clusters: Ints) -> tuple[Bools, Bools]:
         """Which must-links and which cannot-links a clustering violates."""
         must, cannot = clusters[self.must_link], clusters[self.cannot_link]
         return must[:, 0] != must[:, 1], cannot[:, 0] == cannot[:, 1]
 
-    def _restated(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _restated(self) -> tuple[Bools, Bools]:
         """Which must-links and which cannot-links the labels imply as well."""
         if self.labels is None:
             return np.zeros(len(self.must_link), bool), np.zeros(len(self.cannot_link), bool)
@@ -701,7 +700,7 @@ class Constraints:
             entailed = known.relation(pairs[:, 0], pairs[:, 1]) != 0
             yield train, replace(self.subset((fold == k) & ~entailed), labels=None)
 
-    def subset(self, kept: NDArray[np.bool_]) -> Constraints:
+    def subset(self, kept: Bools) -> Constraints:
         """Return some of the explicit pairs, must-links first, and the labels."""
         must, cannot = np.split(kept, [len(self.must_link)])
         return replace(

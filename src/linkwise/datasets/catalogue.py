@@ -11,9 +11,9 @@ from linkwise.datasets import generators, preprocess
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from numpy.typing import NDArray
+    from linkwise._types import AnyArray
 
-    Change = Callable[..., tuple[NDArray[Any], NDArray[Any]]]
+    Change = Callable[..., tuple[AnyArray, AnyArray]]
 
 __all__ = ["ALIASES", "CATALOGUE", "BuiltIn", "Derived", "Entry", "Made", "OpenML", "Stored"]
 

@@ -7,14 +7,14 @@ import struct
 import zipfile
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
 from linkwise.datasets.preprocess import encoded
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import AnyArray, Ints
 
 __all__ = ["VARIABLE", "data_folder", "find", "read"]
 
@@ -39,7 +39,7 @@ def find(name: str, data_home: str | os.PathLike[str] | None = None) -> Path | N
     return path if path is not None and path.is_file() else None
 
 
-def read(path: Path) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def read(path: Path) -> tuple[AnyArray, Ints]:
     """Read `X` and `y` from a file, and refuse what cannot be clustered."""
     X, y = _arrays(path)
     if X.ndim != 2 or 0 in X.shape or X.dtype.kind not in "biuf":
@@ -58,7 +58,7 @@ def read(path: Path) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return X, encoded(y)
 
 
-def _arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
+def _arrays(path: Path) -> tuple[AnyArray, AnyArray]:
     try:
         # A file of ours is closed whatever happens; one that numpy opens stays open if it is bad.
         with path.open("rb") as file:
@@ -75,7 +75,7 @@ def _arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     return arrays["X"], arrays["y"]
 
 
-def _shown(array: NDArray[Any]) -> str:
+def _shown(array: AnyArray) -> str:
     return f"of shape {array.shape} and type {array.dtype}"
 
 

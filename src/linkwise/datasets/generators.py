@@ -14,8 +14,8 @@ from linkwise.constraints import Constraints
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
+    from linkwise._types import Bytes, Floats, Int64s, Ints
+
     RandomState = int | np.random.RandomState | None
 
 __all__ = [
@@ -391,7 +391,7 @@ def extend_by_shifts(images: NDArray[np.generic], shape: tuple[int, int]) -> NDA
     return extended.reshape(-1, height * width)
 
 
-def make_shifted_digits() -> tuple[NDArray[np.uint8], Ints]:
+def make_shifted_digits() -> tuple[Bytes, Ints]:
     """Make a small relative of the extended MNIST from scikit-learn's digits.
 
     Returns
@@ -414,7 +414,7 @@ def make_shifted_digits() -> tuple[NDArray[np.uint8], Ints]:
 
 def shifted_images(
     X: NDArray[np.generic], y: NDArray[np.integer], shape: tuple[int, int]
-) -> tuple[NDArray[np.uint8], Ints]:
+) -> tuple[Bytes, Ints]:
     """Return images, as bytes, and their labels, extended by shifts."""
     extended = extend_by_shifts(X.astype(np.uint8, copy=False), shape)
     return extended.astype(np.uint8, copy=False), np.tile(y, 1 + len(SHIFTS)).astype(np.intp)
@@ -463,7 +463,7 @@ def _block_edges(y: Ints, p: tuple[float, float], rng: np.random.RandomState) ->
     return np.concatenate(edges, axis=1).astype(np.intp)
 
 
-def _bernoulli(n: int, p: float, rng: np.random.RandomState) -> NDArray[np.int64]:
+def _bernoulli(n: int, p: float, rng: np.random.RandomState) -> Int64s:
     """Return which of `n` trials of probability `p` succeed, in time of the successes alone."""
     if n == 0 or p == 0:
         return np.empty(0, dtype=np.int64)
@@ -482,7 +482,7 @@ def _bernoulli(n: int, p: float, rng: np.random.RandomState) -> NDArray[np.int64
     return position[position < n]
 
 
-def _triangle(position: NDArray[np.int64]) -> NDArray[np.int64]:
+def _triangle(position: Int64s) -> Int64s:
     """Return the pairs ``i < j`` at places of the list (0,1), (0,2), (1,2), (0,3), ..."""
     j = ((1 + np.sqrt(1 + 8 * position.astype(np.float64))) / 2).astype(np.int64)
     # The root of a large number is rounded, and then `j` may be one too large.

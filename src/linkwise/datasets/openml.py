@@ -12,14 +12,13 @@ import numpy as np
 from linkwise.datasets.preprocess import encoded
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import AnyArray, Floats, Ints
     from linkwise.datasets.catalogue import OpenML
 
 __all__ = ["fetch"]
 
 
-def fetch(wanted: OpenML) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def fetch(wanted: OpenML) -> tuple[AnyArray, Ints]:
     """Fetch a data set, from the cache of scikit-learn if it was fetched before.
 
     Raises
@@ -53,8 +52,8 @@ def fetch(wanted: OpenML) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 
 def decoded(
-    data: NDArray[Any], names: list[str], categories: dict[str, list[str]], wanted: OpenML
-) -> NDArray[np.float64]:
+    data: AnyArray, names: list[str], categories: dict[str, list[str]], wanted: OpenML
+) -> Floats:
     """Return the features as numbers, without those to drop.
 
     `categories` are the values of each nominal feature, which the data hold as places in them.
@@ -70,7 +69,7 @@ def decoded(
     return X
 
 
-def _values(categories: list[str], codes: Any) -> NDArray[np.float64]:
+def _values(categories: list[str], codes: Any) -> Floats:
     """Return the number that stands for each nominal value."""
     if codes:
         return np.array([codes[category] for category in categories])

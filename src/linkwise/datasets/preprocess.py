@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Ints = NDArray[np.intp]
-    Data = tuple[NDArray[Any], Ints]
+    from linkwise._types import AnyArray, Floats, Ints
+
+    Data = tuple[AnyArray, Ints]
 
 __all__ = [
     "as_bytes",
@@ -54,7 +55,7 @@ def encoded(labels: ArrayLike, order: tuple[str, ...] = ()) -> Ints:
     return new[y.ravel()]
 
 
-def _as_numbers(names: Iterable[str]) -> NDArray[np.float64] | None:
+def _as_numbers(names: Iterable[str]) -> Floats | None:
     """Return what the names say, if all of them are numbers."""
     try:
         return np.array([float(name) for name in names])
@@ -62,7 +63,7 @@ def _as_numbers(names: Iterable[str]) -> NDArray[np.float64] | None:
         return None
 
 
-def complete_cases(X: NDArray[Any], y: Ints) -> Data:
+def complete_cases(X: AnyArray, y: Ints) -> Data:
     """Leave out samples with a missing value (NaN).
 
     Examples
@@ -75,7 +76,7 @@ def complete_cases(X: NDArray[Any], y: Ints) -> Data:
     return X[known], y[known]
 
 
-def median_filled(X: NDArray[Any], y: Ints) -> Data:
+def median_filled(X: AnyArray, y: Ints) -> Data:
     """Put the median of its feature for a missing value (NaN).
 
     Examples
@@ -86,7 +87,7 @@ def median_filled(X: NDArray[Any], y: Ints) -> Data:
     return np.where(np.isnan(X), np.nanmedian(X, axis=0), X), y
 
 
-def unique_rows(X: NDArray[Any], y: Ints) -> Data:
+def unique_rows(X: AnyArray, y: Ints) -> Data:
     """Leave out samples whose features repeat those of an earlier one, whatever their class.
 
     Examples
@@ -100,7 +101,7 @@ def unique_rows(X: NDArray[Any], y: Ints) -> Data:
     return X[keep], y[keep]
 
 
-def without_class(X: NDArray[Any], y: Ints, left_out: int) -> Data:
+def without_class(X: AnyArray, y: Ints, left_out: int) -> Data:
     """Leave out a class, and close the gap in the numbers of the others.
 
     Examples
@@ -112,7 +113,7 @@ def without_class(X: NDArray[Any], y: Ints, left_out: int) -> Data:
     return X[keep], y[keep] - (y[keep] > left_out)
 
 
-def one_against_rest(X: NDArray[Any], y: Ints, one: int) -> Data:
+def one_against_rest(X: AnyArray, y: Ints, one: int) -> Data:
     """Make a class 0 of one class, and a class 1 of all others.
 
     Examples
@@ -123,7 +124,7 @@ def one_against_rest(X: NDArray[Any], y: Ints, one: int) -> Data:
     return X, (y != one).astype(np.intp)
 
 
-def grouped(X: NDArray[Any], y: Ints, groups: tuple[int, ...]) -> Data:
+def grouped(X: AnyArray, y: Ints, groups: tuple[int, ...]) -> Data:
     """Put classes together: class `c` becomes ``groups[c]``.
 
     Examples
@@ -134,7 +135,7 @@ def grouped(X: NDArray[Any], y: Ints, groups: tuple[int, ...]) -> Data:
     return X, np.array(groups, dtype=np.intp)[y]
 
 
-def unit_range(X: NDArray[Any], y: Ints) -> Data:
+def unit_range(X: AnyArray, y: Ints) -> Data:
     """Scale all values together to the range from 0 to 1, in single precision.
 
     Examples
@@ -146,7 +147,7 @@ def unit_range(X: NDArray[Any], y: Ints) -> Data:
     return ((X - low) / ((high - low) or 1.0)).astype(np.float32), y
 
 
-def as_bytes(X: NDArray[Any], y: Ints) -> Data:
+def as_bytes(X: AnyArray, y: Ints) -> Data:
     """Store grey values of 0 to 255 as bytes.
 
     Examples
@@ -157,7 +158,7 @@ def as_bytes(X: NDArray[Any], y: Ints) -> Data:
     return X.astype(np.uint8), y
 
 
-def fingerprint(X: NDArray[Any], y: Ints) -> str:
+def fingerprint(X: AnyArray, y: Ints) -> str:
     """Return a checksum of the content: the same for any order of samples or names of classes.
 
     Values count up to six decimals, so the precision of storage does not matter.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csr_array
+
+    from linkwise._types import AnyArray, Ints
 
 __all__ = ["Dataset", "DatasetNotFoundError", "UnverifiedDataWarning"]
 
@@ -50,8 +51,8 @@ class Dataset:
     """
 
     name: str
-    X: NDArray[Any] | csr_array
-    y: NDArray[np.intp]
+    X: AnyArray | csr_array
+    y: Ints
     description: str
     source: str
     verified: bool = True

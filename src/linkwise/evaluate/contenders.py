@@ -20,8 +20,7 @@ from linkwise.methods import METHODS
 from linkwise.methods._base import ConstrainedClusterer
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import AnyArray
     from linkwise.constraints import Constraints
     from linkwise.evaluate.data import Problem
 
@@ -105,7 +104,7 @@ def copied(value: Any) -> Any:
     return value
 
 
-def as_labels(answer: Any, n_samples: int) -> NDArray[Any]:
+def as_labels(answer: Any, n_samples: int) -> AnyArray:
     """Return the labels of an answer, or say what it lacks."""
     labels = np.asarray(getattr(answer, "labels", answer))
     if labels.shape != (n_samples,):

@@ -14,9 +14,10 @@ from linkwise.constraints.sampling import unrank_pairs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Ints: TypeAlias = NDArray[np.intp]
+    from linkwise._types import Ints, UInt32s
+
     Amount: TypeAlias = int | float | str
     # The kind of constraints: a name, or a sampler (y, amount, random_state) -> Constraints.
     Kind: TypeAlias = str | Callable[[Ints, int, np.random.RandomState], Constraints]
@@ -85,7 +86,7 @@ def fit_seed(random_state: int, data: str, repetition: int) -> int:
     return int(_words(["fit", random_state, data, repetition])[0] >> 1)
 
 
-def _words(key: list[Any]) -> NDArray[np.uint32]:
+def _words(key: list[Any]) -> UInt32s:
     """Hash a key into a seed of eight words, the same on every machine."""
     digest = hashlib.sha256(json.dumps(key).encode()).digest()
     return np.frombuffer(digest, dtype="<u4").astype(np.uint32)

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from linkwise._types import Floats
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["STATUSES", "Curves", "Table", "read_curves"]
 

@@ -15,13 +15,10 @@ from linkwise.search.problem import Groups, edgeless_problem, pair_graph
 from linkwise.search.starts import colorer
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Int32s, Ints
     from linkwise.constraints import Constraints
     from linkwise.search.starts import Colorer
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
 
 __all__ = ["feasible_labels", "likeliest_labels"]
 
@@ -92,7 +89,7 @@ def feasible_labels(
     return labels
 
 
-def _colorer(groups: Groups, colors: NDArray[np.int32], k: int) -> Colorer:
+def _colorer(groups: Groups, colors: Int32s, k: int) -> Colorer:
     """Return what colours groups at a low cost: no cluster empty, no cannot-link violated."""
     n = groups.of_sample.size
     problem = edgeless_problem(groups, np.ones(n), csr_array((n, n)), 0.0)

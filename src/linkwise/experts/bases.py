@@ -33,10 +33,8 @@ from linkwise.linalg.walk import leading_vectors, staying_if_isolated, walk_vect
 from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
 
 __all__ = ["Bases", "Components", "Landmarks", "Spectrum", "build_bases", "n_fine", "n_vectors"]
 

@@ -9,11 +9,9 @@ import numpy as np
 from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats
     from linkwise.constraints import Constraints
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["Choice", "choose", "gap_prior", "least_clusters", "range_of_clusters"]
 

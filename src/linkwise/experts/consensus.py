@@ -13,10 +13,8 @@ from linkwise.experts.propagation import flip_rate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from linkwise._types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
 
 __all__ = ["Consensus", "doubted", "likelihood", "matching", "merge", "shares", "votes"]
 

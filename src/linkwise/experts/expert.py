@@ -23,9 +23,8 @@ from scipy.linalg import cho_factor, cho_solve
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from linkwise._types import Floats
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["Expert", "Ridge", "consult", "log_softmax"]
 

@@ -24,13 +24,9 @@ from linkwise.experts.task import Settled, Task, settle
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Bools, Floats, Ints
     from linkwise.search.evolve import Report, Run
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
-    Bools = NDArray[np.bool_]
 
 __all__ = [
     "Assignment",

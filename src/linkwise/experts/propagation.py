@@ -14,10 +14,8 @@ import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Bools, Floats, Int32s
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int32]
 
 __all__ = ["Beliefs", "Pairs", "flip_rate", "propagate"]
 
@@ -39,8 +37,8 @@ def flip_rate(belief: Floats, noise: float) -> Floats:
 class Pairs(NamedTuple):
     """Pairs of vertices, whether they are said to be together, and how firmly."""
 
-    ends: Ints  # (m, 2)
-    together: NDArray[np.bool_]  # (m,)
+    ends: Int32s  # (m, 2)
+    together: Bools  # (m,)
     belief: Floats  # (m,), 1: as reliable as the others; near 0: says next to nothing
 
     def agreement(self, noise: float) -> Floats:

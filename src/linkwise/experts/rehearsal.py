@@ -19,11 +19,8 @@ from linkwise.experts.task import Task, cluster_of_label, settle
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from linkwise._types import Bools, Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
-    Bools = NDArray[np.bool_]
 
 __all__ = ["Opinion", "Rehearsal", "deal", "foretold", "merged", "rehearsed_score", "without_held"]
 

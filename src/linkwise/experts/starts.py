@@ -13,10 +13,8 @@ from linkwise._quiet import quiet
 from linkwise.partition import kmeans
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
 
 __all__ = ["SmallClusters", "Told", "plain_clusters"]
 

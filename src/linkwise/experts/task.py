@@ -11,13 +11,9 @@ from linkwise.experts.expert import Ridge, log_softmax
 from linkwise.experts.propagation import Pairs, propagate
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Bools, Floats, Ints
     from linkwise.constraints import Constraints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
-    Bools = NDArray[np.bool_]
 
 __all__ = ["Settled", "Task", "cluster_of_label", "labelled_samples", "misplaced", "settle"]
 

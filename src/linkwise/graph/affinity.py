@@ -50,9 +50,8 @@ from linkwise.linalg.components import symmetric_components
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from linkwise._types import Floats
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["Affinity"]
 

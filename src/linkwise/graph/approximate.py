@@ -28,13 +28,11 @@ from linkwise.graph.cells import (
 from linkwise.graph.neighbors import drop_self, neighbor_table_to_graph
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from linkwise._types import Floats, Int32s, Ints
     from linkwise.graph.neighbors import NeighborSearch
 
-    Floats = NDArray[np.float64]
-    Indices = NDArray[np.intp]
 
 __all__ = ["LOW_RECALL", "ApproximateNeighbors", "recall_of_graph", "warn_of_low_recall"]
 
@@ -192,7 +190,7 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
     def _n_threads(self) -> int:
         return worker_count(self.n_jobs)
 
-    def _choose_probes(self, sample: Indices) -> None:
+    def _choose_probes(self, sample: Ints) -> None:
         """Search ever more cells until the sample finds the wanted share of its neighbours."""
         self.n_probes_ = min(int(self.n_probes or 1), self.n_cells_)
         if self.recall == 1 and not self.n_probes:
@@ -205,13 +203,13 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
             if self.n_probes_ == self.n_cells_:
                 return
 
-    def _true_distances(self, sample: Indices) -> Floats:
+    def _true_distances(self, sample: Ints) -> Floats:
         k = min(int(self.n_neighbors), self._X.shape[0] - 1)
         return nearest_exactly(
             self._X, self._X[sample], k, itself=sample, n_threads=self._n_threads
         )[0]
 
-    def _measured_recall(self, sample: Indices, true: Floats | None = None) -> float:
+    def _measured_recall(self, sample: Ints, true: Floats | None = None) -> float:
         true = self._true_distances(sample) if true is None else true
         found = self._search_new(self._X[sample], true.shape[1] + 1)
         return recall_of(drop_self(*found, sample)[0], true[:, -1:])
@@ -221,7 +219,7 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
             return f"Leave out n_probes={self.n_probes}, or give more."
         return f"Ask for more than recall={self.recall:g}."
 
-    def kneighbors(self, X: Any = None, n_neighbors: int | None = None) -> tuple[Floats, Indices]:
+    def kneighbors(self, X: Any = None, n_neighbors: int | None = None) -> tuple[Floats, Ints]:
         """Find the nearest samples.
 
         Parameters
@@ -294,7 +292,7 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
         found = self.kneighbors(X, int(self.n_neighbors) + 1)
         return neighbor_table_to_graph(*found, self._X.shape[0])
 
-    def _search_all(self, k: int) -> tuple[Floats, Indices]:
+    def _search_all(self, k: int) -> tuple[Floats, Ints]:
         """Neighbours of the samples of `fit`, searched for cell by cell."""
         cells, n_samples, n_threads = self._cells, self._X.shape[0], self._n_threads
         probes = nearest_centres(
@@ -315,7 +313,7 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
         table = ranked(self._X, self._X, unordered, k, unit=cells.unit, n_threads=n_threads)
         return self._completed(table, self._X, np.arange(n_samples))
 
-    def _search_new(self, queries: Any, k: int) -> tuple[Floats, Indices]:
+    def _search_new(self, queries: Any, k: int) -> tuple[Floats, Ints]:
         """Neighbours of new samples, those with the same nearest centre together."""
         cells, n_threads = self._cells, self._n_threads
         probes = nearest_centres(
@@ -335,14 +333,14 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
         table = ranked(queries, self._X, candidates, k, unit=cells.unit, n_threads=n_threads)
         return self._completed(table, queries, None)
 
-    def _samples_at(self, positions: NDArray[np.int32]) -> NDArray[np.int32]:
+    def _samples_at(self, positions: Int32s) -> Int32s:
         samples = self._cells.order.astype(np.int32)[positions]
         samples[positions < 0] = -1
         return samples
 
     def _completed(
-        self, table: tuple[Floats, Indices], queries: Any, itself: Indices | None
-    ) -> tuple[Floats, Indices]:
+        self, table: tuple[Floats, Ints], queries: Any, itself: Ints | None
+    ) -> tuple[Floats, Ints]:
         """Search all samples for those queries whose cells hold too few."""
         distances, indices = table
         rows = np.flatnonzero(indices[:, -1] < 0)

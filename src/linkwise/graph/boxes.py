@@ -9,10 +9,8 @@ from numba import njit
 from sklearn.neighbors import KDTree
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Bools, Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Indices = NDArray[np.intp]
 
 __all__ = ["BoxTree", "build_boxes", "closest_by_boxes"]
 
@@ -27,10 +25,10 @@ class BoxTree(NamedTuple):
     """
 
     X: Floats
-    order: Indices
-    start: Indices
-    end: Indices
-    is_leaf: NDArray[np.bool_]
+    order: Ints
+    start: Ints
+    end: Ints
+    is_leaf: Bools
     low: Floats
     high: Floats
 
@@ -52,8 +50,8 @@ def build_boxes(X: Floats) -> BoxTree:
 
 
 def closest_by_boxes(
-    tree: BoxTree, forest: Indices, skipped: int, exponent: float
-) -> tuple[Floats, Indices, Indices]:
+    tree: BoxTree, forest: Ints, skipped: int, exponent: float
+) -> tuple[Floats, Ints, Ints]:
     """For every component the closest pair of a member and another sample.
 
     One pass over the samples. A box is passed over when it lies in the sample's own component,

@@ -26,11 +26,8 @@ from linkwise.graph.neighbors import thread_count
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from numpy.typing import NDArray
+    from linkwise._types import AnyFloats, AnyInts, Floats, Int32s, Int64s, Ints, Singles
 
-    Floats = NDArray[np.floating[Any]]
-    Singles = NDArray[np.float32]
-    Integers = NDArray[np.integer[Any]]
 
 __all__ = [
     "Cells",
@@ -58,9 +55,9 @@ class Cells(NamedTuple):
     """Samples divided among cells."""
 
     unit: float  # a power of two near the spread: squares neither overflow nor underflow
-    centres: NDArray[np.float64]  # (n_cells, n_features), in units
-    start: NDArray[np.int64]  # (n_cells + 1,): cell c holds the positions start[c]:start[c + 1]
-    order: NDArray[np.int64]  # (n_samples,): the sample at each position
+    centres: Floats  # (n_cells, n_features), in units
+    start: Int64s  # (n_cells + 1,): cell c holds the positions start[c]:start[c + 1]
+    order: Int64s  # (n_samples,): the sample at each position
     members: Singles  # (n_samples, n_features + 1): sample less centre, in units; squared norm
 
 
@@ -111,7 +108,7 @@ def row_blocks(n_rows: int, size: int) -> list[slice]:
 
 
 def build_cells(
-    X: Floats, n_cells: int, random_state: np.random.RandomState, n_threads: int
+    X: AnyFloats, n_cells: int, random_state: np.random.RandomState, n_threads: int
 ) -> Cells:
     """Divide samples by k-means on some of them; cells far above the mean size are halved."""
     n_cells = min(n_cells, X.shape[0])
@@ -135,15 +132,15 @@ def build_cells(
     return Cells(unit, centres, start, order, members)
 
 
-def power_of_two(X: Floats) -> float:
+def power_of_two(X: AnyFloats) -> float:
     """Power of two near the spread of the samples; a division by it rounds nothing."""
     spread = float((X.max(axis=0) - X.min(axis=0)).max())
     return float(2.0 ** np.clip(np.ceil(np.log2(spread)), -1000, 1000)) if spread > 0 else 1.0
 
 
 def train(
-    X: Floats, unit: float, n_cells: int, random_state: np.random.RandomState, *, n_threads: int
-) -> NDArray[np.float64]:
+    X: AnyFloats, unit: float, n_cells: int, random_state: np.random.RandomState, *, n_threads: int
+) -> Floats:
     """Centres by a few steps of Lloyd's algorithm on a sample; an empty cell keeps its centre."""
     size = min(X.shape[0], TRAINING_PER_CELL * n_cells)
     chosen = random_state.permutation(X.shape[0])[:size]
@@ -159,7 +156,7 @@ def train(
     return centres
 
 
-def sums_by_cell(X: Floats, order: Integers, start: Integers) -> NDArray[np.float64]:
+def sums_by_cell(X: AnyFloats, order: AnyInts, start: AnyInts) -> Floats:
     """Sum the rows of every cell; no cell is empty."""
     sums = np.empty((start.size - 1, X.shape[1]))
     for cell, (first, last) in enumerate(pairwise(start)):
@@ -168,8 +165,8 @@ def sums_by_cell(X: Floats, order: Integers, start: Integers) -> NDArray[np.floa
 
 
 def nearest_centres(
-    X: Floats, unit: float, centres: NDArray[np.float64], k: int, *, n_threads: int
-) -> NDArray[np.int32]:
+    X: AnyFloats, unit: float, centres: Floats, k: int, *, n_threads: int
+) -> Int32s:
     """Return the cells whose centres are nearest to each sample, from near to far."""
     offset = centres.mean(axis=0)
     columns = augmented(centres - offset)
@@ -185,7 +182,7 @@ def nearest_centres(
     return found.positions
 
 
-def augmented(X: Floats) -> Singles:
+def augmented(X: AnyFloats) -> Singles:
     """Append the squared norms, so that one product with `doubled` rows gives |x|^2 - 2 q'x."""
     rows = np.empty((X.shape[0], X.shape[1] + 1), np.float32)
     rows[:, :-1] = X
@@ -193,14 +190,14 @@ def augmented(X: Floats) -> Singles:
     return rows
 
 
-def doubled(Q: Floats) -> Singles:
+def doubled(Q: AnyFloats) -> Singles:
     """Rows (-2 q, 1)."""
     rows = np.ones((Q.shape[0], Q.shape[1] + 1), np.float32)
     np.multiply(Q, -2, out=rows[:, :-1])
     return rows
 
 
-def halved(X: Floats, cell: Integers, largest: int) -> NDArray[np.int64]:
+def halved(X: AnyFloats, cell: AnyInts, largest: int) -> Int64s:
     """Halve large cells at the median of their widest feature until none is too large."""
     parts = cell.astype(np.int64)
     counts = np.bincount(cell)
@@ -339,8 +336,8 @@ def distances_between(  # noqa: PLR0917
 
 
 def ranked(
-    queries: Floats, X: Floats, candidates: Integers, k: int, *, unit: float, n_threads: int
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    queries: AnyFloats, X: AnyFloats, candidates: AnyInts, k: int, *, unit: float, n_threads: int
+) -> tuple[Floats, Ints]:
     """Keep the k nearest candidates of each query by their exact distances, ties by index.
 
     Missing candidates, and queries themselves, are -1; they come last, infinitely far.
@@ -360,8 +357,8 @@ def ranked(
 
 
 def nearest_exactly(
-    X: Floats, queries: Floats, k: int, *, itself: Integers | None = None, n_threads: int = 1
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    X: AnyFloats, queries: AnyFloats, k: int, *, itself: AnyInts | None = None, n_threads: int = 1
+) -> tuple[Floats, Ints]:
     """Return the k nearest samples of each query, by comparison with all.
 
     `itself` are the samples that the queries are, if they are, and that do not count.

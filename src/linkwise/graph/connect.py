@@ -11,13 +11,10 @@ from scipy.sparse import csr_array, issparse
 from linkwise.graph.boxes import build_boxes, closest_by_boxes
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Bools, Floats, Ints
     from linkwise.graph.boxes import BoxTree
     from linkwise.graph.neighbors import NeighborSearch
 
-    Floats = NDArray[np.float64]
-    Indices = NDArray[np.intp]
 
 __all__ = ["Link", "shortest_links", "with_links"]
 
@@ -42,7 +39,7 @@ class Link(NamedTuple):
 
 
 def shortest_links(
-    search: NeighborSearch, labels: Indices, *, budget: int = EXACT_BUDGET
+    search: NeighborSearch, labels: Ints, *, budget: int = EXACT_BUDGET
 ) -> list[Link]:
     """Minimum spanning tree between the components, by the rounds of Boruvka.
 
@@ -104,7 +101,7 @@ def boxes_pay(search: NeighborSearch) -> bool:
     )
 
 
-def closest_in_boxes(boxes: BoxTree, search: NeighborSearch, forest: Indices) -> list[Link]:
+def closest_in_boxes(boxes: BoxTree, search: NeighborSearch, forest: Ints) -> list[Link]:
     """Find the shortest link of each component, except the largest one, to the others."""
     largest = int(np.bincount(forest).argmax())
     exponent = 2.0 if search.exponent is None else search.exponent
@@ -113,7 +110,7 @@ def closest_in_boxes(boxes: BoxTree, search: NeighborSearch, forest: Indices) ->
     return [link for component, link in enumerate(links) if component != largest]
 
 
-def closest_outside(search: NeighborSearch, forest: Indices, budget: int) -> list[Link]:
+def closest_outside(search: NeighborSearch, forest: Ints, budget: int) -> list[Link]:
     """Find the shortest link of each component, except the largest one, to the others."""
     sizes = np.bincount(forest)
     asked = np.ones(sizes.size, dtype=bool)
@@ -128,7 +125,7 @@ def closest_outside(search: NeighborSearch, forest: Indices, budget: int) -> lis
 
 
 def small_components(
-    search: NeighborSearch, forest: Indices, wanted: NDArray[np.bool_], budget: int
+    search: NeighborSearch, forest: Ints, wanted: Bools, budget: int
 ) -> list[Link]:
     """Closest sample outside each wanted component, by one search for all of them.
 
@@ -151,7 +148,7 @@ def small_components(
     return [Link(float(distance[r]), int(members[r]), int(target[r])) for r in order[best].tolist()]
 
 
-def representatives(forest: Indices, members: Indices, n_wanted: int) -> Indices:
+def representatives(forest: Ints, members: Ints, n_wanted: int) -> Ints:
     """Keep the first members of each component, as many as wanted in all but at least one each."""
     order = np.argsort(forest[members], kind="stable")
     grouped = members[order]
@@ -160,9 +157,7 @@ def representatives(forest: Indices, members: Indices, n_wanted: int) -> Indices
     return np.sort(grouped[rank < max(1, n_wanted // counts.size)])
 
 
-def big_component(
-    search: NeighborSearch, inside: NDArray[np.bool_], budget: int
-) -> tuple[Link, int]:
+def big_component(search: NeighborSearch, inside: Bools, budget: int) -> tuple[Link, int]:
     """Shortest link of one component with the rest, and the evaluations it took."""
     members, others = np.flatnonzero(inside), np.flatnonzero(~inside)
     work = members.size * others.size
@@ -179,25 +174,25 @@ def big_component(
     return min(link, closest_link(search, members, others)), work
 
 
-def near_box(X: Floats, samples: Indices, of: Indices, margin: float) -> NDArray[np.bool_]:
+def near_box(X: Floats, samples: Ints, of: Ints, margin: float) -> Bools:
     """Which samples lie in the bounding box of others, widened by a margin."""
     corners = X[of]
     # A relative slack of a few roundings: the margin is itself a rounded distance.
     margin *= 1 + 1e-12
     low, high = corners.min(axis=0) - margin, corners.max(axis=0) + margin
     candidates = X[samples]
-    near: NDArray[np.bool_] = np.all((candidates >= low) & (candidates <= high), axis=1)
+    near: Bools = np.all((candidates >= low) & (candidates <= high), axis=1)
     return near
 
 
-def closest_link(search: NeighborSearch, members: Indices, others: Indices) -> Link:
+def closest_link(search: NeighborSearch, members: Ints, others: Ints) -> Link:
     """Closest pair of two sets of samples, exactly."""
     distances, targets = search.closest(members, others)
     best = np.lexsort((targets, members, distances))[0]
     return Link(float(distances[best]), int(members[best]), int(targets[best]))
 
 
-def approximate_pair(search: NeighborSearch, inside: NDArray[np.bool_]) -> Link:
+def approximate_pair(search: NeighborSearch, inside: Bools) -> Link:
     """Find a close pair across the border of a component, not always the closest.
 
     Starts from the closest pairs of a sample of both sides, then goes from each end to the
@@ -223,16 +218,14 @@ def approximate_pair(search: NeighborSearch, inside: NDArray[np.bool_]) -> Link:
     return best
 
 
-def closest_in(
-    search: NeighborSearch, samples: Indices, wanted: NDArray[np.bool_]
-) -> tuple[Floats, Indices]:
+def closest_in(search: NeighborSearch, samples: Ints, wanted: Bools) -> tuple[Floats, Ints]:
     """Closest of the wanted samples to each of a few samples."""
     distances = np.where(wanted, search.from_samples(samples), np.inf)
     targets = distances.argmin(axis=1)
     return distances[np.arange(samples.size), targets], targets
 
 
-def thinned(samples: Indices, size: int) -> Indices:
+def thinned(samples: Ints, size: int) -> Ints:
     """At most `size` of the samples, evenly spaced."""
     if samples.size <= size:
         return samples

@@ -23,10 +23,8 @@ from linkwise.exceptions import TooLargeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
+    from linkwise._types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Indices = NDArray[np.intp]
 
 __all__ = [
     "DENSE_LIMIT",
@@ -99,7 +97,7 @@ def chunks(n_rows: int, entries_per_row: int) -> Iterator[slice]:
     return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
 
 
-def exact_euclidean(A: Any, B: Any, rows: Indices, cols: Indices) -> Floats:
+def exact_euclidean(A: Any, B: Any, rows: Ints, cols: Ints) -> Floats:
     """Distances between the samples ``A[rows]`` and ``B[cols]``, pair by pair.
 
     Fast Euclidean distances come from ``|a|^2 - 2 a'b + |b|^2``, which cancels: duplicates would
@@ -134,7 +132,7 @@ def squared_norms(X: Any) -> Floats:
     return np.asarray(np.einsum("ij,ij->i", X, X))
 
 
-def drop_self(distances: Floats, indices: Indices, samples: Indices) -> tuple[Floats, Indices]:
+def drop_self(distances: Floats, indices: Ints, samples: Ints) -> tuple[Floats, Ints]:
     """Remove each sample from its own list of k + 1 neighbours, leaving k.
 
     A sample with more than k duplicates may be missing from its own list: then the last goes.
@@ -145,7 +143,7 @@ def drop_self(distances: Floats, indices: Indices, samples: Indices) -> tuple[Fl
     return distances[~is_self].reshape(shape), indices[~is_self].reshape(shape)
 
 
-def sort_rows(distances: Floats, indices: Indices) -> tuple[Floats, Indices]:
+def sort_rows(distances: Floats, indices: Ints) -> tuple[Floats, Ints]:
     """Order each list of neighbours from near to far, equal distances by index."""
     order = np.lexsort((indices, distances), axis=1)
     return np.take_along_axis(distances, order, axis=1), np.take_along_axis(indices, order, axis=1)
@@ -245,8 +243,8 @@ class NeighborSearch:
         return index.fit(self._centred_X)
 
     def nearest(
-        self, k: int, *, query: Any = None, samples: Indices | None = None
-    ) -> tuple[Floats, Indices]:
+        self, k: int, *, query: Any = None, samples: Ints | None = None
+    ) -> tuple[Floats, Ints]:
         """Distances and indices of the k nearest samples, from near to far.
 
         Of the samples in `query`, which are new, or of the searched `samples` themselves (by
@@ -260,7 +258,7 @@ class NeighborSearch:
         rows = self.X if whole else self.X[samples]
         return drop_self(*self._lookup(rows, min(k, self.n_samples - 1) + 1), samples)
 
-    def _lookup(self, query: Any, k: int) -> tuple[Floats, Indices]:
+    def _lookup(self, query: Any, k: int) -> tuple[Floats, Ints]:
         if self.is_precomputed:
             return self._lookup_in_rows(query, k)
         if self.has_tree:
@@ -276,7 +274,7 @@ class NeighborSearch:
         exact = exact_euclidean(query, self.X, rows, indices.ravel())
         return sort_rows(exact.reshape(indices.shape), indices)
 
-    def _lookup_in_rows(self, rows: Floats, k: int) -> tuple[Floats, Indices]:
+    def _lookup_in_rows(self, rows: Floats, k: int) -> tuple[Floats, Ints]:
         distances = np.empty((rows.shape[0], k))
         indices = np.empty((rows.shape[0], k), dtype=np.intp)
         for part in chunks(*rows.shape):
@@ -296,7 +294,7 @@ class NeighborSearch:
             distances[part] = self._block(rows[part])
         return distances
 
-    def from_samples(self, samples: Indices | slice) -> Floats:
+    def from_samples(self, samples: Ints | slice) -> Floats:
         """Distances from some of the samples to all of them."""
         return self.X[samples] if self.is_precomputed else self._block(self.X[samples])
 
@@ -338,7 +336,7 @@ class NeighborSearch:
         return csr_array((found["v"], (found["i"], found["j"])), shape=shape)
 
     def _balls(self, rows: Any, radius: float) -> csr_array:
-        found: list[tuple[Floats, Indices, Indices]] = []
+        found: list[tuple[Floats, Ints, Ints]] = []
         n_found = 0
         for part in chunks(rows.shape[0], self.n_samples):
             block = rows[part] if self.is_precomputed else self._block(rows[part])
@@ -349,7 +347,7 @@ class NeighborSearch:
         values, i, j = (np.concatenate(pieces) for pieces in zip(*found, strict=True))
         return csr_array((values, (i, j)), shape=(rows.shape[0], self.n_samples))
 
-    def closest(self, rows: Indices, cols: Indices) -> tuple[Floats, Indices]:
+    def closest(self, rows: Ints, cols: Ints) -> tuple[Floats, Ints]:
         """For each sample of `rows`, the closest of `cols`: its distance and its index."""
         if self.is_precomputed:
             best = np.concatenate(
@@ -378,7 +376,7 @@ def refuse_wide_balls(n_found: int, radius: float) -> None:
         raise TooLargeError(message)
 
 
-def neighbor_table_to_graph(distances: Floats, indices: Indices, n_columns: int) -> csr_array:
+def neighbor_table_to_graph(distances: Floats, indices: Ints, n_columns: int) -> csr_array:
     """Distance graph whose rows keep the order of the table, from near to far."""
     n_rows, k = indices.shape
     # Half the index memory, and faster products, wherever 32 bits are enough.

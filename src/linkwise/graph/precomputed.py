@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -12,9 +12,8 @@ from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.linalg.components import symmetric_components
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Floats, Graph
 
-    Graph: TypeAlias = csr_array | NDArray[np.float64]
 
 __all__ = ["check_affinity"]
 
@@ -56,7 +55,7 @@ def _without_loops(W: Graph) -> Graph:
 
 
 def _refuse_negative(W: Graph) -> None:
-    values: NDArray[np.float64] = W.data if issparse(W) else W  # type: ignore[assignment]
+    values: Floats = W.data if issparse(W) else W  # type: ignore[assignment]
     if values.size == 0 or values.min() >= 0:
         return
     entries = csr_array(W).tocoo()

@@ -14,9 +14,8 @@ from linkwise.graph.neighbors import DENSE_LIMIT, NeighborSearch
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
+    from linkwise._types import Floats
 
-    Floats = NDArray[np.float64]
 
 __all__ = [
     "gaussian",

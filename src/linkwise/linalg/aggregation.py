@@ -17,10 +17,9 @@ from numba import njit
 from scipy.sparse import csr_array
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Floats, Int64s, UInt32s
 
-    Floats = NDArray[np.float64]
-    Matrix = tuple[NDArray[np.int64], NDArray[np.uint32], Floats]  # indptr, indices, data
+    Matrix = tuple[Int64s, UInt32s, Floats]  # indptr, indices, data
 
 __all__ = ["Aggregates", "aggregated"]
 
@@ -36,7 +35,7 @@ STALLED = 0.5  # a copy with more than this share of the vertices is not worth h
 class Aggregates(NamedTuple):
     """The aggregate of each vertex, its entry of `P`, and ``P' A P``."""
 
-    of: NDArray[np.uint32]
+    of: UInt32s
     weight: Floats
     matrix: Matrix
 

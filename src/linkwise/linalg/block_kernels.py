@@ -23,7 +23,8 @@ from numba.extending import intrinsic
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from linkwise._types import AnyArray, Floats, Int64s
+
 
 __all__ = [
     "LANES",
@@ -48,7 +49,7 @@ PARALLEL_FROM = 1_000_000
 class Team:
     """Threads that share the rows of a matrix in parts of equal work."""
 
-    def __init__(self, indptr: NDArray[np.int64]) -> None:
+    def __init__(self, indptr: Int64s) -> None:
         n, n_entries = indptr.size - 1, int(indptr[-1])
         n_threads = numba.get_num_threads()
         if (n_entries + n) * LANES < PARALLEL_FROM:
@@ -79,7 +80,7 @@ class Team:
         parts = [(p, f, min(f + ROWS_PER_PIECE, self._borders[-1])) for p, f in enumerate(firsts)]
         self._all(lambda part: kernel(*args, *part), parts)
 
-    def cross(self, X: NDArray[Any], Y: NDArray[Any]) -> NDArray[np.float64]:
+    def cross(self, X: AnyArray, Y: AnyArray) -> Floats:
         """Return ``X' Y``."""
         sums = np.zeros((self.n_pieces, X.shape[1], Y.shape[1]))
         doubles = X.dtype == Y.dtype == np.float64 and Y.shape[1] % LANES == 0

@@ -35,11 +35,8 @@ from linkwise.linalg.operators import Sum, as_sum
 from linkwise.linalg.ordering import local_order
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import AnyArray, Floats
 
-    Vector = NDArray[np.float64]
-    Block = NDArray[np.float64]
-    Floats = NDArray[Any]  # float64 or float32
 
 __all__ = ["Leading", "block_width", "leading"]
 
@@ -78,9 +75,9 @@ ROUGH, ROUGH_AT_END, NOTHING = 1e8, 1e3, 1e-13
 class Leading(NamedTuple):
     """Approximate eigenpairs in decreasing order, with the norms of their residuals."""
 
-    values: Vector
-    vectors: Block
-    residuals: Vector
+    values: Floats
+    vectors: Floats
+    residuals: Floats
     n_iter: int  # filters
     n_products: int
 
@@ -105,8 +102,8 @@ def leading(  # noqa: PLR0913
     ends: tuple[float, float],
     tol: float,
     known: Any = None,
-    known_values: Vector | None = None,
-    start: Block | None = None,
+    known_values: Floats | None = None,
+    start: Floats | None = None,
     max_iter: int = 1_000,
     kept: dict[str, Any] | None = None,
 ) -> Leading:
@@ -167,7 +164,7 @@ def leading(  # noqa: PLR0913
         return basis.answer(min(k, width), n_iter)
 
 
-def _without(start: Block, known: Any) -> Block:
+def _without(start: Floats, known: Any) -> Floats:
     """Return the start vectors that are not about linear combinations of the known ones."""
     inside = np.asarray(known.T @ start)
     squares = np.einsum("ij,ij->j", start, start)
@@ -177,11 +174,11 @@ def _without(start: Block, known: Any) -> Block:
 class _Goal(NamedTuple):
     k: int
     tol: float
-    known_values: Vector  # decreasing
+    known_values: Floats  # decreasing
     is_warm: bool  # the start was given
     bound: float | None = None  # of the damped values, for nearly the same matrix
 
-    def n_wanted(self, values: Vector) -> int:
+    def n_wanted(self, values: Floats) -> int:
         """Return how many of these values are among the `k` largest, known ones included."""
         union = np.sort(np.append(values, self.known_values))[::-1]
         last = union[min(self.k, union.size) - 1]
@@ -330,7 +327,7 @@ class _Basis:
             alpha, beta, ratio = 2 * following / half, ratio * following, following
         self.X[:] = E
 
-    def fill(self, start: Block | None) -> None:
+    def fill(self, start: Floats | None) -> None:
         """Set the block to the start vectors, and random ones beside."""
         self._n_done = 0
         n_given = 0
@@ -423,7 +420,7 @@ class _Basis:
         return Leading(self.values[:k], vectors, self.norms[:k], n_iter, self.product.n_products)
 
 
-def _small_ritz(G: Block, H: Block) -> tuple[Vector, Block, float]:
+def _small_ritz(G: Floats, H: Floats) -> tuple[Floats, Floats, float]:
     """Return Ritz values, the rotation to the Ritz vectors, and the condition of the block.
 
     `G` is the Gram matrix of the block, `H` that with its products. Directions that are nothing
@@ -464,7 +461,7 @@ class _Product:
         """Return a block of the caller in our order of the rows."""
         return block if issparse(block) else np.ascontiguousarray(block)
 
-    def left(self, block: Block) -> Block:
+    def left(self, block: Floats) -> Floats:
         """Return a block in the caller's order."""
         return block.copy()
 
@@ -476,13 +473,17 @@ class _Product:
         """Return a bound of the norm of the matrix, which was said to be 1."""
         return 2.0
 
-    def apply(self, X: Block, first: int, out: Block) -> None:
+    def apply(self, X: Floats, first: int, out: Floats) -> None:
         """Write ``A X`` to `out`, from the column `first` on."""
         self.n_products += X.shape[1] - first
         out[:, first:] = self.A @ X[:, first:]
 
     def advance(
-        self, blocks: tuple[Floats, Floats, Floats], first: int, center: float, coefficients: Any
+        self,
+        blocks: tuple[AnyArray, AnyArray, AnyArray],
+        first: int,
+        center: float,
+        coefficients: Any,
     ) -> None:
         """Overwrite `Y` by ``alpha (A X - center X + gamma R[:, first:]) - beta Y``."""
         X, R, Y = blocks
@@ -543,7 +544,7 @@ class _SparseProduct(_Product):
             block = block[self.order]
         return csr_array(block) if issparse(block) else np.ascontiguousarray(block)
 
-    def left(self, block: Block) -> Block:
+    def left(self, block: Floats) -> Floats:
         if self.order is None:
             return block.copy()
         out = np.empty(block.shape)
@@ -560,7 +561,7 @@ class _SparseProduct(_Product):
             bound += float(size * np.abs(C).sum(axis=1).max(initial=0.0))
         return float(bound)
 
-    def apply(self, X: Block, first: int, out: Block) -> None:
+    def apply(self, X: Floats, first: int, out: Floats) -> None:
         m = X.shape[1] - first
         self.n_products += m
         out[:, first:] = 0.0  # it may hold anything, and zero times that need not be zero
@@ -573,7 +574,11 @@ class _SparseProduct(_Product):
             out[:, first:] += self._term(U, C, np.ascontiguousarray(X[:, first:]))
 
     def advance(
-        self, blocks: tuple[Floats, Floats, Floats], first: int, center: float, coefficients: Any
+        self,
+        blocks: tuple[AnyArray, AnyArray, AnyArray],
+        first: int,
+        center: float,
+        coefficients: Any,
     ) -> None:
         X, _, Y = blocks
         self.n_products += X.shape[1]
@@ -583,7 +588,7 @@ class _SparseProduct(_Product):
         for U, C in self.single_terms:
             Y += given[0] * self._term(U, C, X)
 
-    def _term(self, U: Any, C: Block, X: Floats) -> Floats:
+    def _term(self, U: Any, C: Floats, X: AnyArray) -> AnyArray:
         """Return ``U C U' X``."""
         if issparse(U):
             return np.asarray(U @ (C @ (U.T @ X)).astype(X.dtype))

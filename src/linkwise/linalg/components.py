@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 from scipy.sparse import csr_array, issparse
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Graph, Ints
 
-    Graph: TypeAlias = csr_array | NDArray[np.float64]
 
 __all__ = ["symmetric_components"]
 
 
-def symmetric_components(W: Graph) -> tuple[int, NDArray[np.intp]]:
+def symmetric_components(W: Graph) -> tuple[int, Ints]:
     """Return the number of components and the component of each vertex, by the nonzero weights.
 
     (scipy's search takes stored zeros for links.)

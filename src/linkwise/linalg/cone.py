@@ -9,7 +9,7 @@ small quadratic form, whatever the number of terms.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,8 @@ from linkwise.linalg import eigen
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
+    from linkwise._types import Floats
 
-    Vector: TypeAlias = NDArray[np.float64]
-    Block: TypeAlias = NDArray[np.float64]
 
 __all__ = ["ConeSolution", "QuadraticForm", "minimize", "products", "to_matrix", "to_vector"]
 
@@ -35,11 +33,11 @@ ROUNDING = 1e-10  # of the objective at zero: no gap below this is judged
 class QuadraticForm(NamedTuple):
     """``x' H x - 2 g' x + c``, the objective in vector coordinates."""
 
-    H: Block
-    g: Vector
+    H: Floats
+    g: Floats
     c: float
 
-    def at(self, x: Vector) -> float:
+    def at(self, x: Floats) -> float:
         """Return the value."""
         return float(x @ (self.H @ x) - 2 * self.g @ x + self.c)
 
@@ -51,14 +49,14 @@ class QuadraticForm(NamedTuple):
 class ConeSolution(NamedTuple):
     """A minimiser, with its certificate."""
 
-    M: Block
+    M: Floats
     objective: float
     gap: float  # no positive semidefinite matrix has an objective lower by more than this
     n_iter: int
     converged: bool
 
 
-def to_vector(M: Block) -> Vector:
+def to_vector(M: Floats) -> Floats:
     """Return the coordinates of a symmetric matrix.
 
     Examples
@@ -71,7 +69,7 @@ def to_vector(M: Block) -> Vector:
     return np.asarray(M[rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2)))
 
 
-def to_matrix(x: Vector, m: int) -> Block:
+def to_matrix(x: Floats, m: int) -> Floats:
     """Return the symmetric matrix with these coordinates."""
     rows, columns = np.triu_indices(m)
     M = np.zeros((m, m))
@@ -80,7 +78,7 @@ def to_matrix(x: Vector, m: int) -> Block:
     return M
 
 
-def products(U: Block, V: Block, *, target: Vector, weight: Vector) -> QuadraticForm:
+def products(U: Floats, V: Floats, *, target: Floats, weight: Floats) -> QuadraticForm:
     """Return ``sum_t weight_t (u_t' M v_t - target_t)^2`` over the rows of `U` and `V`."""
     m = U.shape[1]
     size = m * (m + 1) // 2
@@ -104,7 +102,7 @@ def _blocks(n_terms: int, size: int) -> Iterator[slice]:
 
 def minimize(
     form: QuadraticForm,
-    start: Block,
+    start: Floats,
     rng: np.random.RandomState,
     *,
     trace_bound: float,
@@ -180,13 +178,13 @@ def minimize(
     return ConeSolution(to_matrix(x, m), objective, gap, n_iter, bool(converged))
 
 
-def _projected(x: Vector, m: int) -> Vector:
+def _projected(x: Floats, m: int) -> Floats:
     """Return the nearest positive semidefinite matrix: negative eigenvalues become zero."""
     values, vectors = np.linalg.eigh(to_matrix(x, m))
     return to_vector((vectors * np.maximum(values, 0)) @ vectors.T)
 
 
-def _gap(form: QuadraticForm, x: Vector, m: int, trace_bound: float) -> float:
+def _gap(form: QuadraticForm, x: Floats, m: int, trace_bound: float) -> float:
     z = form.H @ x - form.g
     lowest = float(np.linalg.eigvalsh(to_matrix(z, m))[0])
     return max(2 * float(z @ x) - 2 * min(0.0, lowest) * trace_bound, 0.0)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import (
@@ -49,13 +49,10 @@ from linkwise.linalg.operators import Congruence, Counted, Deflated, Shifted, as
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
     from scipy.sparse.linalg import LinearOperator
 
-    Vector: TypeAlias = NDArray[np.float64]
-    Block: TypeAlias = NDArray[np.float64]
-    Symmetric: TypeAlias = Block | csr_array | LinearOperator
-    Matrix: TypeAlias = Block | csr_array
+    from linkwise._types import Floats, Graph, Symmetric
+
 
 __all__ = [
     "EigenPairs",
@@ -125,9 +122,9 @@ class EigenPairs:
         Number of vectors that `A` was multiplied with; None for a direct method.
     """
 
-    values: Vector
-    vectors: Block
-    residuals: Vector
+    values: Floats
+    vectors: Floats
+    residuals: Floats
     converged: bool
     n_products: int | None
 
@@ -138,11 +135,11 @@ def largest(  # noqa: PLR0913
     rng: np.random.RandomState,
     *,
     tol: float = DEFAULT_TOL,
-    known: Matrix | None = None,
-    known_values: Vector | None = None,
+    known: Graph | None = None,
+    known_values: Floats | None = None,
     method: Method = "auto",
     max_iter: int | None = None,
-    start: Block | None = None,
+    start: Floats | None = None,
     kept: dict[str, Any] | None = None,
 ) -> EigenPairs:
     r"""Compute the `k` algebraically largest eigenpairs of a symmetric matrix.
@@ -203,11 +200,11 @@ def smallest(  # noqa: PLR0913
     rng: np.random.RandomState,
     *,
     tol: float = DEFAULT_TOL,
-    known: Matrix | None = None,
-    known_values: Vector | None = None,
+    known: Graph | None = None,
+    known_values: Floats | None = None,
     method: Method = "auto",
     max_iter: int | None = None,
-    start: Block | None = None,
+    start: Floats | None = None,
 ) -> EigenPairs:
     """Compute the `k` algebraically smallest eigenpairs, in increasing order.
 
@@ -224,7 +221,7 @@ def smallest(  # noqa: PLR0913
 
 def generalized_smallest(
     A: Symmetric,
-    B: Matrix,
+    B: Graph,
     k: int,
     rng: np.random.RandomState,
     *,
@@ -356,26 +353,26 @@ class _Limits(NamedTuple):
     method: Method
     tol: float
     max_iter: int
-    start: Block | None
+    start: Floats | None
     kept: dict[str, Any] | None = None
 
 
 class _Known(NamedTuple):
     """Orthonormal eigenvectors given by the caller, dense or sparse, possibly none."""
 
-    vectors: Matrix
-    values: Vector
+    vectors: Graph
+    values: Floats
 
 
 class _Ritz(NamedTuple):
     """Approximate eigenpairs in decreasing order, with the norms of their residuals."""
 
-    values: Vector
-    vectors: Block
-    residuals: Vector
+    values: Floats
+    vectors: Floats
+    residuals: Floats
 
 
-def _known(A: Symmetric, vectors: Matrix | None, values: Vector | None) -> _Known:
+def _known(A: Symmetric, vectors: Graph | None, values: Floats | None) -> _Known:
     if vectors is None or values is None:
         return _Known(np.empty((A.shape[0], 0)), np.empty(0))
     return _Known(vectors, values)
@@ -451,13 +448,13 @@ def _is_direct(n: int, k: int, method: Method) -> bool:
 # --- the direct way
 
 
-def _as_dense(A: Any) -> Block:
+def _as_dense(A: Any) -> Floats:
     if isinstance(A, np.ndarray):
         return A
     return np.asarray(A.toarray() if issparse(A) else A @ np.eye(A.shape[1]))
 
 
-def _direct(H: Block, k: int, known: _Known, shift: float) -> _Ritz:
+def _direct(H: Floats, k: int, known: _Known, shift: float) -> _Ritz:
     """Compute the largest pairs of the complement of `known` by LAPACK."""
     n, c = known.vectors.shape
     if c:
@@ -554,7 +551,7 @@ def _iterative(
     return found
 
 
-def _block(H: Any, k: int, rng: np.random.RandomState, *, limits: _Limits, scale: float) -> Block:
+def _block(H: Any, k: int, rng: np.random.RandomState, *, limits: _Limits, scale: float) -> Floats:
     """Approximate the leading eigenvectors of `H` as well as the limits allow."""
     n = H.shape[0]
     given = _sound(limits.start, n)
@@ -589,7 +586,7 @@ def _block(H: Any, k: int, rng: np.random.RandomState, *, limits: _Limits, scale
     return np.asarray(vectors)
 
 
-def _sound(start: Block | None, n: int) -> Block:
+def _sound(start: Floats | None, n: int) -> Floats:
     """Return the start vectors that are finite and not zero, of unit length."""
     if start is None:
         return np.empty((n, 0))
@@ -603,7 +600,7 @@ def _basis_size(n: int, k: int) -> int:
     return min(n, 2 * k + 20)
 
 
-def _lobpcg(H: Any, start: Block, max_iter: int, tol: float) -> Block:
+def _lobpcg(H: Any, start: Floats, max_iter: int, tol: float) -> Floats:
     """Improve a block of vectors; hand it back unimproved if that fails."""
     start, _ = qr(start, mode="economic")
     with warnings.catch_warnings():
@@ -616,7 +613,7 @@ def _lobpcg(H: Any, start: Block, max_iter: int, tol: float) -> Block:
     return vectors if np.isfinite(vectors).all() else start
 
 
-def _rayleigh_ritz(H: Any, block: Block, known: _Known, k: int) -> _Ritz:
+def _rayleigh_ritz(H: Any, block: Floats, known: _Known, k: int) -> _Ritz:
     """Return the `k` best approximations in the span of a block, orthogonal to `known`."""
     if known.values.size:
         block = block - known.vectors @ (known.vectors.T @ block)
@@ -651,7 +648,7 @@ def _reaches_above(H: Any, bound: float, n_products: int, rng: np.random.RandomS
     return bool(top[0] > bound)
 
 
-def _lanczos(A: Any, start: Vector, n_steps: int) -> tuple[Vector, Vector]:
+def _lanczos(A: Any, start: Floats, n_steps: int) -> tuple[Floats, Floats]:
     """Return the diagonal and off-diagonal of the Lanczos matrix of `A`.
 
     The last entry of the latter leads out of the matrix.
@@ -704,7 +701,7 @@ def _merged(found: _Ritz, known: _Ritz, k: int) -> _Ritz:
     )
 
 
-def _with_fixed_signs(vectors: Block) -> Block:
+def _with_fixed_signs(vectors: Floats) -> Floats:
     """Turn each vector so that its entry of largest magnitude is positive.
 
     The rule does not depend on the order of the entries, except for ties: there the first
@@ -716,7 +713,7 @@ def _with_fixed_signs(vectors: Block) -> Block:
     return vectors * np.where(deciding < 0, -1.0, 1.0)
 
 
-def _check_finite(product: Block) -> None:
+def _check_finite(product: Floats) -> None:
     finite = np.isfinite(product)
     if not finite.all():
         row = int(np.argwhere(~finite)[0][0])
@@ -728,7 +725,7 @@ def _check_finite(product: Block) -> None:
         raise ValueError(message)
 
 
-def _warn(residuals: Vector, limit: float, limits: _Limits) -> None:
+def _warn(residuals: Floats, limit: float, limits: _Limits) -> None:
     message = (
         f"{np.sum(residuals > limit)} of {residuals.size} eigenpairs did not converge: the "
         f"worst residual is {residuals.max():.1e}, the limit for tol={limits.tol:g} is "
@@ -744,8 +741,8 @@ def _warn(residuals: Vector, limit: float, limits: _Limits) -> None:
 class _Factor(NamedTuple):
     """A factor `G` of ``B = G G'`` by its two solves: ``G^-1 X`` and ``G^-T X``."""
 
-    solve: Callable[[Block], Block]
-    solve_transposed: Callable[[Block], Block]
+    solve: Callable[[Floats], Floats]
+    solve_transposed: Callable[[Floats], Floats]
 
 
 def _factor(B: Any) -> _Factor:
@@ -759,24 +756,24 @@ def _factor(B: Any) -> _Factor:
     return sparse_factor(B)
 
 
-def _diagonal_factor(diagonal: Vector) -> _Factor:
+def _diagonal_factor(diagonal: Floats) -> _Factor:
     _check_positive(diagonal)
     s = 1 / np.sqrt(diagonal)
 
-    def solve(X: Block) -> Block:
+    def solve(X: Floats) -> Floats:
         return np.asarray(s * X if X.ndim == 1 else s[:, np.newaxis] * X)
 
     return _Factor(solve, solve)
 
 
-def _dense_factor(B: Block) -> _Factor:
+def _dense_factor(B: Floats) -> _Factor:
     G = cholesky(B, lower=True)
     _check_positive(G.diagonal() ** 2)
 
-    def solve(X: Block) -> Block:
+    def solve(X: Floats) -> Floats:
         return np.asarray(solve_triangular(G, X, lower=True, check_finite=False))
 
-    def solve_transposed(X: Block) -> Block:
+    def solve_transposed(X: Floats) -> Floats:
         return np.asarray(solve_triangular(G, X, lower=True, trans="T", check_finite=False))
 
     return _Factor(solve, solve_transposed)
@@ -801,16 +798,16 @@ def sparse_factor(B: csr_array) -> _Factor:
     place = lu.perm_c
     order = np.argsort(place)
 
-    def solve(X: Block) -> Block:
+    def solve(X: Floats) -> Floats:
         return np.asarray(G.solve(X[order]))
 
-    def solve_transposed(X: Block) -> Block:
+    def solve_transposed(X: Floats) -> Floats:
         return np.asarray(G.solve(X, "T")[place])
 
     return _Factor(solve, solve_transposed)
 
 
-def _check_positive(pivots: Vector) -> None:
+def _check_positive(pivots: Floats) -> None:
     # A pivot that is nothing but rounding means a singular matrix.
     smallest = pivots.size * np.finfo(np.float64).eps * np.abs(pivots).max(initial=0.0)
     bad = np.flatnonzero(~(pivots > smallest))

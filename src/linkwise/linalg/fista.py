@@ -26,9 +26,8 @@ from numba import njit, prange
 from scipy.sparse import csr_array, triu
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import AnyArray, Floats, Int64s, UInt32s
 
-    Floats = NDArray[Any]  # float64 or float32, all of one kind
 
 __all__ = ["Edges", "Flow", "InnerSolution", "edges_of", "minimize", "new_flow", "total_variation"]
 
@@ -42,11 +41,11 @@ FIRST_CHECK, LAST_CHECK = 10, 160  # iterations between two looks at the duality
 class Edges(NamedTuple):
     """A graph with each edge stored once, in rows of the smaller vertex."""
 
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.uint32]
-    weight: Floats
-    n_neighbors: Floats
-    rows: NDArray[np.int64]  # borders between the blocks of rows that run in parallel
+    indptr: Int64s
+    indices: UInt32s
+    weight: AnyArray
+    n_neighbors: AnyArray
+    rows: Int64s  # borders between the blocks of rows that run in parallel
 
     @property
     def n_vertices(self) -> int:
@@ -57,13 +56,13 @@ class Edges(NamedTuple):
 class Flow(NamedTuple):
     """The edge duals, now and one iteration ago, and what FISTA carries from step to step."""
 
-    duals: Floats  # of each edge: its bound, now, and one iteration ago; side by side in memory
-    sums: Floats  # of the duals at the vertices
-    ahead: Floats  # of the extrapolated duals at the vertices, between two runs
-    state: NDArray[np.float64]  # t of FISTA, factor of the extrapolation, upper and lower level
+    duals: AnyArray  # of each edge: its bound, now, and one iteration ago; side by side in memory
+    sums: AnyArray  # of the duals at the vertices
+    ahead: AnyArray  # of the extrapolated duals at the vertices, between two runs
+    state: Floats  # t of FISTA, factor of the extrapolation, upper and lower level
 
     @property
-    def now(self) -> Floats:
+    def now(self) -> AnyArray:
         """The edge duals."""
         return self.duals[:, 1]
 
@@ -71,7 +70,7 @@ class Flow(NamedTuple):
 class InnerSolution(NamedTuple):
     """A minimiser of unit length, its value, and how far from optimal it may be."""
 
-    f: Floats
+    f: AnyArray
     value: float  # of the primal problem at f; negative means descent
     bound: float  # the dual value: no f is lower
     n_iter: int
@@ -98,7 +97,7 @@ def edges_of(W: csr_array, dtype: Any = np.float64) -> Edges:
     )
 
 
-def _borders(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
+def _borders(indptr: Int64s) -> Int64s:
     """Cut the rows into blocks with equally many edges; the number depends on the graph alone."""
     n_edges = int(indptr[-1])
     n_blocks = 2 if n_edges >= PARALLEL_FROM else 1
@@ -121,7 +120,7 @@ def new_flow(edges: Edges) -> Flow:
 
 def minimize(
     edges: Edges,
-    y: Floats,
+    y: AnyArray,
     c: float,
     flow: Flow,
     *,
@@ -158,7 +157,7 @@ def _restarted(flow: Flow) -> Flow:
     return flow
 
 
-def _iterate(edges: Edges, y: Floats, flow: Flow, n_steps: int) -> Flow:
+def _iterate(edges: Edges, y: AnyArray, flow: Flow, n_steps: int) -> Flow:
     # A sweep reads both of them where it reads one.
     vertex = np.empty((y.size, 2), y.dtype)
     vertex[:, 0] = y - flow.ahead
@@ -173,7 +172,7 @@ def _iterate(edges: Edges, y: Floats, flow: Flow, n_steps: int) -> Flow:
     return flow
 
 
-def _certify(edges: Edges, y: Floats, c: float, flow: Flow) -> tuple[Floats, float, float]:
+def _certify(edges: Edges, y: AnyArray, c: float, flow: Flow) -> tuple[AnyArray, float, float]:
     """Return the primal vector of unit length, its value, and the dual value."""
     f = y - flow.sums
     _cut_off(f, c, flow.state)
@@ -208,7 +207,7 @@ def _run(edges, y, flow, vertex, scratch, n_steps):  # type: ignore[no-untyped-d
 
 
 def _run_threads(
-    edges: Edges, y: Floats, flow: Flow, vertex: Floats, scratch: Floats, n_steps: int
+    edges: Edges, y: AnyArray, flow: Flow, vertex: AnyArray, scratch: AnyArray, n_steps: int
 ) -> None:
     state = flow.state
     number = y.dtype.type

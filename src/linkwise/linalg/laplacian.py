@@ -26,18 +26,14 @@ eigenvalues of a Laplacian stays the number of components.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Floats, Matrix
 
-    Vector: TypeAlias = NDArray[np.float64]
-
-# A csr_array or a dense float array. scipy has no types that could tell which comes out.
-Adjacency: TypeAlias = Any
 
 __all__ = [
     "absolute_degrees",
@@ -58,12 +54,12 @@ __all__ = [
 ROWS_PER_BLOCK = 16_384
 
 
-def degrees(W: Adjacency) -> Vector:
+def degrees(W: Matrix) -> Floats:
     """Sum the weights of the edges of every vertex."""
     return np.asarray(W.sum(axis=1), dtype=np.float64)
 
 
-def absolute_degrees(W: Adjacency) -> Vector:
+def absolute_degrees(W: Matrix) -> Floats:
     """Sum the absolute weights of the edges of every vertex."""
     if issparse(W):
         W = csr_array((np.abs(W.data), W.indices, W.indptr), shape=W.shape)
@@ -71,12 +67,12 @@ def absolute_degrees(W: Adjacency) -> Vector:
     return degrees(np.abs(W))
 
 
-def inverse_sqrt(d: Vector) -> Vector:
+def inverse_sqrt(d: Floats) -> Floats:
     """Return ``d ** -0.5``, with zero for isolated vertices, whose degree is zero."""
     return _inverse(np.sqrt(d))
 
 
-def normalized_adjacency(W: Adjacency, d: Vector | None = None) -> Adjacency:
+def normalized_adjacency(W: Matrix, d: Floats | None = None) -> Matrix:
     """Return ``D^-1/2 W D^-1/2``, whose eigenvalues lie in [-1, 1].
 
     The eigenvalue 1 has the multiplicity of the number of components that have an edge. The degrees
@@ -91,7 +87,7 @@ def normalized_adjacency(W: Adjacency, d: Vector | None = None) -> Adjacency:
     return _scaled(W, s, s)
 
 
-def signed_normalized_adjacency(W: Adjacency, d: Vector | None = None) -> Adjacency:
+def signed_normalized_adjacency(W: Matrix, d: Floats | None = None) -> Matrix:
     """Return `W` normalised by its absolute degrees `d` on both sides.
 
     The eigenvalues lie in [-1, 1]. The value 1 counts the balanced components: those that
@@ -101,13 +97,13 @@ def signed_normalized_adjacency(W: Adjacency, d: Vector | None = None) -> Adjace
     return _scaled(W, s, s)
 
 
-def transition_matrix(W: Adjacency) -> Adjacency:
+def transition_matrix(W: Matrix) -> Matrix:
     """Return ``D^-1 W``, the probabilities of a random walk from row to column."""
     d = degrees(W)
     return _scaled(W, _inverse(d), np.ones_like(d))
 
 
-def combinatorial(W: Adjacency) -> Adjacency:
+def combinatorial(W: Matrix) -> Matrix:
     """Return the Laplacian ``D - W``.
 
     Examples
@@ -118,17 +114,17 @@ def combinatorial(W: Adjacency) -> Adjacency:
     return _diagonal_minus(degrees(W), W)
 
 
-def symmetric(W: Adjacency) -> Adjacency:
+def symmetric(W: Matrix) -> Matrix:
     """Return the symmetric normalised Laplacian ``I - D^-1/2 W D^-1/2``."""
     return _diagonal_minus(_has_edges(degrees(W)), normalized_adjacency(W))
 
 
-def random_walk(W: Adjacency) -> Adjacency:
+def random_walk(W: Matrix) -> Matrix:
     """Return the random-walk Laplacian ``I - D^-1 W``; see also `transition_matrix`."""
     return _diagonal_minus(_has_edges(degrees(W)), transition_matrix(W))
 
 
-def signed(W: Adjacency) -> Adjacency:
+def signed(W: Matrix) -> Matrix:
     """Return the signed Laplacian, ``W`` subtracted from its absolute degrees.
 
     Positive semidefinite for any signs (Kunegis et al. 2010): its quadratic form is the sum
@@ -137,12 +133,12 @@ def signed(W: Adjacency) -> Adjacency:
     return _diagonal_minus(absolute_degrees(W), W)
 
 
-def signed_symmetric(W: Adjacency) -> Adjacency:
+def signed_symmetric(W: Matrix) -> Matrix:
     """Return the signed Laplacian normalised by the absolute degrees on both sides."""
     return _diagonal_minus(_has_edges(absolute_degrees(W)), signed_normalized_adjacency(W))
 
 
-def additive_normalization(W: Adjacency) -> Adjacency:
+def additive_normalization(W: Matrix) -> Matrix:
     """Return ``(W + d_max I - D) / d_max``: every row sums to one, symmetry is kept.
 
     The normalisation of Kamvar, Klein and Manning (2003), *Spectral learning*. A graph
@@ -157,17 +153,17 @@ def additive_normalization(W: Adjacency) -> Adjacency:
     return normalized
 
 
-def _inverse(d: Vector) -> Vector:
+def _inverse(d: Floats) -> Floats:
     """Return ``1 / d``, with zero where `d` is zero."""
     return np.divide(1.0, d, out=np.zeros_like(d), where=d > 0)
 
 
-def _has_edges(d: Vector) -> Vector:
+def _has_edges(d: Floats) -> Floats:
     """Return the diagonal of a normalised Laplacian: 1, but 0 for isolated vertices."""
     return (d > 0).astype(np.float64)
 
 
-def _scaled(W: Adjacency, rows: Vector, columns: Vector) -> Adjacency:
+def _scaled(W: Matrix, rows: Floats, columns: Floats) -> Matrix:
     """Return ``diag(rows) W diag(columns)`` at the memory of one copy of `W`.
 
     The two factors are multiplied first: equal factors then leave `W` exactly symmetric.
@@ -187,7 +183,7 @@ def _scaled(W: Adjacency, rows: Vector, columns: Vector) -> Adjacency:
     return csr_array((data, W.indices.copy(), W.indptr.copy()), shape=W.shape)
 
 
-def _diagonal_minus(diagonal: Vector, W: Adjacency) -> Adjacency:
+def _diagonal_minus(diagonal: Floats, W: Matrix) -> Matrix:
     """Return ``diag(diagonal) - W``."""
     if issparse(W):
         return csr_array(diags_array(diagonal, format="csr") - W)

@@ -8,7 +8,7 @@ to a tolerance, and pushing finds them without touching the rest of the graph (A
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -16,11 +16,8 @@ from scipy.sparse import csc_array, csr_array
 from scipy.special import ellipj, ellipkm1
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import AnyInts, Floats
 
-    Vector = NDArray[np.float64]
-    Block = NDArray[np.float64]
-    Ints = NDArray[np.integer[Any]]
 
 __all__ = ["CauchySum", "cauchy_sum", "resolvent_columns", "symmetric_product", "values_on"]
 
@@ -31,7 +28,7 @@ COLUMNS_PER_LIST = 1_024
 
 
 def resolvent_columns(
-    S: csr_array, profile: Vector, columns: Ints, *, alpha: float, tol: float
+    S: csr_array, profile: Floats, columns: AnyInts, *, alpha: float, tol: float
 ) -> csr_array:
     r"""Return columns of :math:`P = (I - \alpha S)^{-1}`, entries too small to matter left out.
 
@@ -121,7 +118,7 @@ def _push(indptr, indices, data, least, columns):  # type: ignore[no-untyped-def
     return out_ptr, out_index[:filled].copy(), out_value[:filled].copy()
 
 
-def values_on(G: csr_array, T: csr_array, pattern: csr_array) -> Vector:
+def values_on(G: csr_array, T: csr_array, pattern: csr_array) -> Floats:
     """Return the values of the symmetric ``G T G'`` at the stored entries of `pattern`.
 
     Parameters
@@ -176,7 +173,7 @@ def _values_on(  # type: ignore[no-untyped-def]  # noqa: PLR0913, PLR0917
     return values
 
 
-def symmetric_product(A: Block, B: Block) -> Block:
+def symmetric_product(A: Floats, B: Floats) -> Floats:
     """Return ``A @ B`` when it is known to be symmetric: half the work, and exact symmetry."""
     n = A.shape[0]
     product = np.empty((n, n))
@@ -195,8 +192,8 @@ class CauchySum(NamedTuple):
     The weights are symmetric and positive definite.
     """
 
-    shifts: Vector
-    weights: Block
+    shifts: Floats
+    weights: Floats
     error: float  # relative, at worst over the interval
 
 
@@ -224,7 +221,7 @@ def cauchy_sum(low: float, high: float, tol: float) -> CauchySum:
     return CauchySum(shifts, (weights + weights.T) / 2, error)
 
 
-def _wachspress(low: float, high: float, m: int) -> Vector:
+def _wachspress(low: float, high: float, m: int) -> Floats:
     modulus = (low / high) ** 2
     u = (2 * np.arange(1, m + 1) - 1) / (2 * m) * ellipkm1(modulus)
     return np.asarray(high * ellipj(u, 1 - modulus)[2])

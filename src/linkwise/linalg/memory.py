@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csc_array, hstack
@@ -10,10 +10,8 @@ from scipy.sparse import csc_array, hstack
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from numpy.typing import NDArray
+    from linkwise._types import Ints
 
-    Block: TypeAlias = NDArray[np.float64]
-    Indices: TypeAlias = NDArray[np.intp]
 
 __all__ = ["Memory"]
 
@@ -48,9 +46,7 @@ class Memory:
         """Keep a value under a name, in place of the one before."""
         self._kept[name] = value
 
-    def columns(
-        self, name: Hashable, wanted: Indices, compute: Callable[[Indices], Any]
-    ) -> csc_array:
+    def columns(self, name: Hashable, wanted: Ints, compute: Callable[[Ints], Any]) -> csc_array:
         """Return columns of a sparse matrix, computing those that were not kept.
 
         They are kept in turn; when that gets too much, only the wanted ones are.

@@ -18,9 +18,8 @@ from scipy.sparse.linalg import LinearOperator
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from linkwise._types import Floats
 
-    Block = NDArray[np.float64]
 
 __all__ = [
     "Congruence",
@@ -44,9 +43,9 @@ class Sum(NamedTuple):
     A: csr_array
     scale: float = 1.0
     shift: float = 0.0
-    terms: tuple[tuple[Any, Block], ...] = ()  # (U_t, C_t)
+    terms: tuple[tuple[Any, Floats], ...] = ()  # (U_t, C_t)
 
-    def plus(self, U: Any, C: Block) -> Sum:
+    def plus(self, U: Any, C: Floats) -> Sum:
         """Add a term of low rank."""
         return self._replace(terms=(*self.terms, (U, C)))
 
@@ -70,17 +69,17 @@ class SymmetricOperator(LinearOperator):
     def __init__(self, n: int) -> None:
         super().__init__(np.dtype(np.float64), (n, n))
 
-    def _product(self, X: Block) -> Block:
+    def _product(self, X: Floats) -> Floats:
         raise NotImplementedError
 
     def as_sum(self) -> Sum | None:
         """Return the parts, if the operator is a sparse matrix plus terms of low rank."""
         return None
 
-    def _matvec(self, x: Block) -> Block:
+    def _matvec(self, x: Floats) -> Floats:
         return self._product(x)
 
-    def _matmat(self, X: Block) -> Block:
+    def _matmat(self, X: Floats) -> Floats:
         return self._product(X)
 
     def _adjoint(self) -> SymmetricOperator:
@@ -98,8 +97,8 @@ class Shifted(SymmetricOperator):
         self.shift = shift
         self.scale = scale
 
-    def _product(self, X: Block) -> Block:
-        product: Block = self.scale * (self.A @ X) + self.shift * X
+    def _product(self, X: Floats) -> Floats:
+        product: Floats = self.scale * (self.A @ X) + self.shift * X
         return product
 
     def as_sum(self) -> Sum | None:
@@ -128,8 +127,8 @@ class Deflated(SymmetricOperator):
         self.V = V
         self.shift = shift
 
-    def _product(self, X: Block) -> Block:
-        product: Block = self.A @ X - self.V @ (self.shift * (self.V.T @ X))
+    def _product(self, X: Floats) -> Floats:
+        product: Floats = self.A @ X - self.V @ (self.shift * (self.V.T @ X))
         return product
 
     def as_sum(self) -> Sum | None:
@@ -148,12 +147,12 @@ class Projected(SymmetricOperator):
     with the value 0.
     """
 
-    def __init__(self, A: Any, U: Block) -> None:
+    def __init__(self, A: Any, U: Floats) -> None:
         super().__init__(A.shape[0])
         self.A = A
         self.U = U
 
-    def _product(self, X: Block) -> Block:
+    def _product(self, X: Floats) -> Floats:
         return self._project(self.A @ self._project(X))
 
     def as_sum(self) -> Sum | None:
@@ -166,8 +165,8 @@ class Projected(SymmetricOperator):
         C = np.block([[self.U.T @ AU, -one], [-one, np.zeros_like(one)]])
         return inner.plus(np.hstack([self.U, AU]), C)
 
-    def _project(self, X: Block) -> Block:
-        projected: Block = X - self.U @ (self.U.T @ X)
+    def _project(self, X: Floats) -> Floats:
+        projected: Floats = X - self.U @ (self.U.T @ X)
         return projected
 
 
@@ -177,14 +176,14 @@ class SparsePlusLowRank(SymmetricOperator):
     `C` is a matrix, or the vector of a diagonal one.
     """
 
-    def __init__(self, A: Any, U: Any, C: Block) -> None:
+    def __init__(self, A: Any, U: Any, C: Floats) -> None:
         super().__init__(A.shape[0])
         self.A = A
         self.U = U
         self.C = np.diag(C) if C.ndim == 1 else C
 
-    def _product(self, X: Block) -> Block:
-        product: Block = self.A @ X + self.U @ (self.C @ (self.U.T @ X))
+    def _product(self, X: Floats) -> Floats:
+        product: Floats = self.A @ X + self.U @ (self.C @ (self.U.T @ X))
         return product
 
     def as_sum(self) -> Sum | None:
@@ -197,14 +196,14 @@ class Congruence(SymmetricOperator):
     """``R' A R`` for a square `R` given by its two products."""
 
     def __init__(
-        self, A: Any, right: Callable[[Block], Block], left: Callable[[Block], Block]
+        self, A: Any, right: Callable[[Floats], Floats], left: Callable[[Floats], Floats]
     ) -> None:
         super().__init__(A.shape[0])
         self.A = A
         self.right = right
         self.left = left
 
-    def _product(self, X: Block) -> Block:
+    def _product(self, X: Floats) -> Floats:
         return self.left(self.A @ self.right(X))
 
 
@@ -216,9 +215,9 @@ class Counted(SymmetricOperator):
         self.A = A
         self.n_products = 0
 
-    def _product(self, X: Block) -> Block:
+    def _product(self, X: Floats) -> Floats:
         self.n_products += 1 if X.ndim == 1 else X.shape[1]
-        product: Block = self.A @ X
+        product: Floats = self.A @ X
         return product
 
     def as_sum(self) -> Sum | None:

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csr_array
+
+    from linkwise._types import Int64s, Ints
 
 __all__ = ["local_order"]
 
@@ -23,7 +24,7 @@ WORTH, WORTH_SHARE = 1.5, 0.1
 SAMPLE = 100_000  # entries that are looked at
 
 
-def local_order(A: csr_array, row_bytes: int) -> NDArray[np.intp] | None:
+def local_order(A: csr_array, row_bytes: int) -> Ints | None:
     """Return the reverse Cuthill-McKee order of a symmetric matrix, or None if it does not pay.
 
     Parameters
@@ -54,11 +55,11 @@ def local_order(A: csr_array, row_bytes: int) -> NDArray[np.intp] | None:
     return order if before.mean() >= WORTH * after.mean() or gain >= WORTH_SHARE else None
 
 
-def _near(distances: NDArray[np.int64], row_bytes: int) -> float:
+def _near(distances: Int64s, row_bytes: int) -> float:
     return float((distances * row_bytes <= NEAR).mean())
 
 
-def _sample(A: csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _sample(A: csr_array) -> tuple[Int64s, Int64s]:
     """Return rows and columns of evenly spaced entries."""
     entries = np.linspace(0, A.nnz - 1, min(A.nnz, SAMPLE)).astype(np.int64)
     rows = np.searchsorted(A.indptr, entries, side="right") - 1

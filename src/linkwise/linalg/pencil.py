@@ -32,10 +32,9 @@ from linkwise.linalg.operators import Congruence
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from linkwise._types import Floats, Graph, Ints
 
-    Block: TypeAlias = NDArray[np.float64]
-    Product: TypeAlias = Callable[[Block], Block]
+    Product: TypeAlias = Callable[[Floats], Floats]
 
 Solver = Literal["lanczos", "multigrid"]
 
@@ -64,12 +63,12 @@ class InverseRoot(NamedTuple):
 
 
 def lowest(
-    A: csr_array | Block,
+    A: Graph,
     B: csr_array,
     k: int,
     rng: np.random.RandomState,
     *,
-    kernel: Block,
+    kernel: Floats,
     solver: Solver = "lanczos",
 ) -> EigenPairs:
     """Compute the `k` lowest eigenpairs of ``A z = lambda B z``, those of the kernel first.
@@ -110,7 +109,7 @@ def lowest(
 
 
 def _by_lanczos(
-    A: csr_array | Block, B: csr_array, k: int, rng: np.random.RandomState, *, kernel: Block
+    A: Graph, B: csr_array, k: int, rng: np.random.RandomState, *, kernel: Floats
 ) -> EigenPairs:
     N = root_minus_identity(B) if issparse(A) else None
     if N is None:
@@ -155,7 +154,7 @@ def root_minus_identity(B: csr_array) -> csr_array | None:
     return csr_array(N - ones)
 
 
-def _root(B: Block) -> Block:
+def _root(B: Floats) -> Floats:
     """Return the upper triangular `R` with ``R R' = B^-1``."""
     factor = cholesky(B, lower=True)
     return np.asarray(solve_triangular(factor, np.eye(len(B)), lower=True).T)
@@ -174,7 +173,7 @@ def inverse_root(B: csr_array) -> InverseRoot:
     return InverseRoot(_on_rows(rows, factor.solve_transposed), _on_rows(rows, factor.solve))
 
 
-def _changed_rows(B: csr_array) -> NDArray[np.intp]:
+def _changed_rows(B: csr_array) -> Ints:
     """Return the rows in which `B` differs from the identity."""
     changed = (B - eye_array(B.shape[0], format="csr")).tocsr()
     changed.eliminate_zeros()
@@ -193,12 +192,12 @@ def _core_bound(B: csr_array) -> int:
     return min(n, 2 * (n_edges - n + n_components))
 
 
-def _unchanged(X: Block) -> Block:
+def _unchanged(X: Floats) -> Floats:
     return X
 
 
-def _on_rows(rows: NDArray[np.intp], product: Product) -> Product:
-    def apply(X: Block) -> Block:
+def _on_rows(rows: Ints, product: Product) -> Product:
+    def apply(X: Floats) -> Floats:
         changed = X.copy()
         changed[rows] = product(X[rows])
         return changed
@@ -221,7 +220,7 @@ def _chebyshev_root(B: csr_array) -> Product:
 
     coefficients = np.asarray(chebinterpolate(inverse_sqrt, degree))
 
-    def product(X: Block) -> Block:
+    def product(X: Floats) -> Floats:
         # Clenshaw's recurrence on (B - middle) / half, whose spectrum is in [-1, 1].
         b, b_next = coefficients[-1] * X, np.zeros_like(X)
         for c in coefficients[-2:0:-1]:
@@ -232,7 +231,7 @@ def _chebyshev_root(B: csr_array) -> Product:
 
 
 def _by_multigrid(
-    A: csr_array, B: csr_array, k: int, rng: np.random.RandomState, *, kernel: Block
+    A: csr_array, B: csr_array, k: int, rng: np.random.RandomState, *, kernel: Floats
 ) -> EigenPairs:
     n, c = kernel.shape
     if n <= max(eigen.DENSE_LIMIT, 10 * k):  # LOBPCG wants room around its block
@@ -261,7 +260,7 @@ def _by_multigrid(
     )
 
 
-def _multigrid(A: csr_array, kernel: Block) -> Any:
+def _multigrid(A: csr_array, kernel: Floats) -> Any:
     pyamg = require("pyamg", extra="large", purpose="solver='multigrid'")
     shifted = csr_array(A + REGULARIZATION * eye_array(A.shape[0], format="csr"))
     # The profile of the kernel, once for all components, is what coarse levels must represent.
@@ -269,7 +268,7 @@ def _multigrid(A: csr_array, kernel: Block) -> Any:
     return pyamg.smoothed_aggregation_solver(shifted, B=near_kernel).aspreconditioner()
 
 
-def _rayleigh_ritz(A: csr_array, B: csr_array, block: Block) -> EigenPairs:
+def _rayleigh_ritz(A: csr_array, B: csr_array, block: Floats) -> EigenPairs:
     """Return the best approximations in the span of a block."""
     Q, _ = qr(block, mode="economic")
     AQ, BQ = A @ Q, B @ Q

@@ -14,10 +14,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Bools, Floats
 
-    Vector = NDArray[np.float64]
-    Block = NDArray[np.float64]
 
 __all__ = [
     "StationaryLabelings",
@@ -34,28 +32,28 @@ KERNEL = 1e-10
 class StationaryLabelings(NamedTuple):
     """Solutions of ``(I - P_GG) f = lambda P_GH f`` with finite non-zero ``lambda``."""
 
-    values: Vector  # lambda, ascending
-    vectors: Block  # f, one column each, of length 1
+    values: Floats  # lambda, ascending
+    vectors: Floats  # f, one column each, of length 1
 
 
-def gfhf_step(P: Any, labelled: NDArray[np.bool_], y: Block) -> Block:
+def gfhf_step(P: Any, labelled: Bools, y: Floats) -> Floats:
     """One step of GFHF, equation (1) of Wang: walk, then put the known labels back."""
     return np.where(labelled[:, None], y, P @ y)
 
 
-def llgc_step(A_bar: Any, alpha: float, y: Block, y0: Block) -> Block:
+def llgc_step(A_bar: Any, alpha: float, y: Floats, y0: Floats) -> Floats:
     """One step of LLGC, equation (4) of Wang: ``alpha A_bar y + (1 - alpha) y0``."""
-    stepped: Block = alpha * (A_bar @ y) + (1 - alpha) * y0
+    stepped: Floats = alpha * (A_bar @ y) + (1 - alpha) * y0
     return stepped
 
 
-def spreading_step(S: Any, alpha: float, F: Block, Y: Block) -> Block:
+def spreading_step(S: Any, alpha: float, F: Floats, Y: Floats) -> Floats:
     """One step of SRCP, equation (7) of Fu: pairs spread along rows and columns alike."""
-    stepped: Block = alpha / 2 * (S @ F) + alpha / 2 * (F @ S) + (1 - alpha) * Y
+    stepped: Floats = alpha / 2 * (S @ F) + alpha / 2 * (F @ S) + (1 - alpha) * Y
     return stepped
 
 
-def stationary_labeling(P_GG: Block, P_GH: Block) -> StationaryLabelings:
+def stationary_labeling(P_GG: Floats, P_GH: Floats) -> StationaryLabelings:
     r"""Find all labelings that propagation from a latent graph `H` to `G` leaves in place.
 
     Definition 1 of Wang: `f` with

@@ -17,7 +17,7 @@ Nothing is inverted, and nothing of size n x n is formed from a sparse graph.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -31,14 +31,9 @@ from linkwise.linalg.laplacian import degrees, inverse_sqrt, normalized_adjacenc
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from linkwise._types import Bools, Floats, Ints, Matrix
 
-    Vector: TypeAlias = NDArray[np.float64]
-    Block: TypeAlias = NDArray[np.float64]
-    Mask: TypeAlias = NDArray[np.bool_]
 
-# A csr_array or a dense float array. scipy has no types that could tell.
-Matrix: TypeAlias = Any
 Method: TypeAlias = Literal["auto", "direct", "cg"]
 
 __all__ = ["Factor", "Solution", "dirichlet", "poisson_solve", "resolvent", "solid"]
@@ -64,8 +59,8 @@ FAINT = 1e-10
 class Solution(NamedTuple):
     """The solution of a block of systems, with its certificate."""
 
-    x: Block
-    residuals: Vector  # ||b - A x|| / (||b|| + ||x||) of the scaled system, for each column
+    x: Floats
+    residuals: Floats  # ||b - A x|| / (||b|| + ||x||) of the scaled system, for each column
     n_iter: int  # iterations of conjugate gradients; 0 for a factorisation
     converged: bool
 
@@ -104,11 +99,11 @@ class Factor:
         self._method = method
         self._tol = tol
         self._max_iter = max_iter
-        self._direct: Callable[[Block], Block] | None = None
+        self._direct: Callable[[Floats], Floats] | None = None
         if _is_direct(A, method):
             self._direct = _factorized(self._A)
 
-    def solve(self, B: Block) -> Solution:
+    def solve(self, B: Floats) -> Solution:
         """Solve for a block of right-hand sides, of shape (n, n_columns)."""
         scaled = self._scale[:, None] * B
         if self._direct is None:
@@ -128,7 +123,7 @@ class Factor:
 def resolvent(
     S: Matrix,
     alpha: float,
-    B: Block,
+    B: Floats,
     *,
     method: Method = "auto",
     tol: float = TOL,
@@ -151,8 +146,8 @@ def resolvent(
 
 def dirichlet(
     W: Matrix,
-    fixed: Mask,
-    values: Block,
+    fixed: Bools,
+    values: Floats,
     *,
     method: Method = "auto",
     tol: float = TOL,
@@ -199,7 +194,7 @@ def dirichlet(
     F = np.zeros((fixed.size, values.shape[1]))
     F[fixed] = values
 
-    def solved(A: Matrix, B: Block) -> Solution:
+    def solved(A: Matrix, B: Floats) -> Solution:
         return Factor(A, method=method, tol=tol, max_iter=max_iter).solve(B)
 
     stages = _extend(W, fixed, F, solved)
@@ -213,7 +208,7 @@ def dirichlet(
 
 
 def poisson_solve(
-    W: Matrix, B: Block, *, method: Method = "auto", tol: float = TOL, max_iter: int = MAX_ITER
+    W: Matrix, B: Floats, *, method: Method = "auto", tol: float = TOL, max_iter: int = MAX_ITER
 ) -> Solution:
     r"""Solve ``L U = B`` for the Laplacian ``L = D - W`` of a graph.
 
@@ -279,7 +274,7 @@ def solid(W: Matrix) -> Matrix:
 
 
 def _extend(
-    W: Matrix, fixed: Mask, F: Block, solved: Callable[[Matrix, Block], Solution]
+    W: Matrix, fixed: Bools, F: Floats, solved: Callable[[Matrix, Floats], Solution]
 ) -> list[Solution]:
     """Fill the rows of `F` that are not fixed, stage by stage; return the certificates.
 
@@ -308,7 +303,7 @@ def _extend(
     return stages
 
 
-def _contracted(W: Matrix, node: NDArray[np.intp]) -> Matrix:
+def _contracted(W: Matrix, node: Ints) -> Matrix:
     """Merge the vertices of a node; the inside becomes a loop, which is dropped."""
     P = csr_array((np.ones(node.size), (np.arange(node.size), node)))
     W = P.T @ W @ P
@@ -319,19 +314,19 @@ def _contracted(W: Matrix, node: NDArray[np.intp]) -> Matrix:
     return W
 
 
-def _reached_pieces(piece: NDArray[np.intp], fixed: Mask) -> Mask:
+def _reached_pieces(piece: Ints, fixed: Bools) -> Bools:
     reached = np.zeros(int(piece.max()) + 1, dtype=bool)
     reached[piece[fixed]] = True
     return reached
 
 
-def _reached(W: Matrix, fixed: Mask) -> Mask:
+def _reached(W: Matrix, fixed: Bools) -> Bools:
     """Which vertices share a component with a fixed one."""
     _, component = symmetric_components(W)
     return _reached_pieces(component, fixed)[component]
 
 
-def _heaviest(d: Vector, component: NDArray[np.intp]) -> Mask:
+def _heaviest(d: Floats, component: Ints) -> Bools:
     """Mark one vertex of each component: the first of largest degree."""
     order = np.lexsort((-d, component))
     first = np.unique(component[order], return_index=True)[1]
@@ -340,7 +335,7 @@ def _heaviest(d: Vector, component: NDArray[np.intp]) -> Mask:
     return marked
 
 
-def _kernel(profile: Vector, component: NDArray[np.intp]) -> csr_array:
+def _kernel(profile: Floats, component: Ints) -> csr_array:
     """Return the unit vectors, one row a component, that are `profile` on it and 0 elsewhere."""
     lengths = np.sqrt(np.bincount(component, weights=profile**2))
     unit = profile / np.where(lengths > 0, lengths, 1.0)[component]
@@ -356,11 +351,11 @@ def _identity_minus(S: Matrix) -> Matrix:
     return csr_array(diags_array(np.ones(S.shape[0]), format="csr") - S)
 
 
-def _block(W: Matrix, rows: Mask, columns: Mask) -> Matrix:
+def _block(W: Matrix, rows: Bools, columns: Bools) -> Matrix:
     return W[rows][:, columns]
 
 
-def _scaled(A: Matrix, s: Vector) -> Matrix:
+def _scaled(A: Matrix, s: Floats) -> Matrix:
     if (s == 1).all():
         return A
     if not issparse(A):
@@ -377,7 +372,7 @@ def _is_direct(A: Matrix, method: Method) -> bool:
     return method == "direct"
 
 
-def _factorized(A: Matrix) -> Callable[[Block], Block] | None:
+def _factorized(A: Matrix) -> Callable[[Floats], Floats] | None:
     """Return the solve of a factorisation, or None if `A` is singular to rounding."""
     try:
         if not issparse(A):
@@ -394,7 +389,7 @@ def _factorized(A: Matrix) -> Callable[[Block], Block] | None:
     return lambda B: np.asarray(lu.solve(B))
 
 
-def _grounded(S: Matrix, B: Block, ground: Mask, tol: float) -> Solution:
+def _grounded(S: Matrix, B: Floats, ground: Bools, tol: float) -> Solution:
     """Solve ``(I - S) Z = B``, `B` in its range, with the value 0 at the ground."""
     Z = np.zeros_like(B)
     free = ~ground
@@ -409,7 +404,7 @@ def _grounded(S: Matrix, B: Block, ground: Mask, tol: float) -> Solution:
     return _certified(A, B, Z, tol=tol)
 
 
-def _conjugate_gradients(A: Matrix, B: Block, tol: float, max_iter: int) -> Solution:
+def _conjugate_gradients(A: Matrix, B: Floats, tol: float, max_iter: int) -> Solution:
     """Solve ``A X = B`` by conjugate gradients, some columns at a time if they are many.
 
     `A` may be singular if `B` is in its range.
@@ -426,7 +421,7 @@ def _conjugate_gradients(A: Matrix, B: Block, tol: float, max_iter: int) -> Solu
     return Solution(X, residuals, n_iter, converged)
 
 
-def _side_by_side(A: Matrix, B: Block, tol: float, max_iter: int) -> Solution:
+def _side_by_side(A: Matrix, B: Floats, tol: float, max_iter: int) -> Solution:
     """Run conjugate gradients on all columns at once: one product with a block an iteration.
 
     Columns that are done leave the block.
@@ -456,12 +451,12 @@ def _side_by_side(A: Matrix, B: Block, tol: float, max_iter: int) -> Solution:
     return _certified(A, B, X, tol=tol, n_iter=n_iter)
 
 
-def _squared(R: Block) -> Vector:
-    lengths: Vector = np.einsum("ij,ij->j", R, R)
+def _squared(R: Floats) -> Floats:
+    lengths: Floats = np.einsum("ij,ij->j", R, R)
     return lengths
 
 
-def _certified(A: Matrix, B: Block, X: Block, *, tol: float, n_iter: int = 0) -> Solution:
+def _certified(A: Matrix, B: Floats, X: Floats, *, tol: float, n_iter: int = 0) -> Solution:
     # A has a unit diagonal, so the norm of A X is about that of X: a solution much larger than B
     # leaves a residual of its own rounding.
     size = np.linalg.norm(B, axis=0) + np.linalg.norm(X, axis=0)

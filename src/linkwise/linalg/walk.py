@@ -12,8 +12,7 @@ from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.eigen import EigenPairs
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Graph
     from linkwise.linalg.memory import Memory
 
 __all__ = [
@@ -25,9 +24,7 @@ __all__ = [
 ]
 
 
-def staying_if_isolated(
-    S: csr_array | NDArray[np.float64], d: NDArray[np.float64]
-) -> csr_array | NDArray[np.float64]:
+def staying_if_isolated(S: Graph, d: Floats) -> Graph:
     """Let the walk stay at isolated vertices: they are components of their own, with value 1."""
     isolated = d == 0
     if not isolated.any():
@@ -36,14 +33,14 @@ def staying_if_isolated(
     return csr_array(S + loops) if issparse(S) else S + loops.toarray()
 
 
-def walk_vectors(z: NDArray[np.float64], d: NDArray[np.float64]) -> NDArray[np.float64]:
+def walk_vectors(z: Floats, d: Floats) -> Floats:
     """Return ``D^-1/2 z``; an isolated vertex, of degree 0, keeps its row."""
     return z / np.sqrt(np.where(d > 0, d, 1.0))[:, None]
 
 
 def leading_vectors(
-    S: csr_array | NDArray[np.float64],
-    profile: NDArray[np.float64],
+    S: Graph,
+    profile: Floats,
     k: int,
     rng: np.random.RandomState,
     *,
@@ -65,11 +62,11 @@ def leading_vectors(
 
 
 def remembered_vectors(
-    S: csr_array | NDArray[np.float64],
+    S: Graph,
     k: int,
     rng: np.random.RandomState,
     *,
-    known: NDArray[np.float64],
+    known: Floats,
     tol: float = eigen.DEFAULT_TOL,
     memory: Memory | None,
     name: str = "walk",
@@ -97,9 +94,7 @@ def remembered_vectors(
     return pairs
 
 
-def component_vectors(
-    S: csr_array | NDArray[np.float64], profile: NDArray[np.float64], k: int
-) -> NDArray[np.float64]:
+def component_vectors(S: Graph, profile: Floats, k: int) -> Floats:
     """Return an orthonormal basis of the known eigenvectors, at most `k` columns.
 
     With more than `k` components, the ``k - 1`` of largest volume keep a vector of their own and
@@ -115,7 +110,7 @@ def component_vectors(
     rank = np.empty(volume.size, dtype=np.intp)
     rank[np.argsort(-volume, kind="stable")] = np.arange(volume.size)
     column = np.minimum(rank, k - 1)[component]
-    vectors: NDArray[np.float64] = np.zeros((component.size, min(volume.size, k)))
+    vectors: Floats = np.zeros((component.size, min(volume.size, k)))
     vectors[np.arange(component.size), column] = weight
     vectors /= np.linalg.norm(vectors, axis=0)
     return vectors

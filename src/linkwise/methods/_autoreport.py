@@ -11,13 +11,11 @@ import numpy as np
 from linkwise.experts.task import labelled_samples, misplaced
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Ints
     from linkwise.constraints import Constraints
     from linkwise.experts.clusters import Choice
     from linkwise.methods._survey import Found, Said
 
-    Ints = NDArray[np.intp]
 
 __all__ = ["AutoReport", "Suspect", "Voice", "make_report", "n_violated", "rank_suspects"]
 

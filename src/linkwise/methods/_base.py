@@ -24,8 +24,7 @@ from linkwise.graph import Affinity, Prepared, check_affinity
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Ints
     from linkwise.result import Result
 
 __all__ = ["ConstrainedClusterer", "refuse_as_y", "refuse_too_many_clusters"]
@@ -115,7 +114,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     def _remember(self, X: Any) -> None:
         """Keep what a method's `predict` needs of the training data."""
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
+    def predict(self, X: Any) -> Ints:
         """Assign new samples to the clusters found by `fit`.
 
         A new sample joins the cluster to which it is most similar: the affinities to its
@@ -136,7 +135,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         X = self._new_samples(X, accept_sparse="csr")
         similarity = _similarities(X) if self.affinity_ is None else self.affinity_.extend(X)
         membership = np.eye(self.labels_.max() + 1)[self.labels_]
-        votes: NDArray[np.float64] = np.asarray(similarity @ membership)
+        votes: Floats = np.asarray(similarity @ membership)
         return votes.argmax(axis=1)
 
     def _new_samples(self, X: Any, *, accept_sparse: str | bool = False) -> Any:

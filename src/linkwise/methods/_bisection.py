@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, triu
@@ -28,17 +28,13 @@ from linkwise.search.problem import graph_only
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import AnyArray, Bools, Floats, Int32s, Int64s, Ints
     from linkwise.linalg.fista import Edges
     from linkwise.methods._coarse import Coarse
     from linkwise.methods._onespectral import Critical
     from linkwise.search.evolve import CutSearch, Report, Run
     from linkwise.search.problem import Problem
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int32]
-    Mask = NDArray[np.bool_]
 
 __all__ = [
     "Bisection",
@@ -164,19 +160,19 @@ class Family(NamedTuple):
     edges: Edges
     together: Floats  # belief of the must-link along each edge
     volume: Floats
-    heads: NDArray[np.int64]
-    tails: NDArray[np.int64]
+    heads: Int64s
+    tails: Int64s
     belief: Floats  # of each cannot-link; 0 for a certain one
     walk: csr_array
-    order: NDArray[np.intp]  # which vertex of the problem stands where
+    order: Ints  # which vertex of the problem stands where
     balance: str = "lovasz"
 
-    def vector(self, z: NDArray[Any]) -> Floats:
+    def vector(self, z: AnyArray) -> Floats:
         """Return a partition, or any values of the vertices, as a vector in the family's order."""
         f: Floats = z[self.order].astype(np.float64)
         return f
 
-    def partition(self, above: Mask) -> Ints:
+    def partition(self, above: Bools) -> Int32s:
         """Return the sides of the vertices of the problem."""
         z = np.empty(above.size, np.int32)
         z[self.order] = above
@@ -207,12 +203,12 @@ class Family(NamedTuple):
         forced[np.where(first_up, tails, heads)] = f.min() - 1.0
         return self.at(soft=soft).threshold(forced)
 
-    def n_violated(self, above: Mask) -> int:
+    def n_violated(self, above: Bools) -> int:
         """Return how many certain pairs a partition violates."""
         heads, tails = self._certain()
         return int((above[heads] == above[tails]).sum())
 
-    def _certain(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _certain(self) -> tuple[Int64s, Int64s]:
         certain = self.belief == 0
         return self.heads[certain], self.tails[certain]
 
@@ -229,7 +225,7 @@ class Matrices(NamedTuple):
     apart: csr_array  # belief of uncertain cannot-links; infinite for a certain one
     volume: Floats
 
-    def restrict(self, members: NDArray[np.intp]) -> Matrices:
+    def restrict(self, members: Ints) -> Matrices:
         """Return the same for a part of the vertices."""
         block = np.ix_(members, members)
         W, together, apart = (csr_array(A[block]) for A in self[:3])
@@ -243,7 +239,7 @@ class Matrices(NamedTuple):
             return self.restrict(order)._laid_out(balance, order)
         return self._laid_out(balance, order)
 
-    def _laid_out(self, balance: str, order: NDArray[np.intp]) -> Family:
+    def _laid_out(self, balance: str, order: Ints) -> Family:
         # Two matrices with one pattern: real and imaginary part.
         both = csr_array(self.W + 1j * self.together)
         both.sort_indices()
@@ -427,21 +423,21 @@ class Bisection(NamedTuple):
         """Return the same landscape with another price of uncertain pairs."""
         return self._replace(gamma=gamma)
 
-    def value(self, z: Ints) -> float:
+    def value(self, z: Int32s) -> float:
         """Return the penalised cut of a partition."""
         return self.family.at(soft=self.gamma).value(self.family.vector(z))
 
-    def polish(self, z: Ints, rng: np.random.RandomState) -> Ints:
+    def polish(self, z: Int32s, rng: np.random.RandomState) -> Int32s:
         """Descend from a consistent partition to another one (Theorem 3.1)."""
         best = self._split(z)
         if np.isfinite(best.value):
             best = self._descended(best, best.above.astype(np.float64))
         return self._refined(self.family.partition(best.above), rng)
 
-    def _split(self, z: Ints) -> Split:
+    def _split(self, z: Int32s) -> Split:
         return Split(self.value(z), self.family.vector(z) > 0)
 
-    def cross(self, z: Ints, other: Ints, rng: np.random.RandomState) -> Ints:
+    def cross(self, z: Int32s, other: Int32s, rng: np.random.RandomState) -> Int32s:
         """Recombine two partitions, from the better one."""
         best = min((z, other), key=self.value)
         if not self.settings.refine:
@@ -452,7 +448,7 @@ class Bisection(NamedTuple):
         here, there = self.unit
         return self.cuts.at(self.gamma / here * there if here > 0 else 0.0)
 
-    def _refined(self, z: Ints, rng: np.random.RandomState) -> Ints:
+    def _refined(self, z: Int32s, rng: np.random.RandomState) -> Int32s:
         """Move single vertices and chains, if that is asked for and lowers the value."""
         if not self.settings.refine:
             return z
@@ -471,7 +467,7 @@ class Bisection(NamedTuple):
         self,
         rng: np.random.RandomState,
         run: Run,
-        first: Sequence[Ints] = (),
+        first: Sequence[Int32s] = (),
         report: Report | None = None,
     ) -> Found:
         """Return the best consistent partition met, over all starts, prices and restarts."""
@@ -487,7 +483,7 @@ class Bisection(NamedTuple):
             return self._stopped()
 
     def _search_here(
-        self, rng: np.random.RandomState, run: Run, first: Sequence[Ints], report: Report | None
+        self, rng: np.random.RandomState, run: Run, first: Sequence[Int32s], report: Report | None
     ) -> Found:
         tracks: list[Track] = []
         for batch in self._starts(rng, first):
@@ -519,7 +515,7 @@ class Bisection(NamedTuple):
         rng: np.random.RandomState,
         run: Run,
         *,
-        first: Sequence[Ints],
+        first: Sequence[Int32s],
         report: Report | None,
     ) -> Found:
         """Search a coarse copy of the graph; descend on the graph itself from its answer alone.
@@ -550,7 +546,9 @@ class Bisection(NamedTuple):
         small = Bisection.of(coarse.cuts, self.unit, settings, Record(self.record.report))
         return small._replace(gamma=self.gamma, is_copy=True)
 
-    def _restarted_coarse(self, z: Ints, rng: np.random.RandomState, report: Report | None) -> Ints:
+    def _restarted_coarse(
+        self, z: Int32s, rng: np.random.RandomState, report: Report | None
+    ) -> Int32s:
         """Restart on another coarse copy, which respects the best partition.
 
         On a large graph noise takes tens of thousands of passes over the edges to settle.
@@ -569,7 +567,7 @@ class Bisection(NamedTuple):
         _tell(report, "restarted", self.record)
         return better
 
-    def _refined_coarse(self, coarse: Coarse, z: Ints, rng: np.random.RandomState) -> Ints:
+    def _refined_coarse(self, coarse: Coarse, z: Int32s, rng: np.random.RandomState) -> Int32s:
         moves = coarse.cuts.at(self._moves().problem.gamma)
         return min(coarse._replace(cuts=moves).refined(z, rng), coarse.up(z), key=self.value)
 
@@ -579,7 +577,9 @@ class Bisection(NamedTuple):
         z = self.family.partition(self.record.best.above)
         return Found(z, self.value(z), 0, interrupted=True)
 
-    def _starts(self, rng: np.random.RandomState, first: Sequence[Ints]) -> Iterator[list[Floats]]:
+    def _starts(
+        self, rng: np.random.RandomState, first: Sequence[Int32s]
+    ) -> Iterator[list[Floats]]:
         """Yield vectors to start from: what is given, the spectral one, SCLC's, random ones."""
         n = self.problem.n_vertices
         given = [self.family.vector(z) for z in first]
@@ -621,7 +621,7 @@ class Bisection(NamedTuple):
         self.record.offer(better)
         return track._replace(split=better)
 
-    def _best_of(self, tracks: list[Track], rng: np.random.RandomState) -> Ints:
+    def _best_of(self, tracks: list[Track], rng: np.random.RandomState) -> Int32s:
         """Recombine the best partitions of the starts."""
         ranked: list[Track] = []
         for track in sorted(tracks, key=lambda t: t.split.value):
@@ -638,8 +638,8 @@ class Bisection(NamedTuple):
         return z
 
     def _restarted(
-        self, z: Ints, n_failures: int, rng: np.random.RandomState, report: Report | None
-    ) -> Ints:
+        self, z: Int32s, n_failures: int, rng: np.random.RandomState, report: Report | None
+    ) -> Int32s:
         """Descend again from disturbed copies of the best partition, until too many fail."""
         best = self._split(z)
         n_failed = n_tried = 0
@@ -656,7 +656,7 @@ class Bisection(NamedTuple):
             _tell(report, f"restart {n_tried}", self.record)
         return self.family.partition(best.above)
 
-    def _certified(self, z: Ints) -> Ints:
+    def _certified(self, z: Int32s) -> Int32s:
         """Solve the inner problem at the answer for long: a proof, or one more descent."""
         best = self._split(z)
         while 0 < best.value < np.inf:

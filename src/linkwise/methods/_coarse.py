@@ -13,11 +13,9 @@ from linkwise.search.starts import colorer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Int32s
     from linkwise.search.problem import Problem
 
-    Ints = NDArray[np.int32]
 
 __all__ = ["LARGE", "Coarse", "coarse_copy"]
 
@@ -35,19 +33,19 @@ class Coarse(NamedTuple):
     """A coarse copy of a search, and the way back."""
 
     cuts: CutSearch
-    levels: list[tuple[Problem, Ints]]  # from fine to coarse, each with the next one's vertices
+    levels: list[tuple[Problem, Int32s]]  # from fine to coarse, each with the next one's vertices
 
-    def down(self, z: Ints) -> Ints:
+    def down(self, z: Int32s) -> Int32s:
         """Return a partition that coarsening respected, or one side of each vertex of others."""
         return _down(self.levels, z)
 
-    def up(self, z: Ints) -> Ints:
+    def up(self, z: Int32s) -> Int32s:
         """Return a partition of the coarse copy as one of the graph: the same cut."""
         for _, parent in reversed(self.levels):
             z = z[parent]
         return z
 
-    def refined(self, z: Ints, rng: np.random.RandomState) -> Ints:
+    def refined(self, z: Int32s, rng: np.random.RandomState) -> Int32s:
         """Do the same, and move vertices on every level."""
         effort = self.cuts.effort
         effort = effort._replace(climb_up_to=min(effort.climb_up_to, SWEEP_ONLY))
@@ -58,7 +56,7 @@ class Coarse(NamedTuple):
 
 
 def coarse_copy(
-    cuts: CutSearch, rng: np.random.RandomState, first: Sequence[Ints] = ()
+    cuts: CutSearch, rng: np.random.RandomState, first: Sequence[Int32s] = ()
 ) -> Coarse | None:
     """Merge neighbours until some thousand vertices are left; None for what is not large.
 
@@ -88,7 +86,7 @@ def coarse_copy(
     )
 
 
-def _down(levels: list[tuple[Problem, Ints]], z: Ints) -> Ints:
+def _down(levels: list[tuple[Problem, Int32s]], z: Int32s) -> Int32s:
     for _, parent in levels:
         coarse = np.empty(int(parent.max()) + 1, np.int32)
         coarse[parent] = z

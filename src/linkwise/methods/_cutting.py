@@ -20,13 +20,9 @@ from linkwise.search.problem import Groups, pair_graph
 from linkwise.search.soft import STRENGTHS, Path, answer_likelihood, clearly_best, soft_path
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Bools, Int32s, Ints
     from linkwise.search.soft import Landscape
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int32]
-    Labels = NDArray[np.intp]
 
 __all__ = [
     "CutResult",
@@ -57,7 +53,7 @@ class PathPoint(NamedTuple):
     """The answer at one strength."""
 
     strength: float
-    labels: Labels
+    labels: Ints
     objective: float  # without the price of violated pairs
     n_violated: int  # pairs and labels; a label is one, however many samples share it
 
@@ -87,7 +83,7 @@ class CutResult(Result):
     path: tuple[PathPoint, ...] = ()
     noise: float | None = None
     suspects: tuple[Suspect, ...] = ()
-    islands: NDArray[np.intp] | None = None
+    islands: Ints | None = None
 
 
 # Soft ----------------------------------------------------------------------------------------
@@ -157,7 +153,7 @@ def _stop_if(interrupted: bool) -> None:  # noqa: FBT001
         raise KeyboardInterrupt
 
 
-def _with(path: Path, strength: float, z: Ints) -> Path:
+def _with(path: Path, strength: float, z: Int32s) -> Path:
     """Replace or insert a point of the path."""
     points = dict(zip(path.strengths, path.partitions, strict=True))
     points[strength] = z
@@ -190,7 +186,7 @@ def _soft_landscape(task: Search, constraints: Constraints) -> Landscape:
     return task.data.landscape(groups, csr_array(soft + ties), known, task.effort)
 
 
-def _anchors(constraints: Constraints) -> tuple[Labels, Labels, int]:
+def _anchors(constraints: Constraints) -> tuple[Ints, Ints, int]:
     """Return the labelled samples, the number of each one's label, and how many labels."""
     if constraints.labels is None:
         none = np.zeros(0, np.intp)
@@ -200,7 +196,7 @@ def _anchors(constraints: Constraints) -> tuple[Labels, Labels, int]:
     return labelled, number.astype(np.intp), classes.size
 
 
-def _obedient(task: Search, constraints: Constraints, landscape: Landscape, free: Ints) -> Found:
+def _obedient(task: Search, constraints: Constraints, landscape: Landscape, free: Int32s) -> Found:
     """Return a partition that satisfies as many constraints as can be."""
     try:
         hard = hard_labels(task._replace(constraints=constraints), STRENGTHS[-1])
@@ -214,7 +210,7 @@ def _obedient(task: Search, constraints: Constraints, landscape: Landscape, free
     return Found(z, np.nan, hard.n_iter, interrupted=hard.interrupted)
 
 
-def _chosen_strength(task: Search, free: Ints) -> float:
+def _chosen_strength(task: Search, free: Int32s) -> float:
     """Return 1; or, with many pairs, a strength that explains held-out answers clearly better."""
     constraints = task.constraints
     if constraints.n_pairs <= MANY_PAIRS or task.effort == "fast":
@@ -268,14 +264,14 @@ def _within_budget(
     return path, high
 
 
-def _count(task: Search, z: Ints) -> int:
+def _count(task: Search, z: Int32s) -> int:
     return int(violated_items(task.constraints, z).sum())
 
 
 # Suspects ------------------------------------------------------------------------------------
 
 
-def violated_items(constraints: Constraints, z: Ints) -> NDArray[np.bool_]:
+def violated_items(constraints: Constraints, z: Int32s) -> Bools:
     """Return which must-links, cannot-links and labels a partition with anchors violates."""
     n = constraints.n_samples
     anchored, anchor, _ = _anchors(constraints)
@@ -305,7 +301,7 @@ def find_suspects(constraints: Constraints, path: Path, strength: float) -> tupl
     return tuple(_suspect(constraints, int(suspicious[at]), float(obeyed[at])) for at in order)
 
 
-def _obeyed_from(tables: dict[float, NDArray[np.bool_]], item: int) -> float:
+def _obeyed_from(tables: dict[float, Bools], item: int) -> float:
     """Return the smallest strength from which on a constraint is never violated."""
     last = [t for t, table in tables.items() if table[item]]
     above = [t for t in tables if not last or t > max(last)]

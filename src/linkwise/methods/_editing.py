@@ -9,8 +9,7 @@ from numba import njit
 from scipy.sparse import coo_array, csr_array, issparse
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Graph
     from linkwise.constraints import Constraints
 
 __all__ = ["canonical_format", "constraint_graph", "edit", "link_strength"]
@@ -30,7 +29,7 @@ def constraint_graph(constraints: Constraints) -> csr_array:
     return csr_array(coo_array((np.tile(weights, 2), ends), shape=shape))
 
 
-def link_strength(W: csr_array | NDArray[np.float64], link_weight: float | str) -> float:
+def link_strength(W: Graph, link_weight: float | str) -> float:
     """Return the affinity that a certain must-link stands for.
 
     The papers write 1, for affinities in [0, 1]. The largest affinity of the graph says the same
@@ -44,9 +43,7 @@ def link_strength(W: csr_array | NDArray[np.float64], link_weight: float | str) 
     return float(link_weight)
 
 
-def edit(
-    W: csr_array | NDArray[np.float64], constraints: Constraints, link_weight: float | str = "max"
-) -> csr_array | NDArray[np.float64]:
+def edit(W: Graph, constraints: Constraints, link_weight: float | str = "max") -> Graph:
     """Move the affinity of every must-link to full strength, of every cannot-link to zero.
 
     A pair of belief `b` moves by the share `b` of the way: ``(1 - b) w + b target``. Sparse graphs
@@ -104,7 +101,7 @@ def _edit_sparse(graph, links, strength):  # type: ignore[no-untyped-def]
     return out_value[:at], out_index[:at], out_ptr
 
 
-def _edit_dense(W: NDArray[np.float64], Q: coo_array, strength: float) -> NDArray[np.float64]:
+def _edit_dense(W: Floats, Q: coo_array, strength: float) -> Floats:
     edited = W.copy()
     edited[Q.row, Q.col] *= 1 - abs(Q.data)
     edited[Q.row, Q.col] += strength * np.maximum(Q.data, 0)

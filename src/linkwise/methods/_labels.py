@@ -16,13 +16,10 @@ from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.methods._spectral import normalized_cut
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Bools, Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.result import Result
 
-    Ints = NDArray[np.intp]
-    Floats = NDArray[np.float64]
 
 __all__ = [
     "LabelPropagator",
@@ -44,9 +41,9 @@ class Seeds(NamedTuple):
     n_classes: int
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def known(self) -> Bools:
         """Which samples have a class."""
-        known: NDArray[np.bool_] = self.class_of >= 0
+        known: Bools = self.class_of >= 0
         return known
 
     @property
@@ -236,7 +233,7 @@ def _refuse_or_warn(constraints: Constraints, n_classes: int, k: int) -> None:
 
 
 def plain_cut(
-    W: csr_array | Floats, n_clusters: int, random_state: int | np.random.RandomState | None
+    W: Graph, n_clusters: int, random_state: int | np.random.RandomState | None
 ) -> Result:
     """Cluster without any knowledge: the normalised cut, each sample wholly in its cluster."""
     found = normalized_cut(W, n_clusters, check_random_state(random_state), rows="unit")

@@ -23,14 +23,11 @@ from linkwise.linalg import fista
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from linkwise._types import Bools, Floats, Int64s
     from linkwise.linalg.fista import Edges
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
-    Mask = NDArray[np.bool_]
 
 __all__ = ["Critical", "Pairs", "PenalizedCut", "Split", "ratio_dca"]
 
@@ -42,8 +39,8 @@ PATIENCE = 400  # inner iterations after which any descent will do
 class Pairs(NamedTuple):
     """Cannot-linked vertices and the price of each violated pair."""
 
-    heads: Ints
-    tails: Ints
+    heads: Int64s
+    tails: Int64s
     price: Floats
 
 
@@ -51,7 +48,7 @@ class Split(NamedTuple):
     """Two sides of a graph, and what they cost."""
 
     value: float
-    above: Mask
+    above: Bools
 
 
 class PenalizedCut(NamedTuple):

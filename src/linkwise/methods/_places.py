@@ -24,12 +24,9 @@ from linkwise.search.landscapes import CutData
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Graph, Ints
     from linkwise.experts.bases import Bases
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
 
 __all__ = ["MANY_ROWS", "Ground", "Places", "find_places", "low_cut", "to_cut"]
 
@@ -126,7 +123,7 @@ def find_places(bases: Bases, heard: Constraints, rows: Ints, *, seed: int, quic
     return Places(bases, rows, tuple(grounds), Memory(), spreads, cut)
 
 
-def _can_spread(W: csr_array | Floats, heard: Constraints) -> bool:
+def _can_spread(W: Graph, heard: Constraints) -> bool:
     """Whether pairs are not too many to spread over the graph, and not too far."""
     most = SPREAD_UP_TO if issparse(W) else SPREAD_DENSE
     n_told, n_labelled = int(heard.constrained.sum()), labelled_samples(heard)[0].size

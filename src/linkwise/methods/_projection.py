@@ -23,12 +23,9 @@ from linkwise.partition import canonical, kmeans
 from linkwise.result import Result
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Ints
     from linkwise.linalg.eigen import EigenPairs
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
 
 __all__ = [
     "Centered",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,13 +17,10 @@ from linkwise.methods._editing import canonical_format, constraint_graph
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Graph, Int32s, Ints
     from linkwise.constraints import Constraints
     from linkwise.linalg.memory import Memory
 
-    Block: TypeAlias = NDArray[np.float64]
-    Graph: TypeAlias = csr_array | Block
 
 __all__ = [
     "Factors",
@@ -87,7 +84,7 @@ class Walk(NamedTuple):
     """The normalised adjacency `S`, and a positive vector that it keeps: ``S v = v``."""
 
     S: Graph
-    profile: NDArray[np.float64]
+    profile: Floats
 
 
 def walk(W: Graph) -> Walk:
@@ -103,7 +100,7 @@ def walk(W: Graph) -> Walk:
 
 def resolvents(
     W: csr_array,
-    columns: NDArray[np.intp],
+    columns: Ints,
     alphas: list[float],
     *,
     tol: float,
@@ -116,8 +113,8 @@ def resolvents(
     """
     given: list[Walk] = []
 
-    def columns_for(alpha: float) -> Callable[[NDArray[np.intp]], csc_array]:
-        def compute(missing: NDArray[np.intp]) -> csc_array:
+    def columns_for(alpha: float) -> Callable[[Ints], csc_array]:
+        def compute(missing: Ints) -> csc_array:
             if not given:
                 given.append(walk(W))
             S, profile = given[0]
@@ -136,7 +133,7 @@ class Factors(NamedTuple):
     """``F = sum_kl weights_kl G_k Y_CC G_l'``, over blocks of columns, one a constrained sample."""
 
     G: csr_array  # the blocks side by side
-    weights: Block
+    weights: Floats
     near: csc_array  # how near each sample is to each constrained one
 
 
@@ -146,12 +143,12 @@ def pairs_of(factors: Factors, Y: csr_array) -> csr_array:
     return csr_array(kron(factors.weights, Y[C][:, C]))
 
 
-def dense(A: Graph) -> Block:
+def dense(A: Graph) -> Floats:
     """Return a dense copy."""
     return np.array(A.toarray() if issparse(A) else A, dtype=np.float64)  # type: ignore[union-attr]
 
 
-def refine(W: Graph, F: Block, Y: csr_array, scale: str) -> Block:
+def refine(W: Graph, F: Floats, Y: csr_array, scale: str) -> Floats:
     """Return `W*` of Fu et al. (9) for every pair of samples; its diagonal is zero.
 
     `W` counts in units of its largest affinity and `F` is held within [-1, 1], so that `W*` stays
@@ -164,7 +161,7 @@ def refine(W: Graph, F: Block, Y: csr_array, scale: str) -> Block:
     return adjusted
 
 
-def strength(f: Block, y: Block, scale: str) -> float:
+def strength(f: Floats, y: Floats, scale: str) -> float:
     """Return the factor of `F`, from its values at the given pairs.
 
     Propagation dilutes: at its own place a certain pair keeps 0.05 (E2CP) or 0.15 (SRCP) on
@@ -179,7 +176,7 @@ def strength(f: Block, y: Block, scale: str) -> float:
     return float(np.quantile(ratios, 0.1, method="inverted_cdf"))
 
 
-def refine_entries(w: Block, f: Block) -> Block:
+def refine_entries(w: Floats, f: Floats) -> Floats:
     """Return ``1 - (1 - f)(1 - w)`` for ``f >= 0`` and ``(1 + f) w`` else, entry by entry."""
     # Both are w + |f| (target - w), with target 1 or 0.
     f = np.clip(f, -1.0, 1.0)
@@ -339,7 +336,7 @@ def symmetric(upper: csr_array) -> csr_array:
     return csr_array(upper + upper.T)
 
 
-def constrained(Y: csr_array) -> NDArray[np.intp]:
+def constrained(Y: csr_array) -> Ints:
     """Return the samples that are in a pair."""
     return np.flatnonzero(np.diff(Y.indptr))
 
@@ -383,7 +380,7 @@ def _united_above(  # type: ignore[no-untyped-def]  # noqa: PLR0917
     return out_ptr, out_index, out_value
 
 
-def places(pattern: csr_array, part: csr_array) -> NDArray[np.intp]:
+def places(pattern: csr_array, part: csr_array) -> Ints:
     """Return where the entries of `part` are stored in `pattern`, which has them all."""
     pattern.sort_indices()
     part.sort_indices()
@@ -468,9 +465,7 @@ def _sorted_rows(rows, columns, n):  # type: ignore[no-untyped-def]
     return once_ptr, sorted_columns[:at].copy()
 
 
-def nearest(
-    near: csr_array | csc_array, width: int, columns: NDArray[np.intp] | None = None
-) -> NDArray[np.int32]:
+def nearest(near: csr_array | csc_array, width: int, columns: Ints | None = None) -> Int32s:
     """Return the rows of the `width` largest entries of each column, -1 where there are less.
 
     Of all columns, unless some are given.

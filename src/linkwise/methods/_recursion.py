@@ -22,13 +22,10 @@ from linkwise.search.evolve import Found
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Int32s, Int64s, Ints
     from linkwise.methods._bisection import Family, Matrices, Record, Settings, Track
     from linkwise.search.evolve import CutSearch, Report, Run
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int32]
 
 __all__ = ["Recursion", "recursive_partition"]
 
@@ -46,15 +43,15 @@ class Recursion(NamedTuple):
         """Return the same landscape with another price of uncertain pairs."""
         return self._replace(cuts=self.cuts.at(gamma))
 
-    def value(self, z: Ints) -> float:
+    def value(self, z: Int32s) -> float:
         """Return the objective of a partition."""
         return self.cuts.value(z)
 
-    def polish(self, z: Ints, rng: np.random.RandomState) -> Ints:
+    def polish(self, z: Int32s, rng: np.random.RandomState) -> Int32s:
         """Refine a partition by moves."""
         return self.cuts.polish(z, rng)
 
-    def cross(self, z: Ints, other: Ints, rng: np.random.RandomState) -> Ints:
+    def cross(self, z: Int32s, other: Int32s, rng: np.random.RandomState) -> Int32s:
         """Recombine two partitions."""
         return self.cuts.cross(z, other, rng)
 
@@ -62,7 +59,7 @@ class Recursion(NamedTuple):
         self,
         rng: np.random.RandomState,
         run: Run,
-        first: Sequence[Ints] = (),
+        first: Sequence[Int32s] = (),
         report: Report | None = None,
     ) -> Found:
         """Return the best partition met, from splits that were repaired and from other starts."""
@@ -79,7 +76,7 @@ class Recursion(NamedTuple):
                 report(f"splits: {self.value(repaired):.6g} after repair")
         return self.cuts.search(rng, run, begun, report)
 
-    def _split(self, rng: np.random.RandomState, first: Sequence[Ints]) -> Ints:
+    def _split(self, rng: np.random.RandomState, first: Sequence[Int32s]) -> Int32s:
         """Split and repair; a large graph as a coarse copy, which the moves bring back."""
         coarse = coarse_copy(self.cuts, rng, first)
         cuts = self.cuts if coarse is None else coarse.cuts
@@ -89,7 +86,7 @@ class Recursion(NamedTuple):
         return z if coarse is None else coarse.refined(z, rng)
 
 
-def repair(cuts: CutSearch, z: Ints, rng: np.random.RandomState) -> Ints:
+def repair(cuts: CutSearch, z: Int32s, rng: np.random.RandomState) -> Int32s:
     """Return a partition that parts every certain pair, near to `z`.
 
     A vertex costs what it loses: the share of its weight to other clusters.
@@ -110,7 +107,7 @@ def recursive_partition(
     rng: np.random.RandomState,
     *,
     search: Settings | None = None,
-) -> Ints:
+) -> Int32s:
     """Split one cluster in two, again and again: the method of the paper, violations and all.
 
     With settings for the `search`, only the best start of each split is solved as usual.
@@ -126,7 +123,7 @@ def recursive_partition(
     return _with_all_clusters(found.labels.astype(np.int32), cuts.k)
 
 
-def _with_all_clusters(z: Ints, k: int) -> Ints:
+def _with_all_clusters(z: Int32s, k: int) -> Int32s:
     """Part single vertices off the largest clusters where nothing could be split any more."""
     for c in range(int(z.max()) + 1, k):
         z[np.flatnonzero(z == np.bincount(z).argmax())[-1]] = c
@@ -136,7 +133,7 @@ def _with_all_clusters(z: Ints, k: int) -> Ints:
 class _Splitting(NamedTuple):
     matrices: Matrices
     degree: Floats
-    n_samples: NDArray[np.int64]  # of each vertex
+    n_samples: Int64s  # of each vertex
     k: int
     price: float  # of uncertain pairs, over the volume of a cluster
     settings: Settings
@@ -144,7 +141,7 @@ class _Splitting(NamedTuple):
     rng: np.random.RandomState
     search: Settings | None = None  # if other ones than for the certificate
 
-    def split(self, part: csr_array, members: NDArray[np.intp]) -> Ints | None:
+    def split(self, part: csr_array, members: Ints) -> Int32s | None:
         """Return the two sides of a part that add least to the total cut, or None.
 
         A part may be in pieces, where the cuts before went through. To part them is free; so the
@@ -164,7 +161,7 @@ class _Splitting(NamedTuple):
         usable = [sides for sides in candidates if sides is not None]
         return min(usable, key=lambda sides: self._cost(members, sides), default=None)
 
-    def _cost(self, members: NDArray[np.intp], sides: Ints) -> float:
+    def _cost(self, members: Ints, sides: Int32s) -> float:
         """Return cut over vertex weight of the two sides, in the whole graph."""
         W, b = self.matrices.W, self.matrices.volume
         total = 0.0
@@ -175,7 +172,7 @@ class _Splitting(NamedTuple):
             total += cut / weight if weight > 0 else 1.0
         return total
 
-    def _sides(self, part: csr_array, members: NDArray[np.intp]) -> Ints | None:
+    def _sides(self, part: csr_array, members: Ints) -> Int32s | None:
         """Split a part by descent, from the spectral vector and from a random one."""
         if members.size < 2:
             return None
@@ -218,7 +215,7 @@ class _Splitting(NamedTuple):
         best = min(track.split, split, key=lambda candidate: candidate.value)
         return track._replace(split=best, f=found.f, last=found)
 
-    def _allowed(self, members: NDArray[np.intp], n_pairs: int) -> int:
+    def _allowed(self, members: Ints, n_pairs: int) -> int:
         """Return how many cannot-links may stay inside the sides: one class against the others."""
         n_classes = max(2, self.k * int(self.n_samples[members].sum()) // int(self.n_samples.sum()))
         return n_pairs * (n_classes - 2) // n_classes

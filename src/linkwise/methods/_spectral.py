@@ -14,8 +14,7 @@ from linkwise.partition import cluster_rows, unit_rows
 from linkwise.result import Result
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.linalg.eigen import EigenPairs
     from linkwise.linalg.memory import Memory
@@ -30,7 +29,7 @@ __all__ = [
 
 
 def normalized_cut(
-    W: csr_array | NDArray[np.float64],
+    W: Graph,
     n_clusters: int,
     rng: np.random.RandomState,
     rows: str,
@@ -54,9 +53,7 @@ def normalized_cut(
     return spectral_result(labels, embedding, pairs, ratio_sum(W, labels, d))
 
 
-def ratio_sum(
-    W: csr_array | NDArray[np.float64], labels: NDArray[np.intp], weights: NDArray[np.float64]
-) -> float:
+def ratio_sum(W: Graph, labels: Ints, weights: Floats) -> float:
     """Return what each cluster loses over the weight of its vertices, summed over clusters.
 
     With the (absolute) degrees as weights that is the (signed) normalised cut, with ones the ratio
@@ -67,9 +64,7 @@ def ratio_sum(
     return float(np.divide(lost, total, out=np.zeros(lost.size), where=total > 0).sum())
 
 
-def lost_weights(
-    W: csr_array | NDArray[np.float64], labels: NDArray[np.intp]
-) -> NDArray[np.float64]:
+def lost_weights(W: Graph, labels: Ints) -> Floats:
     """Return, of each cluster, the positive weight that leaves it and the negative one inside."""
     k = int(labels.max()) + 1
     if issparse(W):
@@ -92,19 +87,19 @@ def _lost(indptr, indices, data, labels, k):  # type: ignore[no-untyped-def]  # 
 
 
 def rounded(
-    embedding: NDArray[np.float64],
+    embedding: Floats,
     n_clusters: int,
     rng: np.random.RandomState,
     obey: Constraints | None,
-) -> NDArray[np.intp]:
+) -> Ints:
     """Cluster the rows of an embedding; the certain constraints of `obey` hold."""
     assign: Literal["free", "feasible"] = "free" if obey is None else "feasible"
     return cluster_rows(embedding, n_clusters, rng, assign=assign, constraints=obey)
 
 
 def spectral_result(
-    labels: NDArray[np.intp],
-    embedding: NDArray[np.float64],
+    labels: Ints,
+    embedding: Floats,
     pairs: EigenPairs,
     objective: float,
 ) -> Result:

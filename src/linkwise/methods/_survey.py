@@ -25,14 +25,11 @@ from linkwise.methods._places import MANY_ROWS, Places, find_places
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Bools, Floats, Int32s, Ints
     from linkwise.constraints import Constraints
     from linkwise.experts.bases import Bases
     from linkwise.search.evolve import Report, Run
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
 
 __all__ = ["Found", "Said", "Survey", "choose_clusters", "heard_constraints", "most_clusters"]
 
@@ -112,7 +109,7 @@ class Survey(NamedTuple):
             yield Trial(held, list(places.starts(_without(self.heard, held), self.seed)))
 
 
-def _without(constraints: Constraints, held: NDArray[np.bool_]) -> Constraints:
+def _without(constraints: Constraints, held: Bools) -> Constraints:
     """Return the constraints that are not held back."""
     pairs, labels = np.split(held, [constraints.n_pairs])
     told = constraints.subset(~pairs)
@@ -173,7 +170,7 @@ def _task(bases: Bases, constraints: Constraints, rows: Ints, k: int) -> Task:
     )
 
 
-def _pairs(constraints: Constraints, place: NDArray[np.int32]) -> Pairs:
+def _pairs(constraints: Constraints, place: Int32s) -> Pairs:
     must, cannot = constraints.must_link, constraints.cannot_link
     return Pairs(
         place[np.concatenate((must, cannot))].reshape(-1, 2),

@@ -51,15 +51,11 @@ from linkwise.search.hard import certain_groups, warn_if_interrupted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
-
+    from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.experts.expert import Expert
     from linkwise.graph import Affinity, Prepared
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
 
 __all__ = ["Auto", "AutoReport", "AutoResult", "Suspect", "Voice", "auto"]
 
@@ -113,7 +109,7 @@ class Panel(NamedTuple):
 
 def auto(
     X: Floats | None,
-    W: csr_array | Floats,
+    W: Graph,
     constraints: Constraints,
     n_clusters: int | str = "auto",
     *,

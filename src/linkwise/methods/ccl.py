@@ -24,12 +24,9 @@ from linkwise.partition import canonical
 from linkwise.result import Result
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Ints
     from linkwise.constraints import Constraints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
 
 __all__ = [
     "CCL",
@@ -62,11 +59,11 @@ class LinkageResult(Result):
         is the one made by merge `i`.
     """
 
-    linkage: NDArray[np.float64] | None = None
+    linkage: Floats | None = None
 
 
 def ccl(
-    X: NDArray[np.float64],
+    X: Floats,
     constraints: Constraints,
     n_clusters: int,
     *,

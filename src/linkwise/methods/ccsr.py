@@ -19,9 +19,7 @@ from linkwise.methods._spectral import rounded
 from linkwise.result import Result
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
-
+    from linkwise._types import Floats, Graph
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.linalg.eigen import EigenPairs
@@ -33,7 +31,7 @@ MAX_COMPONENTS = 100
 
 
 def ccsr(
-    W: csr_array | NDArray[np.float64],
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -90,9 +88,7 @@ def _n_vectors(n: int, n_clusters: int, n_components: int) -> int:
     return m
 
 
-def _first_vectors(
-    W: csr_array | NDArray[np.float64], m: int, rng: np.random.RandomState
-) -> EigenPairs:
+def _first_vectors(W: Graph, m: int, rng: np.random.RandomState) -> EigenPairs:
     """Return the `m` lowest eigenvectors of the normalised Laplacian."""
     d = degrees(W)
     S = staying_if_isolated(normalized_adjacency(W), d)
@@ -100,11 +96,11 @@ def _first_vectors(
 
 
 def criterion(
-    F: NDArray[np.float64],
+    F: Floats,
     constraints: Constraints,
     *,
     ridge: float,
-    towards: NDArray[np.float64],
+    towards: Floats,
 ) -> cone.QuadraticForm:
     """Return the objective as a quadratic form in `M`; each pair counts once, by its belief."""
     n, m = F.shape

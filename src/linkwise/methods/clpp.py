@@ -24,12 +24,10 @@ from linkwise.methods._projection import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Graph
     from linkwise.constraints import Constraints
     from linkwise.result import Result
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["ConstrainedLPP", "clpp", "locality_matrices", "signed_graph"]
 
@@ -43,7 +41,7 @@ NO_VARIANCE = 1e-12
 
 def clpp(
     X: Floats,
-    W: csr_array | Floats,
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -66,7 +64,7 @@ def clpp(
     return cluster_projected(X, found, n_clusters, rng)
 
 
-def signed_graph(W: csr_array | Floats, constraints: Constraints) -> csr_array | Floats:
+def signed_graph(W: Graph, constraints: Constraints) -> Graph:
     """Return the weights of equation (21): a certain pair weighs as much as the largest affinity.
 
     For Gaussian affinities that is the paper's 1, and it holds in other units as well.
@@ -78,7 +76,7 @@ def signed_graph(W: csr_array | Floats, constraints: Constraints) -> csr_array |
 
 
 def _directions(
-    X: Floats, W_tilde: csr_array | Floats, n_components: int | None, rng: np.random.RandomState
+    X: Floats, W_tilde: Graph, n_components: int | None, rng: np.random.RandomState
 ) -> Directions:
     Z, mean, exponent, basis = center(X)
     axes = eigen.largest(Z.T @ Z / Z.shape[0], Z.shape[1], rng, method="dense")
@@ -108,16 +106,14 @@ def _kept(variances: Floats, m: int, *, is_wide: bool) -> int:
     return min(rank, max(m, share_dimension(np.maximum(variances, 0)))) if is_wide else rank
 
 
-def _vertex_weights(W_tilde: csr_array | Floats) -> Floats:
+def _vertex_weights(W_tilde: Graph) -> Floats:
     """Return the absolute degrees and a small ridge; all one for a graph without edges."""
     d_bar = absolute_degrees(W_tilde)
     mean = d_bar.mean()
     return d_bar + RIDGE * mean if mean > 0 else np.ones_like(d_bar)
 
 
-def locality_matrices(
-    Y: Floats, W_tilde: csr_array | Floats, weight: Floats
-) -> tuple[Floats, Floats]:
+def locality_matrices(Y: Floats, W_tilde: Graph, weight: Floats) -> tuple[Floats, Floats]:
     """Return both sides of the eigenproblem (22) for samples in the rows of `Y`.
 
     With the absolute degrees `D` the left one, ``Y' (D - W) Y``, is that of the signed Laplacian

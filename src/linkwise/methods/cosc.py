@@ -32,15 +32,11 @@ from linkwise.search.hard import (
 from linkwise.search.landscapes import CutData
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Graph, Int32s, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.search.problem import Groups
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int32]
-    Labels = NDArray[np.intp]
 
 __all__ = ["COSC", "COSCResult", "TradeOff", "cosc"]
 
@@ -92,7 +88,7 @@ class COSCResult(Result):
 
 
 def cosc(
-    W: csr_array | Floats,
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -151,9 +147,9 @@ def cosc(
 
 
 class _Found(NamedTuple):
-    """Labels, the price they were found at, and what other prices gave."""
+    """Ints, the price they were found at, and what other prices gave."""
 
-    labels: Labels
+    labels: Ints
     gamma: float
     path: tuple[TradeOff, ...] = ()
     interrupted: bool = False
@@ -177,7 +173,7 @@ class OneSpectralData(NamedTuple):
         factor = float((d / b).max())
         return cls(CutData(W, k, factor * b), b, factor, settings, Record())
 
-    def objective(self, labels: Labels) -> float:
+    def objective(self, labels: Ints) -> float:
         """Sum over the clusters of cut over vertex weight; without either it is nothing."""
         W, k = self.cuts.W, int(labels.max()) + 1
         heads = np.repeat(labels, np.diff(W.indptr))
@@ -208,7 +204,7 @@ class OneSpectralData(NamedTuple):
         return tuple(TradeOff(p.gamma, self.mass_factor * p.value, p.n_violated) for p in points)
 
     def landscape(
-        self, groups: Groups, soft: csr_array, known: Ints, effort: str
+        self, groups: Groups, soft: csr_array, known: Int32s, effort: str
     ) -> Bisection | Recursion:
         """Return the landscape of partitions of the groups."""
         moves = self.cuts.landscape(groups, soft, known, effort)
@@ -347,7 +343,7 @@ class COSC(ConstrainedClusterer):
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample.
     result_ : COSCResult
-        Labels, objective, violated constraints, the path of prices, and the certificate.
+        Ints, objective, violated constraints, the path of prices, and the certificate.
     n_iter_ : int
         Inner problems that were solved.
     affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)

@@ -22,13 +22,10 @@ from linkwise.methods._projection import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Ints
     from linkwise.constraints import Constraints
     from linkwise.result import Result
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
 
 __all__ = ["ConstrainedPCA", "cpca", "criterion_matrix"]
 
@@ -78,9 +75,7 @@ def _directions(
     return Directions(oriented(vectors.T), mean, in_units(pairs, 2 * exponent))
 
 
-def criterion_matrix(
-    Z: Floats, constraints: Constraints, *, alpha: float, beta: float
-) -> NDArray[np.float64]:
+def criterion_matrix(Z: Floats, constraints: Constraints, *, alpha: float, beta: float) -> Floats:
     """Return ``X L X'`` of equation (14) for centred data, one sample a row of `Z`.
 
     The Laplacian of all pairs is the covariance, and a pair adds the square of its difference: the
@@ -95,7 +90,7 @@ def criterion_matrix(
         J += alpha / n_cannot * (cannot.scatter + _pair_scatter(Z, explicit_cannot))
     if n_must:
         J -= beta / n_must * (must.scatter + _pair_scatter(Z, explicit_must))
-    symmetric: NDArray[np.float64] = (J + J.T) / 2
+    symmetric: Floats = (J + J.T) / 2
     return symmetric
 
 
@@ -128,7 +123,7 @@ def _explicit_pairs(constraints: Constraints) -> tuple[_Pairs, _Pairs]:
     )
 
 
-def _pair_scatter(Z: Floats, links: _Pairs) -> NDArray[np.float64]:
+def _pair_scatter(Z: Floats, links: _Pairs) -> Floats:
     """Sum the squared differences of pairs, each weighted by its belief."""
     scatter = np.zeros((Z.shape[1], Z.shape[1]))
     for first in range(0, len(links.pairs), PAIRS_PER_BLOCK):

@@ -14,9 +14,8 @@ from linkwise.methods._spectral import normalized_cut
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
 
+    from linkwise._types import Graph
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.linalg.memory import Memory
@@ -26,7 +25,7 @@ __all__ = ["CSC", "csc"]
 
 
 def csc(
-    W: csr_array | NDArray[np.float64],
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,

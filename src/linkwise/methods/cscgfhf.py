@@ -21,13 +21,10 @@ from linkwise.partition import kmeans, sign_split
 from linkwise.result import Result
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
 
-    Ints = NDArray[np.intp]
-    Floats = NDArray[np.float64]
 
 __all__ = ["CSCGFHF", "cscgfhf", "kernel_factor", "stationary_vectors"]
 
@@ -44,7 +41,7 @@ FINITE = 1e-10
 
 
 def cscgfhf(
-    W: csr_array | Floats,
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -131,7 +128,7 @@ class StationaryVectors(NamedTuple):
     solution: Solution  # of the linear systems with L_bar
 
 
-def stationary_vectors(W: csr_array | Floats, G: Floats, k: int) -> StationaryVectors:
+def stationary_vectors(W: Graph, G: Floats, k: int) -> StationaryVectors:
     r"""Solve ``L_bar f = lambda Q_bar f``, ``Q_bar = G G'`` of low rank, without the trivial one.
 
     With `V` the kernel of `L_bar`, solutions of ``lambda != 0`` have ``V' Q_bar f = 0``. Then

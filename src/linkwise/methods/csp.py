@@ -29,14 +29,10 @@ from linkwise.result import Result
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Graph, Ints, Matrix
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
 
-    Floats = NDArray[np.float64]
-    # A csr_array or an ndarray; scipy has no types to say so.
-    Graph = Any
 
 __all__ = ["CSP", "CSPResult", "Pencil", "csp", "feasible_vectors", "pencil", "reachable_share"]
 
@@ -76,7 +72,7 @@ class CSPResult(Result):
 
 
 def csp(
-    W: csr_array | Floats,
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -139,7 +135,7 @@ def csp(
     )
 
 
-def column_weights(costs: NDArray[np.float64]) -> NDArray[np.float64]:
+def column_weights(costs: Floats) -> Floats:
     """Return the paper's weights ``1 - f' L f``, none of them zero.
 
     A cost of 1 is the middle of the spectrum; on stars and bipartite graphs most vectors have it.
@@ -341,7 +337,8 @@ def feasible_vectors(P: Pencil, beta: float) -> Found:
     In the eigenvectors of `L`, divided by the roots of its eigenvalues, the pencil is a symmetric
     matrix.
     """
-    L = np.asarray(P.L.toarray() if issparse(P.L) else P.L)
+    L: Matrix = P.L
+    L = L.toarray() if issparse(L) else L
     # L has eigenvalues up to 2: this puts the trivial vector last.
     values, U = eigh(L + 3 * np.outer(P.t, P.t), check_finite=False)
     n_kernel = P.kernel.shape[0] - 1
@@ -588,7 +585,7 @@ class _ShiftedInverse(SymmetricOperator):
         return z
 
 
-def _rounded(embedding: Floats, k: int, rng: np.random.RandomState) -> NDArray[np.intp]:
+def _rounded(embedding: Floats, k: int, rng: np.random.RandomState) -> Ints:
     """Split by sign for two clusters, unless all are on one side; else k-means on the rows."""
     if k == 2:
         sides = canonical(sign_split(embedding[:, 0]))

@@ -35,21 +35,19 @@ from linkwise.search.starts import squared_distances
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.result import Result
     from linkwise.search.soft import Path
 
-    Labels = NDArray[np.intp]
-    Objective = Callable[[Labels], float]
+    Objective = Callable[[Ints], float]
 
 __all__ = ["ConstrainedCut", "constrained_cut", "constrained_kmeans"]
 
 
 def constrained_cut(
-    W: csr_array | NDArray[np.float64],
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -78,7 +76,7 @@ def constrained_cut(
 
 
 def constrained_kmeans(
-    X: NDArray[np.float64],
+    X: Floats,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -101,7 +99,7 @@ def constrained_kmeans(
     """
     data, total = MeansData.of(X, n_clusters)
 
-    def inertia(labels: Labels) -> float:
+    def inertia(labels: Ints) -> float:
         return _sum_of_squares(data.rows, labels) * total
 
     options = Options(constraints_mode, strength, violations, effort, n_jobs, verbose)
@@ -180,7 +178,7 @@ def _told_by(
     }
 
 
-def _islands(W: csr_array, labels: Labels) -> Labels:
+def _islands(W: csr_array, labels: Ints) -> Ints:
     """Return samples that have neighbours, but none in their own cluster."""
     heads = np.repeat(np.arange(labels.size), np.diff(W.indptr))
     counted = (heads != W.indices) & (W.data > 0)
@@ -190,11 +188,11 @@ def _islands(W: csr_array, labels: Labels) -> Labels:
     return np.flatnonzero((n_neighbors > 0) & (own == 0))
 
 
-def _sum_of_squares(rows: NDArray[np.float64], labels: Labels) -> float:
+def _sum_of_squares(rows: Floats, labels: Ints) -> float:
     return float(((rows - _centers(rows, labels)[labels]) ** 2).sum())
 
 
-def _centers(rows: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
+def _centers(rows: Floats, labels: Ints) -> Floats:
     sizes = np.bincount(labels)
     return np.column_stack([np.bincount(labels, column) / sizes for column in rows.T])
 
@@ -243,7 +241,7 @@ class ConstrainedCut(ConstrainedClusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Means of the clusters, with the objective ``"kmeans"``.
     result_ : CutResult
-        Labels and objective; `n_violated`; in soft mode the `path`, the estimated `noise` and
+        Ints and objective; `n_violated`; in soft mode the `path`, the estimated `noise` and
         the `suspects`: constraints most likely wrong.
 
     See Also
@@ -314,7 +312,7 @@ class ConstrainedCut(ConstrainedClusterer):
             )
             raise ValueError(message)
 
-    def predict(self, X: Any) -> Labels:
+    def predict(self, X: Any) -> Ints:
         """Assign new samples to the clusters found by `fit`.
 
         With the objective ``"ncut"`` a sample joins the cluster to which it is most similar, see

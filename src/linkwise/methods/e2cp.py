@@ -27,8 +27,7 @@ from linkwise.methods._propagation import (
 from linkwise.methods._spectral import normalized_cut
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.linalg.memory import Memory
@@ -38,7 +37,7 @@ __all__ = ["E2CP", "e2cp", "propagate", "propagation_factors"]
 
 
 def e2cp(
-    W: csr_array | NDArray[np.float64],
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -69,9 +68,7 @@ def e2cp(
     return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey, memory=memory)
 
 
-def propagate(
-    W: csr_array | NDArray[np.float64], Y: csr_array, alpha: float
-) -> NDArray[np.float64]:
+def propagate(W: Graph, Y: csr_array, alpha: float) -> Floats:
     """Return ``F = (1 - alpha)^2 P Y P``, dense, by one Cholesky factor of ``I - alpha S``."""
     C = constrained(Y)
     A = dense(walk(W).S)
@@ -86,7 +83,7 @@ def propagate(
 
 def propagation_factors(
     W: csr_array,
-    columns: NDArray[np.intp],
+    columns: Ints,
     alpha: float,
     tol: float,
     *,

@@ -21,8 +21,7 @@ from linkwise.partition import unit_rows
 from linkwise.result import Result
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
 
@@ -30,7 +29,7 @@ __all__ = ["FastGE", "constraint_cut", "fast_ge", "two_graphs"]
 
 
 def fast_ge(
-    W: csr_array | NDArray[np.float64],
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -73,15 +72,13 @@ def fast_ge(
 class Graphs(NamedTuple):
     """What is to be cut little, and what is to be cut much."""
 
-    G: csr_array | NDArray[np.float64]  # the graph and the must-links
+    G: Graph  # the graph and the must-links
     C: csr_array  # the cannot-links
-    d: NDArray[np.float64]  # degrees of the graph, positive
+    d: Floats  # degrees of the graph, positive
     demand: float  # factor of the demand graph d_i d_j / vol
 
 
-def two_graphs(
-    W: csr_array | NDArray[np.float64], constraints: Constraints, link_weight: float | str
-) -> Graphs:
+def two_graphs(W: Graph, constraints: Constraints, link_weight: float | str) -> Graphs:
     """Return `G` and `H`, in units of the largest affinity.
 
     A certain pair weighs `link_weight` times the lesser degree of its two samples: with 1, as much
@@ -108,7 +105,7 @@ def two_graphs(
 
 def _lowest(
     graphs: Graphs,
-    component: NDArray[np.intp],
+    component: Ints,
     k: int,
     rng: np.random.RandomState,
     *,
@@ -133,7 +130,7 @@ def _lowest(
     return pencil.lowest(A, B, k, rng, kernel=orthonormal, solver=solver)
 
 
-def _grouped_components(graphs: Graphs, component: NDArray[np.intp], k: int) -> NDArray[np.float64]:
+def _grouped_components(graphs: Graphs, component: Ints, k: int) -> Floats:
     """Return the indicators of `k` groups of components: nothing is cut whichever they are.
 
     As in NCut, the ``k - 1`` of largest volume stand alone. Of the others, one that is
@@ -161,7 +158,7 @@ def _grouped_components(graphs: Graphs, component: NDArray[np.intp], k: int) -> 
     return z
 
 
-def constraint_cut(graphs: Graphs, labels: NDArray[np.intp]) -> float:
+def constraint_cut(graphs: Graphs, labels: Ints) -> float:
     """Return ``sum_c cut_G(c) / (demand vol(c) + cut_C(c))``; without pairs, the normalised cut.
 
     The criterion whose relaxation are the eigenvectors: the quotient of the two quadratic forms at
@@ -174,16 +171,14 @@ def constraint_cut(graphs: Graphs, labels: NDArray[np.intp]) -> float:
     return float((lost / (graphs.demand * volume + won)).sum())
 
 
-def _cuts(
-    A: csr_array | NDArray[np.float64], labels: NDArray[np.intp], k: int
-) -> NDArray[np.float64]:
+def _cuts(A: Graph, labels: Ints, k: int) -> Floats:
     """Return the weight that leaves each cluster."""
     membership = csr_array(
         (np.ones(labels.size), (np.arange(labels.size), labels)), shape=(labels.size, k)
     )
     between: Any = membership.T @ (A @ membership)
     between = between.toarray() if issparse(between) else np.asarray(between)
-    leaving: NDArray[np.float64] = between.sum(axis=1) - between.diagonal()
+    leaving: Floats = between.sum(axis=1) - between.diagonal()
     return np.maximum(leaving, 0)
 
 

@@ -19,9 +19,7 @@ from linkwise.methods._labels import (
 from linkwise.result import Result
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
-
+    from linkwise._types import Floats, Graph
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
 
@@ -29,7 +27,7 @@ __all__ = ["GFHF", "class_mass_normalized", "gfhf"]
 
 
 def gfhf(
-    W: csr_array | NDArray[np.float64],
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -63,7 +61,7 @@ def gfhf(
     )
 
 
-def class_mass_normalized(F: NDArray[np.float64], seeds: Seeds) -> NDArray[np.float64]:
+def class_mass_normalized(F: Floats, seeds: Seeds) -> Floats:
     """Weigh the classes so that their masses over the unlabelled samples are the proportions.
 
     Zhu et al., section 4: class `c` is scaled by ``q_c / sum_u f_uc``, with ``q_c`` its share of

@@ -29,8 +29,7 @@ from linkwise.methods._propagation import (
 from linkwise.methods._spectral import normalized_cut
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Graph
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.result import Result
@@ -49,7 +48,7 @@ MAX_CONSTRAINED = 10_000
 
 
 def gp_affinity(
-    W: csr_array | NDArray[np.float64],
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -83,7 +82,7 @@ def gp_affinity(
     return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey)
 
 
-def covariance_shift(W: csr_array | NDArray[np.float64], rng: np.random.RandomState) -> float:
+def covariance_shift(W: Graph, rng: np.random.RandomState) -> float:
     """Return the variance that makes `W` a covariance when it is put on the diagonal.
 
     A Gaussian affinity has its maximum, 1, there. Affinities of a neighbour graph may need more
@@ -104,7 +103,7 @@ def link_precision(Y: csr_array, noise: float) -> csr_array:
     return csr_array(signed(csr_array((weights, Y.indices, Y.indptr), shape=Y.shape)))
 
 
-def posterior_part(K_CC: NDArray[np.float64], B_CC: NDArray[np.float64]) -> NDArray[np.float64]:
+def posterior_part(K_CC: Floats, B_CC: Floats) -> Floats:
     """Return ``T = (I + B K)^-1 B``: the covariance loses ``K_:C T K_C:``.
 
     The same as ``M (M' K M + Lambda)^-1 M'``, over the constrained samples instead of the pairs,
@@ -116,9 +115,7 @@ def posterior_part(K_CC: NDArray[np.float64], B_CC: NDArray[np.float64]) -> NDAr
     return (T + T.T) / 2
 
 
-def _conditioned_dense(
-    W: csr_array | NDArray[np.float64], Y: csr_array, B: csr_array
-) -> NDArray[np.float64]:
+def _conditioned_dense(W: Graph, Y: csr_array, B: csr_array) -> Floats:
     C = constrained(Y)
     K = dense(W)
     K[np.diag_indices_from(K)] = 1.0
@@ -170,9 +167,7 @@ def _refuse_too_many(n_connected: int) -> None:
         raise TooLargeError(message)
 
 
-def _without_cannot_links(
-    W: csr_array | NDArray[np.float64], Y: csr_array
-) -> csr_array | NDArray[np.float64]:
+def _without_cannot_links(W: Graph, Y: csr_array) -> Graph:
     """Lower the affinity of each cannot-linked pair by its belief, to zero for a certain one."""
     cannot = (-Y).maximum(0)
     removed = cannot.multiply(W)

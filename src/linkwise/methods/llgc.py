@@ -20,9 +20,7 @@ from linkwise.methods._labels import (
 from linkwise.result import Result
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
-
+    from linkwise._types import Floats, Graph
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
 
@@ -34,7 +32,7 @@ TOL = 1e-13
 
 
 def llgc(
-    W: csr_array | NDArray[np.float64],
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -70,9 +68,7 @@ def llgc(
     )
 
 
-def _carried_on(
-    W: csr_array | NDArray[np.float64], F: NDArray[np.float64], residuals: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _carried_on(W: Graph, F: Floats, residuals: Floats) -> Floats:
     """Replace rows of `F` that are lost in the solver's error by those of their neighbours.
 
     `F` is positive wherever a label is connected, but falls off exponentially: far from all labels

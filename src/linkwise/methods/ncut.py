@@ -12,9 +12,8 @@ from linkwise.methods._spectral import normalized_cut
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
 
+    from linkwise._types import Graph
     from linkwise.graph import Affinity
     from linkwise.linalg.memory import Memory
     from linkwise.result import Result
@@ -23,7 +22,7 @@ __all__ = ["NCut", "ncut"]
 
 
 def ncut(
-    W: csr_array | NDArray[np.float64],
+    W: Graph,
     n_clusters: int,
     *,
     rows: str = "unit",

@@ -13,9 +13,7 @@ from linkwise.methods._labels import LabelPropagator, label_seeds, plain_cut, sm
 from linkwise.result import Result
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
-
+    from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
 
@@ -23,7 +21,7 @@ __all__ = ["Poisson", "poisson"]
 
 
 def poisson(
-    W: csr_array | NDArray[np.float64],
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -69,11 +67,11 @@ def poisson(
     )
 
 
-def _without_rounding(U: NDArray[np.float64], component: NDArray[np.intp]) -> NDArray[np.float64]:
+def _without_rounding(U: Floats, component: Ints) -> Floats:
     """Set what is rounding in a component to 0, so that equal samples are decided alike."""
     largest = np.zeros(int(component.max()) + 1)
     np.maximum.at(largest, component, np.abs(U).max(axis=1))
-    clean: NDArray[np.float64] = np.where(np.abs(U) > 1e-10 * largest[component][:, None], U, 0.0)
+    clean: Floats = np.where(np.abs(U) > 1e-10 * largest[component][:, None], U, 0.0)
     return clean
 
 

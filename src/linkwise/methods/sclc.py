@@ -22,20 +22,15 @@ from linkwise.partition import best_threshold, canonical, recursive_bisection
 from linkwise.result import Result
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Bools, Floats, Graph, Ints
     from linkwise.graph import Affinity
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
-    # A csr_array or an ndarray; scipy has no types to say so.
-    Graph = Any
 
 __all__ = ["SCLC", "SignedGroups", "constrained_cut", "sclc", "signed_groups"]
 
 
 def sclc(
-    W: csr_array | Floats,
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -162,7 +157,7 @@ class SignedGroups(NamedTuple):
         return SignedGroups(canonical(group), np.where(bad, 1.0, self.sign), self.must)
 
     @property
-    def has_both_signs(self) -> NDArray[np.bool_]:
+    def has_both_signs(self) -> Bools:
         """Which samples are in a group with cannot-links."""
         total = np.bincount(self.group, weights=self.sign)
         size = np.bincount(self.group)

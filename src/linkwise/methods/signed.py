@@ -20,8 +20,7 @@ from linkwise.methods._spectral import normalized_cut, ratio_sum, rounded, spect
 from linkwise.partition import canonical, kmeans, sign_split, unit_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Graph, Int64s, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.linalg.eigen import EigenPairs
@@ -37,7 +36,7 @@ VIOLATION_PRICE = 20.0
 
 
 def signed_csc(
-    W: csr_array | NDArray[np.float64],
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -76,8 +75,8 @@ def signed_csc(
 
 
 def lowest_vectors(
-    A: csr_array | NDArray[np.float64],
-    d: NDArray[np.float64],
+    A: Graph,
+    d: Floats,
     k: int,
     rng: np.random.RandomState,
     *,
@@ -101,7 +100,7 @@ def lowest_vectors(
     return remembered_vectors(S, k, rng, known=known, memory=memory)
 
 
-def negative_rows(A: csr_array | NDArray[np.float64]) -> NDArray[np.intp]:
+def negative_rows(A: Graph) -> Ints:
     """Return the row of each negative entry, in order."""
     if not issparse(A):
         return np.nonzero(A < 0)[0]
@@ -112,11 +111,11 @@ def negative_rows(A: csr_array | NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def paper_rounding(
-    A: csr_array | NDArray[np.float64],
+    A: Graph,
     Q: csr_array,
-    z: NDArray[np.float64],
+    z: Floats,
     rng: np.random.RandomState,
-) -> NDArray[np.intp]:
+) -> Ints:
     """Two clusters: the sign of the second vector. More: k-means on the unit rows.
 
     The paper takes the first vector to be constant, which cannot-links make untrue: then the first
@@ -127,11 +126,11 @@ def paper_rounding(
 
 
 def sound_rounding(
-    A: csr_array | NDArray[np.float64],
+    A: Graph,
     Q: csr_array,
-    z: NDArray[np.float64],
+    z: Floats,
     rng: np.random.RandomState,
-) -> NDArray[np.intp]:
+) -> Ints:
     """Take the best of several roundings of the embedding.
 
     Candidates are k-means on the unit and on the raw rows and, for two clusters, every sign
@@ -146,10 +145,10 @@ def sound_rounding(
 
 
 def rounding_score(
-    A: csr_array | NDArray[np.float64],
+    A: Graph,
     Q: csr_array,
-    labels: NDArray[np.intp],
-    d: NDArray[np.float64] | None = None,
+    labels: Ints,
+    d: Floats | None = None,
 ) -> float:
     """Return the signed normalised cut plus an extra price for violated constraints.
 
@@ -161,14 +160,14 @@ def rounding_score(
     return ratio_sum(A, labels, d) + float(price)
 
 
-def violated_weight(Q: csr_array, labels: NDArray[np.intp]) -> float:
+def violated_weight(Q: csr_array, labels: Ints) -> float:
     """Return the weight of must-links across clusters and cannot-links inside them."""
     pairs = Q.tocoo()
     together = labels[pairs.row] == labels[pairs.col]
     return float(abs(pairs.data[together == (pairs.data < 0)]).sum() / 2)
 
 
-def signed_ncut(A: csr_array | NDArray[np.float64], labels: NDArray[np.intp]) -> float:
+def signed_ncut(A: Graph, labels: Ints) -> float:
     """Return ``sum_c (positive weight leaving c + negative weight inside c) / volume of c``.
 
     The volume is of absolute weights. Without negative edges this is the normalised cut.
@@ -179,13 +178,11 @@ def signed_ncut(A: csr_array | NDArray[np.float64], labels: NDArray[np.intp]) ->
 class _Sweep(NamedTuple):
     """Weights met while vertices change sides one after the other, one entry a step."""
 
-    across: NDArray[np.float64]  # positive weight between the two sides
-    within: NDArray[np.float64]  # negative weight inside side 0 and side 1, twice
+    across: Floats  # positive weight between the two sides
+    within: Floats  # negative weight inside side 0 and side 1, twice
 
 
-def best_sign_pattern(
-    A: csr_array | NDArray[np.float64], Q: csr_array, z: NDArray[np.float64]
-) -> NDArray[np.intp]:
+def best_sign_pattern(A: Graph, Q: csr_array, z: Floats) -> Ints:
     """Return the best split of the rows of `z` by a line through the origin of the plane.
 
     Turning the line once around moves each sample over it once, so all `n` splits cost one pass
@@ -211,7 +208,7 @@ def best_sign_pattern(
     return canonical(side)
 
 
-def _turn(A: csr_array, order: NDArray[np.intp], side: NDArray[np.int64]) -> _Sweep:
+def _turn(A: csr_array, order: Ints, side: Int64s) -> _Sweep:
     return _Sweep(*_flip_one_by_one(A.indptr, A.indices, A.data, order, side.copy()))
 
 

@@ -17,9 +17,7 @@ from linkwise.methods._spectral import normalized_cut, ratio_sum, rounded, spect
 from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
-
+    from linkwise._types import Graph
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.linalg.memory import Memory
@@ -29,7 +27,7 @@ __all__ = ["SpectralLearning", "sl"]
 
 
 def sl(
-    W: csr_array | NDArray[np.float64],
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -49,7 +47,7 @@ def sl(
 
 
 def additive_cut(
-    A: csr_array | NDArray[np.float64],
+    A: Graph,
     n_clusters: int,
     rng: np.random.RandomState,
     obey: Constraints | None = None,

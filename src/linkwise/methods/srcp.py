@@ -27,8 +27,7 @@ from linkwise.methods._propagation import (
 from linkwise.methods._spectral import normalized_cut
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.linalg.memory import Memory
@@ -42,7 +41,7 @@ KERNEL_TOL = 3e-3
 
 
 def srcp(
-    W: csr_array | NDArray[np.float64],
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -76,7 +75,7 @@ def srcp(
     return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey, memory=memory)
 
 
-def propagate(W: csr_array | NDArray[np.float64], Y: csr_array, mu: float) -> NDArray[np.float64]:
+def propagate(W: Graph, Y: csr_array, mu: float) -> Floats:
     """Solve the Lyapunov equation (5) in the eigenbasis `U` of `L`, where it is diagonal.
 
     ``(U' F U)_ij = 2 mu (U' Y U)_ij / (2 mu + l_i + l_j)`` with the eigenvalues `l`.
@@ -91,7 +90,7 @@ def propagate(W: csr_array | NDArray[np.float64], Y: csr_array, mu: float) -> ND
 
 def propagation_factors(
     W: csr_array,
-    columns: NDArray[np.intp],
+    columns: Ints,
     mu: float,
     tol: float,
     *,

@@ -30,14 +30,11 @@ from linkwise.result import Result
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.linalg.eigen import EigenPairs
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.intp]
 
 __all__ = ["SSKK", "descend", "pair_penalty", "penalised_graph", "sskk"]
 
@@ -52,7 +49,7 @@ SAME_OBJECTIVE = 1e-9
 
 
 def sskk(
-    W: csr_array | NDArray[np.float64],
+    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
@@ -115,9 +112,7 @@ def pair_penalty(constraints: Constraints) -> float:
     return float(FULL_REWARD / max(1.0, crowd))
 
 
-def penalised_graph(
-    W: csr_array | NDArray[np.float64], constraints: Constraints, penalty: float
-) -> VertexWeighted:
+def penalised_graph(W: Graph, constraints: Constraints, penalty: float) -> VertexWeighted:
     """Return ``A + C`` with the degrees of `A` as weights, in units of the mean degree.
 
     The walk stays at isolated vertices: they get a loop of the mean degree.

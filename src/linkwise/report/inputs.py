@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -17,12 +17,8 @@ from linkwise.graph import check_affinity
 from linkwise.result import Result
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Ints, Matrix
 
-    Codes: TypeAlias = NDArray[np.intp]
-    Floats: TypeAlias = NDArray[np.float64]
-    # A csr_array or an ndarray; scipy has no types to say so.
-    Matrix: TypeAlias = Any
 
 __all__ = ["Doubt", "Features", "Inputs", "Partition", "plain"]
 
@@ -33,9 +29,9 @@ LONGEST_TEXT = 200  # characters of an identifier, name or parameter that are sh
 class Partition:
     """Samples in named groups: clusters, or true classes."""
 
-    codes: Codes  # group of each sample, 0 .. number of groups - 1; of unknown classes -1
+    codes: Ints  # group of each sample, 0 .. number of groups - 1; of unknown classes -1
     names: list[str]
-    sizes: Codes
+    sizes: Ints
 
     @property
     def n_groups(self) -> int:

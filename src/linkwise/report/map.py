@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -15,14 +15,11 @@ from linkwise.report.palette import looks
 from linkwise.report.spectrum import leading
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import AnyArray, Floats, Ints
     from linkwise.report.inputs import Inputs
     from linkwise.report.pairs import Drawn
     from linkwise.report.spectrum import Spectrum
 
-    Codes: TypeAlias = NDArray[np.intp]
-    Floats: TypeAlias = NDArray[np.float64]
 
 __all__ = ["Map", "StaticMap", "View", "draw_map", "map_data", "static_map"]
 
@@ -48,7 +45,7 @@ class View(NamedTuple):
 class Map(NamedTuple):
     """The samples that are drawn, and their views."""
 
-    chosen: Codes  # samples on the map, ascending
+    chosen: Ints  # samples on the map, ascending
     views: list[View]
     is_sampled: bool
     has_ids: bool  # identifiers are shown; else row numbers
@@ -193,7 +190,7 @@ def _short(text: str) -> str:
     return text if len(text) <= SHORT_ID else text[:SHORT_ID] + "…"
 
 
-def _encoded(numbers: NDArray[Any], dtype: str) -> str:
+def _encoded(numbers: AnyArray, dtype: str) -> str:
     return base64.b64encode(np.ascontiguousarray(numbers, dtype=dtype).tobytes()).decode("ascii")
 
 

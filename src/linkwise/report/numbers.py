@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -14,12 +14,9 @@ from linkwise.linalg.laplacian import degrees
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Bools, Floats, Ints
     from linkwise.report.inputs import Features, Inputs, Partition
 
-    Codes: TypeAlias = NDArray[np.intp]
-    Floats: TypeAlias = NDArray[np.float64]
 
 __all__ = [
     "ClusterFeatures",
@@ -80,17 +77,17 @@ class Truth(NamedTuple):
     n_known: int
     n_unknown: int
     n_free: int
-    counts: Codes | None  # classes x clusters; None when that would be a large table
+    counts: Ints | None  # classes x clusters; None when that would be a large table
 
 
 def stratified(
-    codes: Codes,
+    codes: Ints,
     size: int,
     rng: np.random.RandomState,
     *,
-    wanted: NDArray[np.bool_] | None = None,
+    wanted: Bools | None = None,
     least: int = 1,
-) -> Codes:
+) -> Ints:
     """Draw about `size` samples, of each group its share; ascending.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,12 +12,10 @@ from linkwise.experts.task import misplaced
 from linkwise.metrics import violated_count, violated_share
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Bools, Ints
     from linkwise.constraints import Conflict, Constraints
     from linkwise.report.inputs import Doubt, Inputs
 
-    Codes: TypeAlias = NDArray[np.intp]
 
 __all__ = [
     "Broken",
@@ -105,10 +103,10 @@ class SuspectReport(NamedTuple):
 class Drawn(NamedTuple):
     """Pairs on the map, the violated ones last and so on top; and samples with a known label."""
 
-    pairs: Codes
-    is_must: NDArray[np.bool_]
-    is_broken: NDArray[np.bool_]
-    ringed: Codes
+    pairs: Ints
+    is_must: Bools
+    is_broken: Bools
+    ringed: Ints
     n_undrawn: int
 
 
@@ -149,7 +147,7 @@ def pair_report(inputs: Inputs) -> PairReport | None:
     )
 
 
-def _broken_given(constraints: Constraints, codes: Codes) -> list[Broken]:
+def _broken_given(constraints: Constraints, codes: Ints) -> list[Broken]:
     violated = constraints.violated(codes)
     rows = []
     for is_must, pairs, beliefs in (
@@ -161,7 +159,7 @@ def _broken_given(constraints: Constraints, codes: Codes) -> list[Broken]:
     return rows
 
 
-def _broken_labels(constraints: Constraints, codes: Codes) -> tuple[list[Broken], int]:
+def _broken_labels(constraints: Constraints, codes: Ints) -> tuple[list[Broken], int]:
     """List what the labels imply and the clusters break; also the number of such lines.
 
     Samples with one label that are in one cluster are a cell. A line is two cells of a label in
@@ -227,7 +225,7 @@ def _suspect(inputs: Inputs, doubt: Doubt, broken: dict[int, bool]) -> Suspect:
     return Suspect(*doubt, None, bool((codes[i] == codes[j]) != (doubt.kind == "must-link")))
 
 
-def _broken_samples(constraints: Constraints, codes: Codes) -> dict[int, bool]:
+def _broken_samples(constraints: Constraints, codes: Ints) -> dict[int, bool]:
     """Tell of each labelled sample whether it is outside the cluster that its label stands for."""
     labelled, outside = misplaced(constraints, codes)
     return dict(zip(labelled.tolist(), outside.tolist(), strict=True))
@@ -259,7 +257,7 @@ def drawn_pairs(inputs: Inputs, report: PairReport | None) -> Drawn:
     )
 
 
-def _thinned(positions: Codes, size: int) -> Codes:
+def _thinned(positions: Ints, size: int) -> Ints:
     if positions.size <= size:
         return positions
     return positions[np.linspace(0, positions.size - 1, size).astype(np.intp)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,11 +13,9 @@ from linkwise.linalg.laplacian import degrees, normalized_adjacency
 from linkwise.linalg.walk import leading_vectors, staying_if_isolated
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats
     from linkwise.report.inputs import Inputs
 
-    Floats: TypeAlias = NDArray[np.float64]
 
 __all__ = ["EigenPlot", "Spectrum", "eigen_plot", "graph_spectrum"]
 

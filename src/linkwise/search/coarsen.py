@@ -11,9 +11,8 @@ from linkwise._random import new_stream, shuffle, uniform
 from linkwise.search.problem import Problem, quotient
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Int32s
 
-    Ints = NDArray[np.int32]
 
 __all__ = ["coarsen", "hierarchy"]
 
@@ -22,8 +21,8 @@ STALLED = 0.9  # a level that keeps more than this share of its vertices is not 
 
 
 def coarsen(
-    problem: Problem, cells: Ints, max_volume: float, seed: int
-) -> tuple[Problem, Ints] | None:
+    problem: Problem, cells: Int32s, max_volume: float, seed: int
+) -> tuple[Problem, Int32s] | None:
     """Merge matched vertices of the same cell; None if hardly any can be matched."""
     parent, n_coarse = _match(problem, cells, max_volume, seed)
     if n_coarse > STALLED * problem.n_vertices:
@@ -32,10 +31,10 @@ def coarsen(
 
 
 def hierarchy(
-    problem: Problem, cells: Ints, target: int, n_clusters: int, rng: np.random.RandomState
-) -> tuple[list[tuple[Problem, Ints]], Problem]:
+    problem: Problem, cells: Int32s, target: int, n_clusters: int, rng: np.random.RandomState
+) -> tuple[list[tuple[Problem, Int32s]], Problem]:
     """Coarsen until `target` vertices; return the levels (problem, parent) and the coarsest."""
-    levels: list[tuple[Problem, Ints]] = []
+    levels: list[tuple[Problem, Int32s]] = []
     total = problem.volume.sum()
     while problem.n_vertices > target:
         near_the_end = problem.n_vertices < 4 * target
@@ -52,7 +51,7 @@ def hierarchy(
 
 
 @njit(cache=True, nogil=True)
-def _match(p: Problem, cells: Ints, max_volume: float, seed: int) -> tuple[Ints, int]:
+def _match(p: Problem, cells: Int32s, max_volume: float, seed: int) -> tuple[Int32s, int]:
     """Match vertices along heavy edges inside cells; never cannot-linked ones.
 
     The heaviness ``w (1 / vol_u + 1 / vol_v)`` is what the cut would lose if the edge were cut.

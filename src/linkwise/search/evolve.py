@@ -20,11 +20,9 @@ from linkwise.search.refine import Plan, refine
 from linkwise.search.starts import Colorer, embed, mutate_split_merge, spectral_start
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Int32s
     from linkwise.search.problem import Problem
 
-    Ints = NDArray[np.int32]
 
 __all__ = [
     "CutSearch",
@@ -69,7 +67,7 @@ class Effort(NamedTuple):
 class Found(NamedTuple):
     """The best partition of a search."""
 
-    z: Ints
+    z: Int32s
     value: float
     n_generations: int
     interrupted: bool = False
@@ -79,7 +77,7 @@ class Member(NamedTuple):
     """One of the population."""
 
     value: float
-    z: Ints
+    z: Int32s
 
 
 def effort_for(name: str, n_vertices: int, k: int, mean_degree: float = 0.0) -> Effort:
@@ -106,20 +104,22 @@ def _plan(effort: Effort, problem: Problem) -> Plan:
     return Plan(sweep_cap, climb_cap, rounds, fruit, hub)
 
 
-def improve(problem: Problem, z: Ints, k: int, effort: Effort, rng: np.random.RandomState) -> Ints:
+def improve(
+    problem: Problem, z: Int32s, k: int, effort: Effort, rng: np.random.RandomState
+) -> Int32s:
     """Refine a partition on the graph itself."""
     return refine(problem, z, k, _plan(effort, problem), int(rng.randint(2**31)))
 
 
 def cycle(
     problem: Problem,
-    z: Ints,
+    z: Int32s,
     k: int,
     effort: Effort,
     rng: np.random.RandomState,
     *,
-    other: Ints | None = None,
-) -> Ints:
+    other: Int32s | None = None,
+) -> Int32s:
     """Shrink the graph inside the clusters of `z`, and refine at every size on the way back.
 
     With an `other` partition, inside what both agree on: what they share stays, what they
@@ -181,18 +181,18 @@ class CutSearch(NamedTuple):
         """Return the same landscape with another price of soft pairs."""
         return self._replace(problem=self.problem._replace(gamma=gamma))
 
-    def value(self, z: Ints) -> float:
+    def value(self, z: Int32s) -> float:
         """Return the objective of a partition."""
         return evaluate(self.problem, z, self.k)
 
-    def polish(self, z: Ints, rng: np.random.RandomState) -> Ints:
+    def polish(self, z: Int32s, rng: np.random.RandomState) -> Int32s:
         """Refine a partition on the graph, then on a whole cycle of coarser ones."""
         # The cycle ends on this graph; on a huge one, climbing before it as well does not pay.
         first = self.effort._replace(climb_up_to=min(self.effort.climb_up_to, HUGE))
         z = improve(self.problem, z, self.k, first, rng)
         return cycle(self.problem, z, self.k, self.effort, rng)
 
-    def cross(self, z: Ints, other: Ints, rng: np.random.RandomState) -> Ints:
+    def cross(self, z: Int32s, other: Int32s, rng: np.random.RandomState) -> Int32s:
         """Recombine two partitions, from the better one."""
         if self.value(other) < self.value(z):
             z, other = other, z
@@ -202,7 +202,7 @@ class CutSearch(NamedTuple):
         self,
         rng: np.random.RandomState,
         run: Run,
-        first: Sequence[Ints] = (),
+        first: Sequence[Int32s] = (),
         report: Report | None = None,
     ) -> Found:
         """Return the best partition met: starts, then generations of a small population.
@@ -239,20 +239,20 @@ class CutSearch(NamedTuple):
             return Found(best_member.z, best_member.value, generation, interrupted=True)
         return Found(population[0].z, population[0].value, generation)
 
-    def _begin(self, vectors: NDArray[np.float64], seed: int, number: int) -> Member:
+    def _begin(self, vectors: Floats, seed: int, number: int) -> Member:
         rng = np.random.RandomState(seed)
         z = spectral_start(
             self.problem, vectors, self.k, self.color, rng, unit_rows=number % 2 == 0
         )
         return self._adopt(z, int(rng.randint(2**31)))
 
-    def _adopt(self, z: Ints, seed: int) -> Member:
+    def _adopt(self, z: Int32s, seed: int) -> Member:
         return self._member(self.polish(z, np.random.RandomState(seed)))
 
-    def _member(self, z: Ints) -> Member:
+    def _member(self, z: Int32s) -> Member:
         return Member(self.value(z), z)
 
-    def _child(self, vectors: NDArray[np.float64], population: list[Member], seed: int) -> Member:
+    def _child(self, vectors: Floats, population: list[Member], seed: int) -> Member:
         """Make one new partition from the population."""
         rng = np.random.RandomState(seed)
         parent = population[rng.randint(len(population))].z

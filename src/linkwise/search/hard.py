@@ -12,15 +12,13 @@ from linkwise.exceptions import ConvergenceWarning
 from linkwise.search.problem import Groups, merge_for_two, pair_graph
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from linkwise._types import Int32s, Ints
     from linkwise.constraints import Constraints
     from linkwise.search.evolve import Report, Run
     from linkwise.search.soft import Data
 
-    Ints = NDArray[np.int32]
-    Labels = NDArray[np.intp]
 
 __all__ = [
     "Answer",
@@ -51,16 +49,16 @@ class Search(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Labels of samples, and how the search for them went."""
+    """Ints of samples, and how the search for them went."""
 
-    labels: Labels
+    labels: Ints
     n_iter: int
     interrupted: bool = False
 
 
 def certain_groups(
     constraints: Constraints, k: int, rng: np.random.RandomState
-) -> tuple[Groups, Ints]:
+) -> tuple[Groups, Int32s]:
     """Return what certain constraints leave open, and one feasible partition of it.
 
     Raises ConflictError if there is none, or none was found.
@@ -91,7 +89,7 @@ def hard_labels(task: Search, strength: float) -> Answer:
     return Answer(labels, found.n_generations, found.interrupted)
 
 
-def n_certain_violated(constraints: Constraints, labels: Labels) -> int:
+def n_certain_violated(constraints: Constraints, labels: Ints) -> int:
     """Return how many certain pairs and labels a partition violates."""
     belief = np.concatenate((constraints.must_link_belief, constraints.cannot_link_belief))
     return constraints.subset(belief == 1).n_violated(labels)
@@ -104,7 +102,7 @@ def warn_if_interrupted(*, interrupted: bool) -> None:
         warnings.warn(message, ConvergenceWarning, stacklevel=2)
 
 
-def refuse_broken_promise(constraints: Constraints, labels: Labels) -> None:
+def refuse_broken_promise(constraints: Constraints, labels: Ints) -> None:
     """Count the labels on the constraints as they were given: the search is not trusted."""
     n_violated = n_certain_violated(constraints, labels)
     if n_violated:

@@ -17,10 +17,8 @@ from linkwise.search.problem import Groups, build_problem, edgeless_problem
 from linkwise.search.starts import colorer
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Floats, Int32s
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int32]
 
 __all__ = ["CutData", "MeansData"]
 
@@ -42,7 +40,7 @@ class CutData(NamedTuple):
             return self.k / n
         return self.k / n * float(self.W.sum() - self.W.diagonal().sum()) / float(self.mass.sum())
 
-    def landscape(self, groups: Groups, soft: csr_array, known: Ints, effort: str) -> CutSearch:
+    def landscape(self, groups: Groups, soft: csr_array, known: Int32s, effort: str) -> CutSearch:
         """Return the landscape of partitions of the groups."""
         n_items = groups.of_sample.size
         mass = self.mass
@@ -77,7 +75,7 @@ class MeansData(NamedTuple):
             unit = float(np.square(largest))  # infinite where squares are
         return cls(rows / np.sqrt(total) if total > 0 else rows, k), total * unit
 
-    def landscape(self, groups: Groups, soft: csr_array, known: Ints, effort: str) -> MeansSearch:
+    def landscape(self, groups: Groups, soft: csr_array, known: Int32s, effort: str) -> MeansSearch:
         """Return the landscape of partitions of the groups."""
         n_samples = self.rows.shape[0]
         n_items = groups.of_sample.size

@@ -28,13 +28,10 @@ from linkwise.search.starts import squared_distances
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Int32s, Ints
     from linkwise.search.problem import Problem
     from linkwise.search.starts import Colorer
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int32]
 
 __all__ = ["MeansSearch", "n_starts_for"]
 
@@ -67,15 +64,15 @@ class MeansSearch(NamedTuple):
         """Return the same landscape with another price of soft pairs."""
         return self._replace(problem=self.problem._replace(gamma=gamma))
 
-    def value(self, z: Ints) -> float:
+    def value(self, z: Int32s) -> float:
         """Return the objective of a partition."""
         return self.within + evaluate_means(self.problem, self.sums, z, self.k)
 
-    def polish(self, z: Ints, rng: np.random.RandomState) -> Ints:
+    def polish(self, z: Int32s, rng: np.random.RandomState) -> Int32s:
         """Descend from a partition."""
         return _descend(self.problem, self.sums, z, self.k, int(rng.randint(2**31)))
 
-    def cross(self, z: Ints, other: Ints, rng: np.random.RandomState) -> Ints:
+    def cross(self, z: Int32s, other: Int32s, rng: np.random.RandomState) -> Int32s:
         """Return the better of two partitions; centres do not recombine."""
         del rng
         return z if self.value(z) <= self.value(other) else other
@@ -84,7 +81,7 @@ class MeansSearch(NamedTuple):
         self,
         rng: np.random.RandomState,
         run: Run,
-        first: Sequence[Ints] = (),
+        first: Sequence[Int32s] = (),
         report: Report | None = None,
     ) -> Found:
         """Return the best of many starts."""
@@ -95,7 +92,7 @@ class MeansSearch(NamedTuple):
     def _known(self) -> Member:
         return Member(self.value(self.color.known), self.color.known)
 
-    def nearest(self, centers: Floats, rng: np.random.RandomState) -> Ints:
+    def nearest(self, centers: Floats, rng: np.random.RandomState) -> Int32s:
         """Return a feasible partition with vertices near their centres."""
         mass = self.problem.volume
         rows = self.sums / mass[:, None]
@@ -117,21 +114,19 @@ class MeansSearch(NamedTuple):
         assert best is not None
         return self._adopt(best.z, int(rng.randint(2**31)))
 
-    def _adopt(self, z: Ints, seed: int) -> Member:
+    def _adopt(self, z: Int32s, seed: int) -> Member:
         z = _descend(self.problem, self.sums, z, self.k, seed)
         return Member(self.value(z), z)
 
 
-def _centers(sums: Floats, mass: Floats, z: Ints, k: int) -> Floats:
+def _centers(sums: Floats, mass: Floats, z: Int32s, k: int) -> Floats:
     totals = np.zeros((k, sums.shape[1]))
     np.add.at(totals, z, sums)
     centers: Floats = totals / np.bincount(z, weights=mass, minlength=k)[:, None]
     return centers
 
 
-def _spread_seeds(
-    rows: Floats, mass: Floats, k: int, rng: np.random.RandomState
-) -> NDArray[np.intp]:
+def _spread_seeds(rows: Floats, mass: Floats, k: int, rng: np.random.RandomState) -> Ints:
     """Draw seeds with probability by squared distance from those drawn (k-means++)."""
     chosen = [int(rng.choice(mass.size, p=mass / mass.sum()))]
     nearest = squared_distances(rows, rows[chosen]).ravel()
@@ -145,7 +140,7 @@ def _spread_seeds(
 
 
 @njit(cache=True, nogil=True)
-def evaluate_means(p: Problem, sums: Floats, z: Ints, k: int) -> float:
+def evaluate_means(p: Problem, sums: Floats, z: Int32s, k: int) -> float:
     """Return the sum of squares between vertices, plus the price of violated soft pairs."""
     M = np.zeros((k, sums.shape[1]))
     N = np.zeros(k)
@@ -168,7 +163,7 @@ def evaluate_means(p: Problem, sums: Floats, z: Ints, k: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _descend(p: Problem, sums: Floats, z: Ints, k: int, seed: int) -> Ints:
+def _descend(p: Problem, sums: Floats, z: Int32s, k: int, seed: int) -> Int32s:
     """Make gaining moves and chain swaps until there is none (Hartigan's rule)."""
     n = z.size
     s = new_state(p, z, k)

@@ -13,12 +13,9 @@ import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Floats, Int32s, Int64s
     from linkwise.search.problem import Problem
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int32]
 
 __all__ = [
     "Scratch",
@@ -39,23 +36,23 @@ NEVER = -np.inf
 class State(NamedTuple):
     """A partition and its tables, kept exact by every move."""
 
-    z: Ints  # cluster of each vertex
+    z: Int32s  # cluster of each vertex
     S: Floats  # S[v, c]: weight from v to cluster c, loops not included
-    Q: Ints  # Q[v, c]: cannot-links of v into cluster c
+    Q: Int32s  # Q[v, c]: cannot-links of v into cluster c
     R: Floats  # R[v, c]: soft weight from v to cluster c; positive wants apart
     volume: Floats
     inside: Floats  # weight inside each cluster, each edge twice
-    size: NDArray[np.int64]  # samples in each cluster
+    size: Int64s  # samples in each cluster
 
 
 class Scratch(NamedTuple):
     """Memory of a search, allocated once."""
 
-    members: Ints  # the chain collected last
-    mark: NDArray[np.int64]  # clock at which a vertex joined a chain
-    clock: NDArray[np.int64]
-    locked: NDArray[np.int64]  # epoch in which a vertex may not move any more
-    epoch: NDArray[np.int64]
+    members: Int32s  # the chain collected last
+    mark: Int64s  # clock at which a vertex joined a chain
+    clock: Int64s
+    locked: Int64s  # epoch in which a vertex may not move any more
+    epoch: Int64s
 
 
 @njit(cache=True, nogil=True)
@@ -71,7 +68,7 @@ def new_scratch(n: int) -> Scratch:
 
 
 @njit(cache=True, nogil=True)
-def new_state(p: Problem, z: Ints, k: int) -> State:
+def new_state(p: Problem, z: Int32s, k: int) -> State:
     """Fill the tables for a partition; it is copied."""
     n = z.size
     S = np.zeros((n, k), np.float64)
@@ -96,7 +93,7 @@ def new_state(p: Problem, z: Ints, k: int) -> State:
 
 
 @njit(cache=True, nogil=True)
-def evaluate(p: Problem, z: Ints, k: int) -> float:
+def evaluate(p: Problem, z: Int32s, k: int) -> float:
     """Return F(z), up to the soft pairs inside vertices, which no partition changes."""
     volume = np.zeros(k, np.float64)
     inside = np.zeros(k, np.float64)

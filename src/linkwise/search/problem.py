@@ -6,7 +6,7 @@ partition of the small graph is the normalised cut of the same partition of the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -16,10 +16,8 @@ from scipy.sparse.csgraph import connected_components
 from linkwise.constraints.coloring import CannotLinkGraph
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import AnyArray, Floats, Int32s, Int64s, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int32]
 
 __all__ = [
     "Groups",
@@ -39,7 +37,7 @@ ISOLATED_VOLUME = 1e-6
 class Groups(NamedTuple):
     """Samples that share a cluster for certain, and which groups must not."""
 
-    of_sample: Ints
+    of_sample: Int32s
     n_groups: int
     apart: CannotLinkGraph
     n_anchors: int = 0  # items at the end that are no samples
@@ -53,16 +51,16 @@ class Problem(NamedTuple):
     weight inside it, each edge counted twice.
     """
 
-    indptr: NDArray[np.int64]
-    indices: Ints
+    indptr: Int64s
+    indices: Int32s
     weight: Floats
     volume: Floats  # degree of each vertex, inner weight included
     loop: Floats  # weight inside each vertex, counted twice
-    n_samples: NDArray[np.int64]  # in each vertex; a cluster without samples is empty
-    apart_indptr: NDArray[np.int64]  # cannot-links
-    apart_indices: Ints
-    soft_indptr: NDArray[np.int64]  # soft pairs: positive keeps apart, negative together
-    soft_indices: Ints
+    n_samples: Int64s  # in each vertex; a cluster without samples is empty
+    apart_indptr: Int64s  # cannot-links
+    apart_indices: Int32s
+    soft_indptr: Int64s  # soft pairs: positive keeps apart, negative together
+    soft_indices: Int32s
     soft_weight: Floats
     gamma: float
 
@@ -133,13 +131,13 @@ def edgeless_problem(groups: Groups, mass: Floats, soft: csr_array, gamma: float
     )
 
 
-def _count_samples(groups: Groups) -> NDArray[np.int64]:
+def _count_samples(groups: Groups) -> Int64s:
     n_items = groups.of_sample.size
     samples = groups.of_sample[: n_items - groups.n_anchors]
     return np.bincount(samples, minlength=groups.n_groups).astype(np.int64)
 
 
-def _soft_rows(soft: csr_array, groups: Groups) -> tuple[NDArray[np.int64], Ints, Floats]:
+def _soft_rows(soft: csr_array, groups: Groups) -> tuple[Int64s, Int32s, Floats]:
     parent = groups.of_sample
     members = _members(parent, groups.n_groups)
     indptr, indices, weight, _ = _merged_rows(*_compressed(soft), parent, *members)
@@ -169,7 +167,7 @@ def merge_for_two(groups: Groups) -> Groups:
     return Groups(side[groups.of_sample].astype(np.int32), sides.size, apart)
 
 
-def quotient(problem: Problem, parent: Ints, n_coarse: int) -> Problem:
+def quotient(problem: Problem, parent: Int32s, n_coarse: int) -> Problem:
     """Merge the vertices that share a parent; none of them may be cannot-linked."""
     members = _members(parent, n_coarse)
     indptr, indices, weight, inside = _merged_rows(
@@ -205,14 +203,14 @@ def graph_only(problem: Problem) -> csr_array:
     return csr_array(graph + coo_array((problem.loop, (loops, loops)), shape=(n, n)))
 
 
-def pair_graph(pairs: NDArray[np.intp], weights: Floats, n: int) -> csr_array:
+def pair_graph(pairs: Ints, weights: Floats, n: int) -> csr_array:
     """Return pairs as a symmetric matrix; repeated pairs add up."""
     heads = np.concatenate((pairs[:, 0], pairs[:, 1]))
     tails = np.concatenate((pairs[:, 1], pairs[:, 0]))
     return csr_array((np.concatenate((weights, weights)), (heads, tails)), shape=(n, n))
 
 
-def _sums_by(parent: Ints, values: NDArray[Any], n_coarse: int) -> Floats:
+def _sums_by(parent: Int32s, values: AnyArray, n_coarse: int) -> Floats:
     sums: Floats = np.bincount(parent, weights=values, minlength=n_coarse).astype(np.float64)
     return sums
 
@@ -221,7 +219,7 @@ def _row_sums(W: csr_array) -> Floats:
     return np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
 
 
-def _compressed(A: csr_array) -> tuple[NDArray[np.int64], Ints, Floats]:
+def _compressed(A: csr_array) -> tuple[Int64s, Int32s, Floats]:
     """Return the arrays of a matrix in the types that the kernels are compiled for."""
     return (
         A.indptr.astype(np.int64),
@@ -230,7 +228,7 @@ def _compressed(A: csr_array) -> tuple[NDArray[np.int64], Ints, Floats]:
     )
 
 
-def _members(parent: Ints, n_coarse: int) -> tuple[NDArray[np.int64], Ints]:
+def _members(parent: Int32s, n_coarse: int) -> tuple[Int64s, Int32s]:
     """Return the vertices of each parent in compressed rows."""
     sizes = np.bincount(parent, minlength=n_coarse)
     indptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
@@ -239,13 +237,13 @@ def _members(parent: Ints, n_coarse: int) -> tuple[NDArray[np.int64], Ints]:
 
 @njit(cache=True, nogil=True)
 def _merged_rows(
-    indptr: NDArray[np.int64],
-    indices: Ints,
+    indptr: Int64s,
+    indices: Int32s,
     weight: Floats,
-    parent: Ints,
-    member_indptr: NDArray[np.int64],
-    members: Ints,
-) -> tuple[NDArray[np.int64], Ints, Floats, Floats]:
+    parent: Int32s,
+    member_indptr: Int64s,
+    members: Int32s,
+) -> tuple[Int64s, Int32s, Floats, Floats]:
     """Add up the rows and columns of a symmetric matrix that share a parent.
 
     Returns the merged matrix without its diagonal, and the diagonal: the weight inside each
@@ -279,12 +277,12 @@ def _merged_rows(
 
 @njit(cache=True, nogil=True)
 def _merged_links(
-    indptr: NDArray[np.int64],
-    indices: Ints,
-    parent: Ints,
-    member_indptr: NDArray[np.int64],
-    members: Ints,
-) -> tuple[NDArray[np.int64], Ints]:
+    indptr: Int64s,
+    indices: Int32s,
+    parent: Int32s,
+    member_indptr: Int64s,
+    members: Int32s,
+) -> tuple[Int64s, Int32s]:
     """Merge the vertices of an unweighted graph that share a parent; loops are dropped."""
     n_coarse = member_indptr.size - 1
     last_row = np.full(n_coarse, -1, np.int64)

@@ -24,12 +24,9 @@ from linkwise.search.moves import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from linkwise._types import Bools, Floats, Int32s, Int64s, UInt64s
     from linkwise.search.problem import Problem
 
-    Ints = NDArray[np.int32]
-    Stream = NDArray[np.uint64]
 
 __all__ = ["Plan", "refine"]
 
@@ -50,22 +47,22 @@ class Plan(NamedTuple):
 class Log(NamedTuple):
     """What climbs have done."""
 
-    touched: NDArray[np.bool_]  # vertices that need no climb of their own any more
-    moved: Ints  # in the climb under way, in order
-    came_from: Ints
+    touched: Bools  # vertices that need no climb of their own any more
+    moved: Int32s  # in the climb under way, in order
+    came_from: Int32s
 
 
 class Heap(NamedTuple):
     """Vertices by their best gain, largest first; each at most once."""
 
-    vertex: Ints
-    place: Ints  # of each vertex, -1 outside
-    gain: NDArray[np.float64]  # of each vertex
-    size: NDArray[np.int64]
+    vertex: Int32s
+    place: Int32s  # of each vertex, -1 outside
+    gain: Floats  # of each vertex
+    size: Int64s
 
 
 @njit(cache=True, nogil=True)
-def refine(p: Problem, z: Ints, k: int, plan: Plan, seed: int) -> Ints:
+def refine(p: Problem, z: Int32s, k: int, plan: Plan, seed: int) -> Int32s:
     """Return a partition with F no larger, where no move or chain of `plan` gains any more."""
     n = z.size
     s = new_state(p, z, k)
@@ -98,7 +95,7 @@ def _is_inner(p: Problem, s: State, v: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _wake(p: Problem, active: NDArray[np.bool_], v: int) -> None:
+def _wake(p: Problem, active: Bools, v: int) -> None:
     active[v] = True
     for e in range(p.indptr[v], p.indptr[v + 1]):
         active[p.indices[e]] = True
@@ -113,10 +110,10 @@ def _descend(
     p: Problem,
     s: State,
     scratch: Scratch,
-    order: Ints,
-    active: NDArray[np.bool_],
+    order: Int32s,
+    active: Bools,
     cap: int,
-    stream: Stream,
+    stream: UInt64s,
 ) -> float:
     """Make the best gaining move of every active vertex until none gains; return the gain.
 
@@ -191,7 +188,7 @@ def _swap_chains(p: Problem, s: State, scratch: Scratch) -> float:
 
 @njit(cache=True, nogil=True)
 def _climb_everywhere(
-    p: Problem, s: State, scratch: Scratch, order: Ints, plan: Plan, stream: Stream
+    p: Problem, s: State, scratch: Scratch, order: Int32s, plan: Plan, stream: UInt64s
 ) -> float:
     """Start a climb at every vertex at a border that no climb has touched; return the gain."""
     n = s.z.size

@@ -16,13 +16,12 @@ from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from linkwise._types import Bools, Floats, Int32s
     from linkwise.search.evolve import Found, Report, Run
     from linkwise.search.problem import Groups
 
-    Ints = NDArray[np.int32]
 
 __all__ = [
     "STRENGTHS",
@@ -42,17 +41,17 @@ class Landscape(Protocol):
 
     def at(self, gamma: float) -> Landscape: ...  # noqa: D102
 
-    def value(self, z: Ints) -> float: ...  # noqa: D102
+    def value(self, z: Int32s) -> float: ...  # noqa: D102
 
-    def polish(self, z: Ints, rng: np.random.RandomState) -> Ints: ...  # noqa: D102
+    def polish(self, z: Int32s, rng: np.random.RandomState) -> Int32s: ...  # noqa: D102
 
-    def cross(self, z: Ints, other: Ints, rng: np.random.RandomState) -> Ints: ...  # noqa: D102
+    def cross(self, z: Int32s, other: Int32s, rng: np.random.RandomState) -> Int32s: ...  # noqa: D102
 
     def search(  # noqa: D102
         self,
         rng: np.random.RandomState,
         run: Run,
-        first: Sequence[Ints] = (),
+        first: Sequence[Int32s] = (),
         report: Report | None = None,
     ) -> Found: ...
 
@@ -67,7 +66,7 @@ class Data(Protocol):
     def unit(self) -> float: ...  # noqa: D102
 
     def landscape(  # noqa: D102
-        self, groups: Groups, soft: csr_array, known: Ints, effort: str
+        self, groups: Groups, soft: csr_array, known: Int32s, effort: str
     ) -> Landscape: ...
 
 
@@ -75,10 +74,10 @@ class Path(NamedTuple):
     """Partitions along the strengths, ascending."""
 
     strengths: tuple[float, ...]
-    partitions: tuple[Ints, ...]
+    partitions: tuple[Int32s, ...]
     interrupted: bool = False
 
-    def at(self, strength: float) -> Ints:
+    def at(self, strength: float) -> Int32s:
         """Return the partition of a strength on the path."""
         return self.partitions[self.strengths.index(strength)]
 
@@ -86,7 +85,7 @@ class Path(NamedTuple):
 def soft_path(
     landscape: Landscape,
     unit: float,
-    ends: tuple[Ints, Ints],
+    ends: tuple[Int32s, Int32s],
     rng: np.random.RandomState,
     *,
     strengths: Sequence[float] = STRENGTHS,
@@ -98,7 +97,7 @@ def soft_path(
     Interrupting keeps what was reached; strengths not reached have the better one of the ends.
     """
     ordered = tuple(sorted(strengths))
-    best: dict[float, Ints] = {}
+    best: dict[float, Int32s] = {}
     interrupted = False
     try:
         _follow(landscape, unit, ordered, ends[0], rng, best)
@@ -124,9 +123,9 @@ def _follow(
     landscape: Landscape,
     unit: float,
     strengths: tuple[float, ...],
-    z: Ints,
+    z: Int32s,
     rng: np.random.RandomState,
-    best: dict[float, Ints],
+    best: dict[float, Int32s],
 ) -> None:
     """Polish a partition from strength to strength; recombine with what is known there."""
     for t in strengths:
@@ -137,14 +136,12 @@ def _follow(
         best[t] = z
 
 
-def _offer(here: Landscape, t: float, z: Ints, best: dict[float, Ints]) -> None:
+def _offer(here: Landscape, t: float, z: Int32s, best: dict[float, Int32s]) -> None:
     if here.value(z) < here.value(best[t]):
         best[t] = z
 
 
-def answer_likelihood(
-    together: NDArray[np.bool_], is_must_link: NDArray[np.bool_], seen: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def answer_likelihood(together: Bools, is_must_link: Bools, seen: Bools) -> Floats:
     """Return the log-likelihood of each answer, given how the partition treats its pair.
 
     ``P(answer | together or not)`` is counted on the seen pairs, with half a count added to each
@@ -152,11 +149,11 @@ def answer_likelihood(
     """
     cell = 2 * together.astype(np.intp) + is_must_link
     counts = 0.5 + np.bincount(cell[seen], minlength=4).reshape(2, 2)
-    likelihood: NDArray[np.float64] = np.log(counts / counts.sum(axis=1, keepdims=True)).ravel()
+    likelihood: Floats = np.log(counts / counts.sum(axis=1, keepdims=True)).ravel()
     return likelihood[cell]
 
 
-def clearly_best(scores: NDArray[np.float64], default: int) -> int:
+def clearly_best(scores: Floats, default: int) -> int:
     """Return the row with the highest total, unless the default is within the noise of it.
 
     Rows are candidates, columns what they were scored on. The best must beat the default by two

@@ -17,10 +17,8 @@ from linkwise.search.coarsen import hierarchy
 from linkwise.search.problem import Problem, graph_only
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from linkwise._types import Bools, Floats, Int32s, Int64s
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int32]
 
 __all__ = [
     "Colorer",
@@ -41,23 +39,23 @@ class Colorer(NamedTuple):
 
     graph: CannotLinkGraph
     peeling: Peeling
-    known: Ints  # a feasible partition, for when the guided one fails
-    n_samples: NDArray[np.int64]  # of each vertex
+    known: Int32s  # a feasible partition, for when the guided one fails
+    n_samples: Int64s  # of each vertex
 
-    def __call__(self, cost: Floats, rng: np.random.RandomState) -> Ints:
+    def __call__(self, cost: Floats, rng: np.random.RandomState) -> Int32s:
         """Return a feasible partition with low cost, every cluster non-empty."""
         found = guided_coloring(self.graph, cost, rng, peeling=self.peeling)
         colors = found.colors if found.n_left == 0 else _recolored(self.known, cost)
         return _with_samples(colors, cost, self.n_samples)
 
 
-def colorer(problem: Problem, k: int, known: Ints) -> Colorer:
+def colorer(problem: Problem, k: int, known: Int32s) -> Colorer:
     """Prepare colouring the cannot-links of a problem, for which `known` is one answer."""
     graph = CannotLinkGraph(problem.apart_indptr, problem.apart_indices)
     return Colorer(graph, peel(graph, k), known, problem.n_samples)
 
 
-def _with_samples(colors: Ints, cost: Floats, count: NDArray[np.int64]) -> Ints:
+def _with_samples(colors: Int32s, cost: Floats, count: Int64s) -> Int32s:
     """Give each cluster that holds nothing but anchors the sample that is cheapest for it.
 
     Where there are anchors, samples have no cannot-links.
@@ -73,12 +71,12 @@ def _with_samples(colors: Ints, cost: Floats, count: NDArray[np.int64]) -> Ints:
     return colors
 
 
-def _recolored(known: Ints, cost: Floats) -> Ints:
+def _recolored(known: Int32s, cost: Floats) -> Int32s:
     """Rename the clusters of a partition so that they cost least."""
     k = cost.shape[1]
     totals = np.array([cost[known == c].sum(axis=0) for c in range(k)])
     _, names = linear_sum_assignment(totals)
-    renamed: Ints = names.astype(np.int32)[known]
+    renamed: Int32s = names.astype(np.int32)[known]
     return renamed
 
 
@@ -124,7 +122,7 @@ def spectral_start(
     rng: np.random.RandomState,
     *,
     unit_rows: bool,
-) -> Ints:
+) -> Int32s:
     """Return the feasible partition nearest to the centres of one run of k-means."""
     rows = vectors
     if unit_rows:
@@ -154,8 +152,8 @@ def squared_distances(rows: Floats, centers: Floats) -> Floats:
 
 
 def mutate_split_merge(
-    problem: Problem, z: Ints, vectors: Floats, color: Colorer, rng: np.random.RandomState
-) -> Ints:
+    problem: Problem, z: Int32s, vectors: Floats, color: Colorer, rng: np.random.RandomState
+) -> Int32s:
     """Split one cluster in two and merge two others: a step that no local move can make."""
     k = int(z.max()) + 1
     volume: Floats = np.bincount(z, weights=problem.volume, minlength=k).astype(np.float64)
@@ -172,7 +170,7 @@ def mutate_split_merge(
 
 
 def _pair_to_merge(
-    problem: Problem, z: Ints, volume: Floats, split: int, rng: np.random.RandomState
+    problem: Problem, z: Int32s, volume: Floats, split: int, rng: np.random.RandomState
 ) -> tuple[int, int]:
     """Return two clusters with much weight between them, not the one that is split."""
     k = volume.size
@@ -186,7 +184,7 @@ def _pair_to_merge(
     return a, b
 
 
-def _two_means(rows: Floats, weights: Floats, rng: np.random.RandomState) -> NDArray[np.bool_]:
+def _two_means(rows: Floats, weights: Floats, rng: np.random.RandomState) -> Bools:
     """Return which rows are in the second of two clusters; neither is empty if there are two."""
     if rows.shape[0] < 2:
         return np.zeros(rows.shape[0], bool)
