@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from linkwise.auto.task import misplaced
 from linkwise.constraints.implied import choose_two, count_implied
-from linkwise.experts.task import misplaced
 from linkwise.metrics import violated_count, violated_share
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwise.experts.task import labelled_samples, misplaced
+from linkwise.auto.task import labelled_samples, misplaced
 
 if TYPE_CHECKING:
     from linkwise._types import Ints
+    from linkwise.auto.clusters import Choice
+    from linkwise.auto.survey import Found, Said
     from linkwise.constraints import Constraints
-    from linkwise.experts.clusters import Choice
-    from linkwise.methods._survey import Found, Said
 
 
 __all__ = ["AutoReport", "Suspect", "Voice", "make_report", "n_violated", "rank_suspects"]
