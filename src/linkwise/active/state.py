@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from linkwise.active.entail import (
     as_labels,
@@ -21,8 +20,7 @@ from linkwise.active.entail import (
 from linkwise.exceptions import ConflictError
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
 from linkwise.linalg.walk import leading_vectors, staying_if_isolated, walk_vectors
-from linkwise.methods._editing import edit
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.csc import csc, edit
 from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
@@ -201,8 +199,7 @@ class State:
         """The current clustering."""
         if self.fit is not None:
             return self.fit(self.evidence)
-        A = edit(self.W, self.evidence)
-        return normalized_cut(A, self.n_clusters, check_random_state(0), "unit").labels
+        return csc(self.W, self.evidence, self.n_clusters, random_state=0).labels
 
     @property
     def base(self) -> Spectrum:

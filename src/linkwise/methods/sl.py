@@ -12,8 +12,8 @@ from linkwise._params import Interval, StrOptions
 from linkwise.linalg.laplacian import additive_normalization
 from linkwise.linalg.walk import leading_vectors
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._editing import edit
 from linkwise.methods._spectral import normalized_cut, ratio_sum, rounded, spectral_result
+from linkwise.methods.csc import edit
 from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
