@@ -100,8 +100,8 @@ def assert_proves(error, known, k):
         return
     alone = Constraints(
         known.n_samples,
-        must_link=known.must_link[np.isin(known._must_link_row, error.must_link)],
-        cannot_link=known.cannot_link[np.isin(known._cannot_link_row, error.cannot_link)],
+        must_link=known.must_link[np.isin(known.facts.must_link_row, error.must_link)],
+        cannot_link=known.cannot_link[np.isin(known.facts.cannot_link_row, error.cannot_link)],
     )
     assert len(alone.must_link) == len(error.must_link)
     assert len(alone.cannot_link) == len(error.cannot_link)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwise.constraints.validation import pair_keys
+from linkwise.constraints.table import pair_keys
 from linkwise.experts.consensus import likelihood, merge
 from linkwise.experts.expert import log_softmax
 from linkwise.experts.task import Task, cluster_of_label, settle

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise.constraints import Constraints
 from linkwise.constraints.coloring import CannotLinkGraph
+from linkwise.constraints.suspect import Suspect, make_suspects
 from linkwise.exceptions import ConflictError, ConvergenceWarning
 from linkwise.result import Result
 from linkwise.search.evolve import Found
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = [
     "CutResult",
     "PathPoint",
-    "Suspect",
     "find_suspects",
     "refuse_too_many_labels",
     "soft_labels",
@@ -38,15 +38,6 @@ MANY_PAIRS = 200  # pairs above which the strength is chosen by cross-validation
 N_FOLDS = 3
 MAX_STRENGTH = 1024.0  # where the search for a number of violations gives up
 BISECTIONS = 4
-
-
-class Suspect(NamedTuple):
-    """A constraint that the data speak against."""
-
-    kind: str  # "must-link", "cannot-link" or "label"
-    samples: tuple[int, ...]  # the pair, or the labelled sample
-    row: int  # position among the pairs of its kind as they were given, or the sample
-    strength: float  # the price at which it is obeyed at last; inf if never
 
 
 class PathPoint(NamedTuple):
@@ -298,7 +289,7 @@ def find_suspects(constraints: Constraints, path: Path, strength: float) -> tupl
     if not suspicious.size:
         return ()
     order = np.lexsort((suspicious, -times, -obeyed)).tolist()
-    return tuple(_suspect(constraints, int(suspicious[at]), float(obeyed[at])) for at in order)
+    return make_suspects(constraints, suspicious[order], strength=obeyed[order])
 
 
 def _obeyed_from(tables: dict[float, Bools], item: int) -> float:
@@ -306,16 +297,3 @@ def _obeyed_from(tables: dict[float, Bools], item: int) -> float:
     last = [t for t, table in tables.items() if table[item]]
     above = [t for t in tables if not last or t > max(last)]
     return min(above) if above else np.inf
-
-
-def _suspect(constraints: Constraints, item: int, obeyed: float) -> Suspect:
-    n_must, n_cannot = len(constraints.must_link), len(constraints.cannot_link)
-    if item < n_must:
-        i, j = constraints.must_link[item].tolist()
-        return Suspect("must-link", (i, j), int(constraints._must_link_row[item]), obeyed)
-    if item < n_must + n_cannot:
-        at = item - n_must
-        i, j = constraints.cannot_link[at].tolist()
-        return Suspect("cannot-link", (i, j), int(constraints._cannot_link_row[at]), obeyed)
-    sample = int(_anchors(constraints)[0][item - n_must - n_cannot])
-    return Suspect("label", (sample,), sample, obeyed)

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from linkwise._params import Interval, StrOptions, validates_parameters
 from linkwise._rows import RowIndex
+from linkwise.constraints.suspect import Suspect
 from linkwise.experts.assign import feasible_labels, likeliest_labels
 from linkwise.experts.bases import Bases, build_bases
 from linkwise.experts.clusters import Choice
@@ -23,7 +24,6 @@ from linkwise.experts.task import cluster_of_label, labelled_samples
 from linkwise.linalg.memory import Memory
 from linkwise.methods._autoreport import (
     AutoReport,
-    Suspect,
     Voice,
     make_report,
     n_violated,
