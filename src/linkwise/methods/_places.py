@@ -15,11 +15,11 @@ from linkwise.experts.pool import Start
 from linkwise.experts.starts import PRICE, SmallClusters, Told, plain_clusters
 from linkwise.experts.task import labelled_samples
 from linkwise.linalg.memory import Memory
-from linkwise.methods._units import in_units
 from linkwise.methods.e2cp import e2cp
 from linkwise.search.evolve import run_here
 from linkwise.search.hard import Search, hard_labels
 from linkwise.search.landscapes import CutData
+from linkwise.search.problem import in_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

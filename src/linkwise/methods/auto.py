@@ -35,7 +35,6 @@ from linkwise.methods._base import (
     refuse_as_y,
     refuse_too_many_clusters,
 )
-from linkwise.methods._cutting import refuse_too_many_labels
 from linkwise.methods._survey import (
     Found,
     Said,
@@ -47,6 +46,7 @@ from linkwise.methods._survey import (
 from linkwise.result import Result
 from linkwise.search.evolve import workers
 from linkwise.search.hard import certain_groups, warn_if_interrupted
+from linkwise.search.soft import refuse_too_many_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
