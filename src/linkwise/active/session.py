@@ -24,14 +24,14 @@ from linkwise.constraints.table import pair_keys
 from linkwise.constraints.validation import as_count
 from linkwise.exceptions import ConflictError, DisconnectedGraphWarning
 from linkwise.graph import Affinity, check_affinity
-from linkwise.methods import METHODS
+from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
     import os
 
     from linkwise._types import Ints
     from linkwise.active.strategies import Strategy
-    from linkwise.methods._base import ConstrainedClusterer
+    from linkwise.methods import ConstrainedClusterer
 
     Pair: TypeAlias = tuple[int, int]
 
