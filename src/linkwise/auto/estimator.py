@@ -281,8 +281,6 @@ class Auto(ConstrainedClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     n_clusters_ : int
         Number of clusters.
     noise_ : float
@@ -297,10 +295,6 @@ class Auto(ConstrainedClusterer):
         How the samples are described. :class:`~linkwise.Prepared` data keep them for later fits.
     affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
         The graph.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
 
     Notes
     -----
@@ -319,10 +313,9 @@ class Auto(ConstrainedClusterer):
     (150, 3)
     """
 
+    family = "ensemble"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "n_clusters": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
-        "hard": ["boolean"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
