@@ -10,8 +10,9 @@ from scipy.sparse import csr_array, issparse
 
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
 from linkwise.linalg.walk import leading_vectors, staying_if_isolated, walk_vectors
-from linkwise.partition import cluster_rows, unit_rows
+from linkwise.partition import unit_rows
 from linkwise.result import Result
+from linkwise.search.rows import cluster_rows
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
