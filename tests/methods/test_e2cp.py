@@ -16,12 +16,12 @@ from sklearn.preprocessing import StandardScaler
 
 from asserts import assert_symmetric
 from linkwise import Affinity, Constraints, NCut
-from linkwise.constraints.matrix import constraint_matrix
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
 from linkwise.linalg.lowrank import values_on
-from linkwise.linalg.memory import Memory
 from linkwise.linalg.sparse import coupled_edges, largest_rows, positions
+from linkwise.linalg.warm import WarmStarts
 from linkwise.methods import _propagation
 from linkwise.methods._propagation import (
     adjusted_dense,
@@ -357,8 +357,8 @@ def test_surroundings_of_many_links_against_all_pairs():
 
 def test_the_walk_is_not_formed_if_no_column_is_missing(monkeypatch):
     W, Y = sparse_problem(60, 10, seed=0)
-    memory = Memory()
-    first = propagation_factors(W, constrained(Y), alpha=0.8, tol=1e-4, memory=memory)
+    warm = WarmStarts()
+    first = propagation_factors(W, constrained(Y), alpha=0.8, tol=1e-4, warm=warm)
     monkeypatch.delattr(_propagation, "random_walk")
-    second = propagation_factors(W, constrained(Y), alpha=0.8, tol=1e-4, memory=memory)
+    second = propagation_factors(W, constrained(Y), alpha=0.8, tol=1e-4, warm=warm)
     assert_array_equal(first.G.toarray(), second.G.toarray())

@@ -14,7 +14,7 @@ import numpy as np
 from linkwise.auto.consensus import likelihood, merge
 from linkwise.auto.expert import log_softmax
 from linkwise.auto.task import Task, cluster_of_label, settle
-from linkwise.constraints.validation import pair_keys
+from linkwise.constraints.table import pair_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -184,7 +184,8 @@ def pairs_between(groups: Int32s, a: Ints, b: Ints, *, n: int) -> csr_array:
 
     `a` and `b` are rows of `groups`, taken in parallel; members are below `n`, -1 is none.
     """
-    indptr, indices = _sorted_rows(*_between(groups, a, b), n)
+    smaller, larger = _between(groups, a, b)
+    indptr, indices = _sorted_rows(smaller, larger, n)
     return csr_array((np.ones(indices.size, dtype=np.bool_), indices, indptr), shape=(n, n))
 
 

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import HasMethods, Interval
-from linkwise.constraints.matrix import constraint_matrix
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.graph import Affinity, Prepared
 from linkwise.linalg import eigen
 from linkwise.linalg.laplacian import absolute_degrees
@@ -202,7 +202,7 @@ class ConstrainedLPP(ConstrainedProjection):
         self.neighbors = neighbors
         self.random_state = random_state
 
-    def _graph(self, X: Any) -> Any:
+    def _graph(self, prepared: Prepared) -> Any:
         # Its own parameter says how the graph is built, so a prepared one does not fit.
         self.affinity_ = Affinity(self.neighbors)
-        return self.affinity_.fit_transform(X.X if isinstance(X, Prepared) else X)
+        return self.affinity_.fit_transform(prepared.X)

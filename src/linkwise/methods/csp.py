@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from linkwise import metrics
 from linkwise._params import Interval, StrOptions
-from linkwise.constraints.matrix import constraint_matrix
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.exceptions import ConvergenceWarning, TooLargeError
 from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
@@ -22,7 +22,7 @@ from linkwise.linalg.laplacian import degrees, symmetric
 from linkwise.linalg.operators import Deflated, Projected, SymmetricOperator
 from linkwise.linalg.solve import solid
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import canonical, kmeans, sign_split, unit_rows
 from linkwise.result import Result
 
@@ -95,7 +95,7 @@ def csp(
     rng = check_random_state(random_state)
     Q = constraint_matrix(constraints)
     if Q.nnz == 0:
-        plain = normalized_cut(W, n_clusters, rng, rows="unit")
+        plain = normalized_cut(W, n_clusters, rng)
         return CSPResult(**vars(plain))
     # Both solvers leave k-means the same numbers.
     rounding_rng = np.random.RandomState(rng.randint(2**31))

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval
-from linkwise.constraints.matrix import constraint_matrix
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.linalg.lowrank import symmetric_product
 from linkwise.methods._propagation import (
     Factors,
@@ -23,13 +23,13 @@ from linkwise.methods._propagation import (
     random_walk,
     resolvents,
 )
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
-    from linkwise.linalg.memory import Memory
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 __all__ = ["E2CP", "e2cp", "propagate", "propagation_factors"]
@@ -46,7 +46,7 @@ def e2cp(
     tol: float = 5e-4,
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Result:
     """Spread the pairs along the rows and then the columns of `Y`; cluster the adjusted graph.
 
@@ -59,12 +59,12 @@ def e2cp(
         W,
         constraint_matrix(constraints),
         propagate=partial(propagate, alpha=alpha),
-        factors=partial(propagation_factors, alpha=alpha, tol=tol, memory=memory),
+        factors=partial(propagation_factors, alpha=alpha, tol=tol, warm=warm),
         scale=scale,
         solver=solver,
     )
     satisfied = constraints if hard else None
-    return normalized_cut(W_star, n_clusters, rng, rows="unit", obey=satisfied, memory=memory)
+    return normalized_cut(W_star, n_clusters, rng, enforced=satisfied, warm=warm)
 
 
 def propagate(W: Graph, Y: csr_array, alpha: float) -> Floats:
@@ -86,10 +86,10 @@ def propagation_factors(
     *,
     alpha: float,
     tol: float,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Factors:
     """Return the factors of `F`: the constrained columns of ``(1 - alpha) P``, sparse."""
-    P = (1 - alpha) * resolvents(W, columns, [alpha], tol=tol, memory=memory)[0]
+    P = (1 - alpha) * resolvents(W, columns, [alpha], tol=tol, warm=warm)[0]
     return Factors(csr_array(P), np.ones((1, 1)), P)
 
 

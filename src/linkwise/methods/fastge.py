@@ -10,13 +10,13 @@ from scipy.sparse import csr_array, diags_array, eye_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
-from linkwise.constraints.matrix import constraint_matrix
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.linalg import pencil
 from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.eigen import EigenPairs
 from linkwise.linalg.laplacian import combinatorial, degrees
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._spectral import rounded
+from linkwise.methods.ncut import cluster_embedding
 from linkwise.partition import unit_rows
 from linkwise.result import Result
 
@@ -58,7 +58,7 @@ def fast_ge(
     else:
         pairs = _lowest(graphs, component, n_clusters, rng, solver=solver)
     embedding = unit_rows(pairs.vectors)
-    labels = rounded(embedding, n_clusters, rng, constraints if hard else None)
+    labels = cluster_embedding(embedding, n_clusters, rng, constraints if hard else None)
     return Result(
         labels=labels,
         embedding=embedding,

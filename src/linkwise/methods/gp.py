@@ -11,7 +11,7 @@ from scipy.sparse import block_diag, coo_array, csr_array, eye_array
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval
-from linkwise.constraints.matrix import constraint_matrix
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.exceptions import TooLargeError
 from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
@@ -25,7 +25,7 @@ from linkwise.methods._propagation import (
     is_exact,
     pattern_with_pairs,
 )
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
@@ -80,7 +80,7 @@ def gp_affinity(
         if n_clusters > 2:
             W = moved_entries(W, csr_array(Y.minimum(0)), 0.0)
     satisfied = constraints if hard else None
-    return normalized_cut(W, n_clusters, rng, rows="unit", obey=satisfied)
+    return normalized_cut(W, n_clusters, rng, enforced=satisfied)
 
 
 def covariance_shift(W: Graph, rng: np.random.RandomState) -> float:

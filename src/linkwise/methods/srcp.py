@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, hstack
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval
-from linkwise.constraints.matrix import constraint_matrix
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.linalg.lowrank import cauchy_sum, symmetric_product
 from linkwise.methods._propagation import (
     Factors,
@@ -23,13 +23,13 @@ from linkwise.methods._propagation import (
     random_walk,
     resolvents,
 )
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
-    from linkwise.linalg.memory import Memory
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 __all__ = ["SRCP", "propagate", "propagation_factors", "srcp"]
@@ -50,7 +50,7 @@ def srcp(
     tol: float = 5e-4,
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Result:
     r"""Spread the pairs along rows and columns of `Y` at once; cluster the adjusted graph.
 
@@ -66,12 +66,12 @@ def srcp(
         W,
         constraint_matrix(constraints),
         propagate=partial(propagate, mu=mu),
-        factors=partial(propagation_factors, mu=mu, tol=tol, memory=memory),
+        factors=partial(propagation_factors, mu=mu, tol=tol, warm=warm),
         scale=scale,
         solver=solver,
     )
     satisfied = constraints if hard else None
-    return normalized_cut(W_star, n_clusters, rng, rows="unit", obey=satisfied, memory=memory)
+    return normalized_cut(W_star, n_clusters, rng, enforced=satisfied, warm=warm)
 
 
 def propagate(W: Graph, Y: csr_array, mu: float) -> Floats:
@@ -93,7 +93,7 @@ def propagation_factors(
     *,
     mu: float,
     tol: float,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Factors:
     """Return factors of `F`: constrained columns of a few resolvents of the random walk, sparse.
 
@@ -103,7 +103,7 @@ def propagation_factors(
     """
     separated = cauchy_sum(mu, mu + 2, KERNEL_TOL)
     damping = 1 / (1 + mu + separated.shifts)
-    found = resolvents(W, columns, damping.tolist(), tol=tol, memory=memory)
+    found = resolvents(W, columns, damping.tolist(), tol=tol, warm=warm)
     P = [a * of_damping for a, of_damping in zip(damping, found, strict=True)]
     G = csr_array(hstack(P, format="csc"))
     return Factors(G, 2 * mu * separated.weights, P[int(np.argmax(damping))])

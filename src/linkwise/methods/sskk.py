@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._params import Interval, StrOptions
-from linkwise.constraints.matrix import constraint_matrix
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.linalg import eigen
+from linkwise.linalg.embedding import leading_eigenpairs
 from linkwise.linalg.laplacian import degrees
-from linkwise.linalg.walk import leading_vectors
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.partition import canonical, kmeans, unit_rows
 from linkwise.result import Result
@@ -166,7 +166,8 @@ def _relaxation(
     """Return the leading eigenpairs of ``D^-1/2 M D^-1/2``, whose clusters relax the criterion."""
     s = diags_array(1 / np.sqrt(graph.d), format="csr")
     S = csr_array(s @ graph.M @ s)
-    return leading_vectors(S, np.sqrt(graph.d), k, rng) if is_plain else eigen.largest(S, k, rng)
+    profile = np.sqrt(graph.d)
+    return leading_eigenpairs(S, profile, k, rng) if is_plain else eigen.largest(S, k, rng)
 
 
 def _starts(
