@@ -103,10 +103,10 @@ class Panel(NamedTuple):
 
 def auto(
     X: Floats | None,
-    W: Graph,
     constraints: Constraints,
     n_clusters: int | str = "auto",
     *,
+    W: Graph,
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,

@@ -173,7 +173,7 @@ def project(X: Floats, mean: Floats, components: Floats) -> Floats:
 
 
 def cluster_projected(
-    X: Floats, found: Directions, n_clusters: int, rng: np.random.RandomState
+    X: Floats, found: Directions, n_clusters: int, *, rng: np.random.RandomState
 ) -> ProjectionResult:
     """Project the data and cluster them around centres; the objective is the inertia."""
     embedding = project(X, found.mean, found.components)

@@ -42,10 +42,10 @@ NO_VARIANCE = 1e-12
 
 def clpp(
     X: Floats,
-    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
+    W: Graph,
     n_components: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Result:
@@ -61,8 +61,8 @@ def clpp(
     `x` are measured from their mean weighted by these degrees.
     """
     rng = check_random_state(random_state)
-    found = _directions(X, signed_graph(W, constraints), n_components, rng)
-    return cluster_projected(X, found, n_clusters, rng)
+    found = _directions(X, signed_graph(W, constraints), n_components, rng=rng)
+    return cluster_projected(X, found, n_clusters, rng=rng)
 
 
 def signed_graph(W: Graph, constraints: Constraints) -> Graph:
@@ -77,7 +77,7 @@ def signed_graph(W: Graph, constraints: Constraints) -> Graph:
 
 
 def _directions(
-    X: Floats, W_tilde: Graph, n_components: int | None, rng: np.random.RandomState
+    X: Floats, W_tilde: Graph, n_components: int | None, *, rng: np.random.RandomState
 ) -> Directions:
     Z, mean, exponent, basis = center(X)
     axes = eigen.largest(Z.T @ Z / Z.shape[0], Z.shape[1], rng, method="dense")

@@ -44,8 +44,8 @@ def csc(
     """
     A = edit(W, constraints, link_weight)
     rng = check_random_state(random_state)
-    obey = constraints if hard else None
-    return normalized_cut(A, n_clusters, rng, rows=rows, enforced=obey, warm=warm)
+    enforced = constraints if hard else None
+    return normalized_cut(A, n_clusters, rng, rows=rows, enforced=enforced, warm=warm)
 
 
 def edit(W: Graph, constraints: Constraints, link_weight: float | str = "max") -> Graph:

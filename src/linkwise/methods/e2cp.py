@@ -63,8 +63,8 @@ def e2cp(
         scale=scale,
         solver=solver,
     )
-    satisfied = constraints if hard else None
-    return normalized_cut(W_star, n_clusters, rng, enforced=satisfied, warm=warm)
+    enforced = constraints if hard else None
+    return normalized_cut(W_star, n_clusters, rng, enforced=enforced, warm=warm)
 
 
 def propagate(W: Graph, Y: csr_array, alpha: float) -> Floats:

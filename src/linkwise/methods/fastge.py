@@ -56,7 +56,7 @@ def fast_ge(
         zeros = np.zeros(n_clusters)
         pairs = EigenPairs(zeros, z, zeros, converged=True, n_products=None)
     else:
-        pairs = _lowest(graphs, component, n_clusters, rng, solver=solver)
+        pairs = _lowest(graphs, component, n_clusters, rng=rng, solver=solver)
     embedding = unit_rows(pairs.vectors)
     labels = cluster_embedding(embedding, n_clusters, rng, constraints if hard else None)
     return Result(
@@ -107,8 +107,8 @@ def _lowest(
     graphs: Graphs,
     component: Ints,
     k: int,
-    rng: np.random.RandomState,
     *,
+    rng: np.random.RandomState,
     solver: pencil.Solver,
 ) -> EigenPairs:
     """Return the lowest eigenpairs of ``A z = lambda B z``, the pencil scaled by the degrees.

@@ -79,8 +79,8 @@ def gp_affinity(
         W = _conditioned_dense(K, Y, B) if exact else _conditioned(csr_array(K), Y, B)
         if n_clusters > 2:
             W = moved_entries(W, csr_array(Y.minimum(0)), 0.0)
-    satisfied = constraints if hard else None
-    return normalized_cut(W, n_clusters, rng, enforced=satisfied)
+    enforced = constraints if hard else None
+    return normalized_cut(W, n_clusters, rng, enforced=enforced)
 
 
 def covariance_shift(W: Graph, rng: np.random.RandomState) -> float:

@@ -39,19 +39,19 @@ def sl(
 ) -> Result:
     """Write the constraints into the affinities, then cluster by a normalised Markov chain."""
     rng = check_random_state(random_state)
-    obey = constraints if hard else None
+    enforced = constraints if hard else None
     A = edit(W, constraints, link_weight)
     if normalization == "symmetric":
-        return normalized_cut(A, n_clusters, rng, enforced=obey, warm=warm)
-    return additive_cut(A, n_clusters, rng, obey, warm=warm)
+        return normalized_cut(A, n_clusters, rng, enforced=enforced, warm=warm)
+    return additive_cut(A, n_clusters, rng, enforced=enforced, warm=warm)
 
 
 def additive_cut(
     A: Graph,
     n_clusters: int,
     rng: np.random.RandomState,
-    obey: Constraints | None = None,
     *,
+    enforced: Constraints | None = None,
     warm: WarmStarts | None = None,
 ) -> Result:
     """Cluster by ``N = (A + d_max I - D) / d_max``, a walk that stays where degrees are low.
@@ -63,7 +63,7 @@ def additive_cut(
     start = None if warm is None else warm.additive
     pairs = leading_eigenpairs(N, profile, n_clusters, rng, warm=start)
     embedding = unit_rows(pairs.vectors)
-    labels = cluster_embedding(embedding, n_clusters, rng, obey)
+    labels = cluster_embedding(embedding, n_clusters, rng, enforced)
     return spectral_result(labels, embedding, pairs, ratio_sum(A, labels, profile))
 
 
