@@ -16,20 +16,10 @@ from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from linkwise.search.evolve import run_here
-from linkwise.search.hard import (
-    certain_groups,
-    n_certain_violated,
-    refuse_broken_promise,
-    warn_if_interrupted,
-)
-from linkwise.search.landscapes import MeansData
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from linkwise._types import AnyArray, Bools, Floats, Ints, Matrix
-    from linkwise.constraints import Constraints
 
     Split: TypeAlias = Callable[[Matrix, Ints], AnyArray | None]
 
@@ -39,7 +29,6 @@ __all__ = [
     "Threshold",
     "best_threshold",
     "canonical",
-    "cluster_rows",
     "kmeans",
     "recursive_bisection",
     "sign_split",
@@ -305,68 +294,6 @@ def _fit(model: KMeans, V: Floats) -> KMeansPartition:
 def _numbered_by_appearance(found: KMeansPartition) -> KMeansPartition:
     rank = _ranks(found.labels, found.centers.shape[0] - 1)
     return found._replace(labels=rank[found.labels], centers=found.centers[np.argsort(rank)])
-
-
-def cluster_rows(
-    V: Floats,
-    k: int,
-    rng: np.random.RandomState,
-    *,
-    assign: Literal["free", "feasible"] = "free",
-    constraints: Constraints | None = None,
-) -> Ints:
-    """Cluster the rows of an embedding, freely or under hard constraints.
-
-    ``"free"`` is :func:`kmeans`. ``"feasible"`` lowers the same sum of squares, but only among the
-    partitions that satisfy every certain pair and label of the constraints.
-
-    Parameters
-    ----------
-    V : ndarray of shape (n, n_dims)
-        The rows.
-    k : int
-        Number of clusters.
-    rng : RandomState
-        Seeds the starts.
-    assign : {"free", "feasible"}, default="free"
-        Whether constraints hold without exception.
-    constraints : Constraints, optional
-        What ``"feasible"`` satisfies.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Ints numbered by first appearance.
-
-    Raises
-    ------
-    ConflictError
-        If no partition satisfies the constraints, or none was found.
-
-    Examples
-    --------
-    >>> from linkwise import Constraints
-    >>> V = np.array([[0.0], [0.1], [1.0], [1.1]])
-    >>> known = Constraints(4, cannot_link=[(0, 1)])
-    >>> rng = np.random.RandomState(0)
-    >>> cluster_rows(V, 2, rng, assign="feasible", constraints=known).tolist()
-    [0, 1, 1, 1]
-    """
-    free = kmeans(V, k, rng)
-    if assign == "free" or constraints is None or constraints.is_empty:
-        return free.labels
-    if not n_certain_violated(constraints, free.labels):
-        return free.labels
-    groups, known = certain_groups(constraints, k, rng)
-    data, _ = MeansData.of(V, k)
-    landscape = data.landscape(groups, csr_array((V.shape[0],) * 2), known, "fast")
-    # Nearest to what the rows want by themselves, among other starts.
-    near_free = landscape.nearest(_partition(data.rows, free.labels).centers, rng)
-    found = landscape.search(rng, run_here, first=[near_free])
-    labels = canonical(found.z[groups.of_sample])
-    refuse_broken_promise(constraints, labels)
-    warn_if_interrupted(interrupted=found.interrupted)
-    return labels
 
 
 # ---------------------------------------------------------------------------------------------

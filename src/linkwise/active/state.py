@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 
 from linkwise.active.entail import (
     as_labels,
-    certain_part,
     consistent_part,
     entailed,
     is_decided,
@@ -116,7 +115,7 @@ class State:
         contradict it.
         """
         if not self.noisy:
-            return entailed(certain_part(self.constraints), self.n_clusters)
+            return entailed(self.constraints.certain, self.n_clusters)
         guess = consistent_part(self.constraints)
         try:
             return entailed(guess, self.n_clusters)
@@ -154,9 +153,8 @@ class State:
         Answers that cannot be wrong have belief 1; other pairs were guessed, and may be asked.
         """
         unknown = np.asarray(self.unknown, dtype=np.intp).reshape(-1, 2)
-        told = self.constraints if self.noisy else certain_part(self.constraints)
-        listed = [told.must_link, told.cannot_link, unknown]
-        return np.unique(self._key(np.concatenate(listed)))
+        given = self.constraints if self.noisy else self.constraints.certain
+        return np.unique(self._key(np.concatenate((given.table.pairs, unknown))))
 
     def _key(self, pairs: Ints) -> Int64s:
         low, high = pairs.min(axis=1), pairs.max(axis=1)
@@ -189,8 +187,7 @@ class State:
         if self.noisy:
             return self.constraints
         facts = as_labels(self.facts, self.neighbourhoods)
-        must, cannot = self.constraints.must_link_belief, self.constraints.cannot_link_belief
-        if (must == 1).all() and (cannot == 1).all():
+        if (self.constraints.table.belief == 1).all():
             return facts
         return with_uncertain(facts, self.constraints)
 

@@ -7,8 +7,8 @@ from inspect import getdoc, signature
 from typing import TYPE_CHECKING, Any
 
 from linkwise.cli.options import needs_features, parameters_of, takes_graph
-from linkwise.methods import METHODS
 from linkwise.methods._labels import LabelPropagator
+from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
     from linkwise.cli.console import Console

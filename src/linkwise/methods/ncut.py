@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -13,8 +13,9 @@ from linkwise._params import StrOptions
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
 from linkwise.linalg.laplacian import degrees
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.partition import cluster_rows, unit_rows
+from linkwise.partition import kmeans, unit_rows
 from linkwise.result import Result
+from linkwise.search.rows import cluster_rows
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
@@ -90,8 +91,9 @@ def cluster_embedding(
     enforced: Constraints | None = None,
 ) -> Ints:
     """Cluster the rows of an embedding by k-means; all certain constraints of `enforced` hold."""
-    assign: Literal["free", "feasible"] = "free" if enforced is None else "feasible"
-    return cluster_rows(embedding, n_clusters, rng, assign=assign, constraints=enforced)
+    if enforced is None:
+        return kmeans(embedding, n_clusters, rng).labels
+    return cluster_rows(embedding, n_clusters, rng, assign="feasible", constraints=enforced)
 
 
 def ratio_sum(W: Graph, labels: Ints, weights: Floats) -> float:

@@ -15,15 +15,13 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import Affinity, ConflictError, Constraints, NCut, Prepared
+from linkwise.auto import estimator as module
+from linkwise.auto import places, pool, survey
+from linkwise.auto.bases import Bases, build_bases
+from linkwise.auto.estimator import Auto, auto
 from linkwise.constraints import feasible
 from linkwise.datasets import make_xor
 from linkwise.exceptions import ConvergenceWarning
-from linkwise.experts import pool
-from linkwise.experts.bases import Bases, build_bases
-from linkwise.methods import _places as places
-from linkwise.methods import _survey as survey
-from linkwise.methods import auto as module
-from linkwise.methods.auto import Auto, auto
 
 
 @pytest.fixture(scope="module")

@@ -13,17 +13,17 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
-from linkwise.methods._bisection import descend, follow, matrices_of, spectral_start
-from linkwise.methods._coarse import coarse_copy
-from linkwise.methods._onespectral import Split
 from linkwise.partition import recursive_bisection
+from linkwise.search.bisection import descend, follow, matrices_of, spectral_start
+from linkwise.search.coarse import coarse_copy
 from linkwise.search.evolve import Found
+from linkwise.search.one_spectral import Split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from linkwise._types import Floats, Int32s, Int64s, Ints
-    from linkwise.methods._bisection import Family, Matrices, Record, Settings, Track
+    from linkwise.search.bisection import Family, Matrices, Record, Settings, Track
     from linkwise.search.evolve import CutSearch, Report, Run
 
 

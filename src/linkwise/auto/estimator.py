@@ -15,26 +15,18 @@ from threadpoolctl import threadpool_limits
 
 from linkwise._params import Interval, StrOptions
 from linkwise._rows import RowIndex
-from linkwise.constraints import Constraints
-from linkwise.experts.assign import feasible_labels, likeliest_labels
-from linkwise.experts.bases import Bases, build_bases
-from linkwise.experts.clusters import Choice
-from linkwise.experts.pool import Pool, say
-from linkwise.experts.task import cluster_of_label, labelled_samples
-from linkwise.methods._autoreport import (
+from linkwise.auto.assign import feasible_labels, likeliest_labels
+from linkwise.auto.bases import Bases, build_bases
+from linkwise.auto.clusters import Choice
+from linkwise.auto.pool import Pool, say
+from linkwise.auto.report import (
     AutoReport,
-    Suspect,
     Voice,
     make_report,
     n_violated,
     rank_suspects,
 )
-from linkwise.methods._base import (
-    ConstrainedClusterer,
-    _similarities,
-)
-from linkwise.methods._cutting import refuse_too_many_labels
-from linkwise.methods._survey import (
+from linkwise.auto.survey import (
     Found,
     Said,
     Survey,
@@ -42,15 +34,20 @@ from linkwise.methods._survey import (
     heard_constraints,
     most_clusters,
 )
+from linkwise.auto.task import cluster_of_label, labelled_samples
+from linkwise.constraints import Constraints
+from linkwise.constraints.suspect import Suspect
+from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.result import Result
 from linkwise.search.evolve import workers
 from linkwise.search.hard import certain_groups, warn_if_interrupted
+from linkwise.search.soft import refuse_too_many_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from linkwise._types import Floats, Graph, Ints
-    from linkwise.experts.expert import Expert
+    from linkwise.auto.expert import Expert
     from linkwise.graph import Affinity, Prepared
 
 

@@ -145,7 +145,7 @@ def _below_and_above(b: Floats) -> tuple[Floats, Floats]:
 
 
 @njit(cache=True, nogil=True)
-def _costs(position, indptr, indices, weight, heads, tails, price):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+def _costs(position, indptr, indices, weight, heads, tails, price):  # type: ignore[no-untyped-def]
     """Return cut and price of violated pairs for every threshold but the last.
 
     A vertex that crosses the threshold opens its edges to later vertices and closes the others.

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwise.experts.task import labelled_samples, misplaced
+from linkwise.auto.task import misplaced
+from linkwise.constraints.suspect import Suspect, make_suspects
 
 if TYPE_CHECKING:
     from linkwise._types import Ints
+    from linkwise.auto.clusters import Choice
+    from linkwise.auto.survey import Found, Said
     from linkwise.constraints import Constraints
-    from linkwise.experts.clusters import Choice
-    from linkwise.methods._survey import Found, Said
 
 
-__all__ = ["AutoReport", "Suspect", "Voice", "make_report", "n_violated", "rank_suspects"]
+__all__ = ["AutoReport", "Voice", "make_report", "n_violated", "rank_suspects"]
 
 GUESS = 0.5  # probability of a number of clusters below which it is called a guess
 N_SHOWN = 6  # kinds of experts that a report lists
 COIN = float(np.log(0.5))  # log-likelihood of a constraint
 CLOSE = 0.02  # log-likelihoods that differ by less are called equal
-
-
-class Suspect(NamedTuple):
-    """A constraint, and how probable it is that it is wrong."""
-
-    kind: str  # "must-link", "cannot-link" or "label"
-    samples: tuple[int, ...]  # the pair, or the labelled sample
-    row: int  # position among the pairs of its kind as they were given, or the sample
-    probability: float
 
 
 class Voice(NamedTuple):
@@ -133,27 +125,14 @@ class AutoReport:
 def rank_suspects(constraints: Constraints, said: Said, noise: float) -> tuple[Suspect, ...]:
     """Return all constraints, the one most likely wrong first."""
     wrong = said.wrong(noise)
-    labelled = labelled_samples(constraints)[0]
-    kinds = np.repeat(
-        ["must-link", "cannot-link", "label"],
-        [len(constraints.must_link), len(constraints.cannot_link), labelled.size],
-    ).tolist()
-    samples = [
-        *map(tuple, constraints.must_link.tolist()),
-        *map(tuple, constraints.cannot_link.tolist()),
-        *((i,) for i in labelled.tolist()),
-    ]
-    rows = np.concatenate((constraints._must_link_row, constraints._cannot_link_row, labelled))
     # Equal probabilities: the less expected one first.
-    order = np.lexsort((said.probability, -wrong)).tolist()
-    at = rows.tolist()
-    return tuple(Suspect(kinds[i], samples[i], at[i], float(wrong[i])) for i in order)
+    order = np.lexsort((said.probability, -wrong))
+    return make_suspects(constraints, order, probability=wrong[order])
 
 
 def n_violated(constraints: Constraints, labels: Ints) -> int:
     """Return the number of pairs and labels that do not hold."""
-    n_pairs = replace(constraints, labels=None).n_violated(labels)
-    return n_pairs + int(misplaced(constraints, labels)[1].sum())
+    return int(constraints.is_violated(labels).sum()) + int(misplaced(constraints, labels)[1].sum())
 
 
 def make_report(found: Found, choice: Choice, suspects: tuple[Suspect, ...]) -> AutoReport:

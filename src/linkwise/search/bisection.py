@@ -19,10 +19,10 @@ from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise._quiet import quiet
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import eigen, fista
-from linkwise.methods import sclc
-from linkwise.methods._coarse import coarse_copy
-from linkwise.methods._onespectral import EQUAL, Pairs, PenalizedCut, Split, ratio_dca
+from linkwise.search.coarse import coarse_copy
 from linkwise.search.evolve import Found
+from linkwise.search.linear import SignedGroups, constrained_cut
+from linkwise.search.one_spectral import EQUAL, Pairs, PenalizedCut, Split, ratio_dca
 from linkwise.search.problem import graph_only
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from linkwise._types import AnyArray, Bools, Floats, Int32s, Int64s, Ints
     from linkwise.linalg.fista import Edges
-    from linkwise.methods._coarse import Coarse
-    from linkwise.methods._onespectral import Critical
+    from linkwise.search.coarse import Coarse
     from linkwise.search.evolve import CutSearch, Report, Run
+    from linkwise.search.one_spectral import Critical
     from linkwise.search.problem import Problem
 
 
@@ -602,9 +602,9 @@ class Bisection(NamedTuple):
         sign = np.ones(group.size)
         group[tails], sign[tails] = heads, -1.0
         _, numbered = np.unique(group, return_inverse=True)
-        groups = sclc.SignedGroups(numbered, sign, np.arange(group.size))
+        groups = SignedGroups(numbered, sign, np.arange(group.size))
         with quiet(ConvergenceWarning):
-            found = sclc.constrained_cut(graph_only(self.problem), groups, rng)
+            found = constrained_cut(graph_only(self.problem), groups, rng)
         return self.family.vector(found.labels)
 
     def _track(self, f: Floats, seed: int) -> Track:
