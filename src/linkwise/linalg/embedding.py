@@ -70,7 +70,9 @@ def spectral_embedding(
     [1.0, 1.0, -1.0]
     """
     d = degrees(W) if d is None else d
-    return leading_eigenpairs(looped_adjacency(W, d), np.sqrt(d), k, rng, tol=tol, warm=warm)
+    return leading_eigenpairs(
+        looped_adjacency(W, d), k, rng, profile=np.sqrt(d), tol=tol, warm=warm
+    )
 
 
 def looped_adjacency(W: Graph, d: Floats) -> Graph:
@@ -94,10 +96,10 @@ def random_walk_vectors(z: Floats, d: Floats) -> Floats:
 
 def leading_eigenpairs(
     S: Graph,
-    profile: Floats,
     k: int,
     rng: np.random.RandomState,
     *,
+    profile: Floats,
     tol: float = eigen.DEFAULT_TOL,
     warm: EigenWarmStart | None = None,
 ) -> EigenPairs:

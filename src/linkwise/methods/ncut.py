@@ -80,14 +80,15 @@ def normalized_cut(
         pairs = spectral_embedding(W, n_clusters, rng, d=d, warm=start)
     z = pairs.vectors
     embedding = unit_rows(z) if rows == "unit" else random_walk_vectors(z, d)
-    labels = cluster_embedding(embedding, n_clusters, rng, enforced)
-    return spectral_result(labels, embedding, pairs, ratio_sum(W, labels, d))
+    labels = cluster_embedding(embedding, n_clusters, rng, enforced=enforced)
+    return spectral_result(labels, embedding, pairs, objective=ratio_sum(W, labels, d))
 
 
 def cluster_embedding(
     embedding: Floats,
     n_clusters: int,
     rng: np.random.RandomState,
+    *,
     enforced: Constraints | None = None,
 ) -> Ints:
     """Cluster the rows of an embedding by k-means; all certain constraints of `enforced` hold."""
@@ -124,7 +125,9 @@ def _lost(indptr, indices, data, labels, k):  # type: ignore[no-untyped-def]  # 
     return lost
 
 
-def spectral_result(labels: Ints, embedding: Floats, pairs: EigenPairs, objective: float) -> Result:
+def spectral_result(
+    labels: Ints, embedding: Floats, pairs: EigenPairs, *, objective: float
+) -> Result:
     """Return the result of a spectral method; eigenvalues are the Laplacian's, ascending."""
     return Result(
         labels=labels,

@@ -70,8 +70,8 @@ def signed_csc(
     embedding = unit_rows(pairs.vectors)
     labels = rounding(A, Q, pairs.vectors, rng)
     if obey is not None and constraints.n_violated(labels):
-        labels = cluster_embedding(embedding, n_clusters, rng, obey)
-    return spectral_result(labels, embedding, pairs, ratio_sum(A, labels, d))
+        labels = cluster_embedding(embedding, n_clusters, rng, enforced=obey)
+    return spectral_result(labels, embedding, pairs, objective=ratio_sum(A, labels, d))
 
 
 def lowest_vectors(
