@@ -277,11 +277,10 @@ class Prepared:
 
 def _is_same(affinity: Any, other: Any) -> bool:
     """Whether two affinities build the same graph, by their parameters."""
+    other = Affinity() if other is None else other
     if affinity is other:
         return True
-    if isinstance(affinity, str) or isinstance(other, str):
-        return bool(affinity == other)
     try:
-        return storage.described(affinity) == storage.described(other)
+        return bool(storage.described(affinity) == storage.described(other))
     except ValueError:  # an object that only knows itself
         return False

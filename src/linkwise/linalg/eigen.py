@@ -29,6 +29,7 @@ from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import chebyshev
 from linkwise.linalg.krylov import (
     ROUNDING,
+    SLACK,
     Known,
     Limits,
     Method,
@@ -200,7 +201,8 @@ def _extreme(
     H: Any
     if counted is None:
         H, shift = sign * as_dense(A), 0.0
-        check_finite(H)
+        if not np.isfinite(H).all():
+            check_finite(H)
         scale = float(np.abs(H).sum(axis=1).max())
         found = _direct(H, k, V, shift=2 * scale)
     else:
@@ -215,7 +217,7 @@ def _extreme(
             scale = shift
             found = krylov_pairs(H, k, rng, limits=limits, known=of_H, scale=scale)
     ritz = _merged(H, found, Known(V, sign * values + shift), k=k)
-    limit = limits.residual(scale)
+    limit = SLACK * max(limits.tol, ROUNDING) * scale
     converged = bool((ritz.residuals <= limit).all())
     if not converged:
         _warn(ritz.residuals, limit, limits)

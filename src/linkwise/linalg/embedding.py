@@ -26,7 +26,6 @@ __all__ = [
     "looped_adjacency",
     "random_walk_vectors",
     "spectral_embedding",
-    "warm_eigs",
 ]
 
 
@@ -112,19 +111,6 @@ def leading_eigenpairs(
     if known.shape[1] == k:
         residuals = np.linalg.norm(S @ known - known, axis=0)
         return EigenPairs(np.ones(k), known, residuals, converged=True, n_products=k)
-    return warm_eigs(S, k, rng, known=known, tol=tol, warm=warm)
-
-
-def warm_eigs(
-    S: Graph,
-    k: int,
-    rng: np.random.RandomState,
-    *,
-    known: Floats,
-    tol: float = eigen.DEFAULT_TOL,
-    warm: EigenWarmStart | None = None,
-) -> EigenPairs:
-    """Return the `k` leading eigenpairs, where those of value 1 are `known`."""
     # A generator of its own: what follows does not depend on how long the search takes.
     rng = np.random.RandomState(rng.randint(2**31))
     ones = np.ones(known.shape[1])

@@ -63,10 +63,6 @@ class Limits(NamedTuple):
     max_iter: int
     warm: EigenWarmStart | None
 
-    def residual(self, scale: float) -> float:
-        """Return the largest residual that counts as converged, for a matrix of this norm."""
-        return SLACK * max(self.tol, ROUNDING) * scale
-
 
 class Known(NamedTuple):
     """Orthonormal eigenvectors given by the caller, dense or sparse, possibly none."""
@@ -105,7 +101,7 @@ def krylov_pairs(
             rest = Deflated(without_known, found.vectors, 2 * scale)
             has_start = limits.warm is not None and limits.warm.vectors is not None
             limits = limits._replace(warm=None)
-            if (found.residuals > limits.residual(scale)).any():
+            if (found.residuals > SLACK * max(limits.tol, ROUNDING) * scale).any():
                 if not has_start:
                     break
                 found = nothing  # a bad start must do no harm

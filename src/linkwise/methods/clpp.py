@@ -217,7 +217,6 @@ class ConstrainedLPP(ConstrainedProjection):
         self.neighbors = neighbors
         self.random_state = random_state
 
-    def _graph(self, prepared: Prepared) -> Any:
+    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> Result:
         # Its own parameter says how the graph is built, so a prepared one does not fit.
-        self.affinity_ = Affinity(self.neighbors)
-        return self.affinity_.fit_transform(prepared.X)
+        return super()._solve(Prepared(prepared.X, Affinity(self.neighbors)), constraints)
