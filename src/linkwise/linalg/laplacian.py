@@ -69,7 +69,8 @@ def absolute_degrees(W: Matrix) -> Floats:
 
 def inverse_sqrt(d: Floats) -> Floats:
     """Return ``d ** -0.5``, with zero for isolated vertices, whose degree is zero."""
-    return _inverse(np.sqrt(d))
+    root = np.sqrt(d)
+    return np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
 
 
 def normalized_adjacency(W: Matrix, d: Floats | None = None) -> Matrix:
@@ -100,7 +101,8 @@ def signed_normalized_adjacency(W: Matrix, d: Floats | None = None) -> Matrix:
 def transition_matrix(W: Matrix) -> Matrix:
     """Return ``D^-1 W``, the probabilities of a random walk from row to column."""
     d = degrees(W)
-    return _scaled(W, _inverse(d), np.ones_like(d))
+    inverse = np.divide(1.0, d, out=np.zeros_like(d), where=d > 0)
+    return _scaled(W, inverse, np.ones_like(d))
 
 
 def combinatorial(W: Matrix) -> Matrix:
@@ -151,11 +153,6 @@ def additive_normalization(W: Matrix) -> Matrix:
     normalized = _diagonal_minus(d - d_max, W)
     normalized *= -1 / d_max
     return normalized
-
-
-def _inverse(d: Floats) -> Floats:
-    """Return ``1 / d``, with zero where `d` is zero."""
-    return np.divide(1.0, d, out=np.zeros_like(d), where=d > 0)
 
 
 def _has_edges(d: Floats) -> Floats:
