@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from numpy.testing import assert_array_equal
 
-from linkwise.constraints import Constraints
+from linkwise.constraints import Constraints, PairTable
 from linkwise.constraints import io as io_module
-from linkwise.constraints import value as value_module
+from linkwise.constraints import listing as listing_module
+from linkwise.constraints.implied import all_pairs
 from linkwise.exceptions import ConflictError, TooLargeError
 from strategies import any_constraints
 
@@ -190,13 +190,8 @@ def test_wrong_frames(change, error, message):
 def test_what_is_written_is_read(tmp_path, c):
     path = tmp_path / "pairs.csv"
     try:
-        expected = Constraints(
-            c.n_samples,
-            *(p := c._with_listed_labels("")),
-            must_link_belief=np.append(c.must_link_belief, np.ones(len(p[0]) - len(c.must_link))),
-            cannot_link_belief=np.append(
-                c.cannot_link_belief, np.ones(len(p[1]) - len(c.cannot_link))
-            ),
+        expected = Constraints.from_table(
+            c.n_samples, c.table.joined(PairTable.of(*all_pairs(c.labels)))
         )
     except ConflictError:
         return  # labels against a certain pair: no file could hold both
@@ -235,7 +230,7 @@ def test_labels_are_written_as_pairs_up_to_a_limit(tmp_path, monkeypatch):
     assert (tmp_path / "c.csv").read_text() == (
         "i,j,link,belief\n0,1,must,1.0\n0,2,cannot,1.0\n1,2,cannot,1.0\n"
     )
-    monkeypatch.setattr(value_module, "MAX_LISTED", 2)
+    monkeypatch.setattr(listing_module, "MAX_LISTED", 2)
     with pytest.raises(TooLargeError, match="to_csv writes pairs, but these labels imply 3 pairs"):
         c.to_csv(tmp_path / "c.csv")
 

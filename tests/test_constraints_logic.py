@@ -176,7 +176,7 @@ def assert_proves(conflict, c):
             assert row is None
             assert c.labels[i] == c.labels[j] >= 0
         else:
-            place = np.flatnonzero(c._must_link_row == row)[0]
+            place = np.flatnonzero(c.table.row[c.table.sign > 0] == row)[0]
             assert c.must_link[place].tolist() == sorted((i, j))
             assert c.must_link_belief[place] == 1
 
@@ -194,7 +194,8 @@ def test_every_contradiction_is_found_with_a_shortest_chain(c):
     assert set(by_link) == {(i, j) for i, j in np.argwhere(np.triu(C)).tolist() if D[i, j] >= 0}
     for (i, j), conflict in by_link.items():
         assert len(conflict.steps) == D[i, j]
-        assert c.cannot_link[c._cannot_link_row == conflict.cannot_link_row].tolist() == [[i, j]]
+        at = (c.table.row == conflict.cannot_link_row) & (c.table.sign < 0)
+        assert c.table.pairs[at].tolist() == [[i, j]]
 
     by_label = {f.labels: f for f in found if f.labels is not None}
     expected = {}

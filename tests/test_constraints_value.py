@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections import Counter
+from dataclasses import fields
 from itertools import combinations
 
 import numpy as np
@@ -17,8 +19,9 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
-from linkwise.constraints import Constraints
-from linkwise.constraints import value as value_module
+from linkwise.constraints import Constraints, Suspect, logic
+from linkwise.constraints import listing as listing_module
+from linkwise.constraints.suspect import make_suspects
 from linkwise.exceptions import ConflictError, TooLargeError
 from strategies import any_constraints, constraints_from_a_partition
 
@@ -50,7 +53,7 @@ def test_pairs_are_ordered_sorted_and_merged_with_the_larger_belief():
     c = Constraints(5, must_link=[(3, 1), (0, 4), (1, 3)], must_link_belief=[0.2, 1, 0.7])
     assert_array_equal(c.must_link, [[0, 4], [1, 3]])
     assert_array_equal(c.must_link_belief, [1, 0.7])
-    assert_array_equal(c._must_link_row, [1, 2])
+    assert_array_equal(c.table.row[c.table.sign > 0], [1, 2])
 
 
 @pytest.mark.parametrize("empty", [(), [], None, np.empty((0, 2)), np.empty(0), [[]]])
@@ -95,6 +98,60 @@ def test_it_is_frozen():
     for name in ("must_link", "cannot_link", "must_link_belief", "cannot_link_belief", "labels"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(c, name)[...] = 0
+
+
+def test_the_table_holds_must_links_first_with_one_sign_convention():
+    c = Constraints(
+        5, [(3, 2), (1, 0), (0, 1)], [(4, 0)], must_link_belief=[0.5, 0.2, 0.7], labels=[0] * 5
+    )
+    assert c.table.pairs.tolist() == [[0, 1], [2, 3], [0, 4]]
+    assert c.table.sign.tolist() == [1, 1, -1]
+    assert c.table.belief.tolist() == [0.7, 0.5, 1]
+    assert c.table.row.tolist() == [2, 0, 0]
+    assert c.table.weight.tolist() == [0.7, 0.5, -1]
+    assert all(not column.flags.writeable for column in c.table)
+    assert np.shares_memory(c.must_link, c.table.pairs)
+    assert c.is_violated([0, 1, 1, 1, 0]).tolist() == [True, False, True]
+    assert c.subset(c.table.sign < 0).table.row.tolist() == [0]
+    assert c.certain.table.pairs.tolist() == [[0, 4]]
+    assert c.certain.certain is c.certain
+
+
+def test_three_questions_of_logic_compute_facts_and_components_once(monkeypatch):
+    counts = Counter()
+
+    def counting(function):
+        def counted(*args):
+            counts[function.__name__] += 1
+            return function(*args)
+
+        return counted
+
+    for name in ("facts_of", "components", "contradictions", "contract"):
+        monkeypatch.setattr(logic, name, counting(getattr(logic, name)))
+    c = Constraints(6, must_link=[(0, 1), (1, 2)], cannot_link=[(2, 3), (3, 4)])
+    first = c.closure()
+    c.check(2)
+    assert c.n_conflicts == len(c.conflicts()) == 0
+    assert c.closure() is first
+    assert c.components() is c.components()
+    assert set(counts.values()) == {1}
+    assert not c.components().flags.writeable
+    assert set(vars(pickle.loads(pickle.dumps(c)))) == {f.name for f in fields(c)}
+    assert c == pickle.loads(pickle.dumps(c))
+    assert hash(c) == hash(pickle.loads(pickle.dumps(c)))
+
+
+def test_suspects_name_pairs_and_labels_by_the_rows_that_were_given():
+    c = Constraints(4, must_link=[(2, 3), (0, 1)], cannot_link=[(1, 2)], labels=[-1, 0, -1, 0])
+    found = make_suspects(c, np.array([1, 4, 2]), probability=np.array([0.9, 0.5, 0.1]))
+    assert found == (
+        Suspect("must-link", (2, 3), 0, 0.9),
+        Suspect("label", (3,), 3, 0.5),
+        Suspect("cannot-link", (1, 2), 0, 0.1),
+    )
+    (resisting,) = make_suspects(c, np.array([0]), strength=np.array([np.inf]))
+    assert (resisting.row, resisting.probability, resisting.strength) == (1, None, np.inf)
 
 
 def test_copies_and_pickles_are_equal_and_frozen():
@@ -347,7 +404,7 @@ def test_with_belief_turns_labels_into_pairs(monkeypatch):
     assert_array_equal(doubted.must_link, [[0, 1]])
     assert_array_equal(doubted.cannot_link, [[0, 2], [0, 3], [1, 2]])
     assert_array_equal(c.with_belief(1).labels, c.labels)
-    monkeypatch.setattr(value_module, "MAX_LISTED", 2)
+    monkeypatch.setattr(listing_module, "MAX_LISTED", 2)
     with pytest.raises(TooLargeError, match="these labels imply 3 pairs; the limit is 2"):
         c.with_belief(0.5)
 

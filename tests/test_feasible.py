@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwise import Constraints
+from linkwise.constraints import PairTable
 from linkwise.constraints import feasible as feasible_module
 from linkwise.constraints.certificates import graph_of
 from linkwise.constraints.coloring import Coloring
@@ -38,8 +39,8 @@ def is_feasible(c, k):
 
 def named_part(c, error):
     """The pairs and labels that an error names, and nothing else."""
-    must = [np.flatnonzero(c._must_link_row == row) for row in error.must_link]
-    cannot = [np.flatnonzero(c._cannot_link_row == row) for row in error.cannot_link]
+    must = [np.flatnonzero(c.table.row[c.table.sign > 0] == row) for row in error.must_link]
+    cannot = [np.flatnonzero(c.table.row[c.table.sign < 0] == row) for row in error.cannot_link]
     assert all(len(place) == 1 for place in must + cannot)
     must = np.concatenate([*must, np.empty(0, np.intp)]).astype(int)
     cannot = np.concatenate([*cannot, np.empty(0, np.intp)]).astype(int)
@@ -75,14 +76,7 @@ def test_the_named_pairs_alone_are_infeasible(c, k):
         return
     must, cannot, labels = named_part(c, error)
     proof = Constraints.__new__(Constraints)  # a direct contradiction is refused otherwise
-    proof._store(
-        n_samples=c.n_samples,
-        must_link=must,
-        cannot_link=cannot,
-        must_link_belief=np.ones(len(must)),
-        cannot_link_belief=np.ones(len(cannot)),
-        labels=labels,
-    )
+    proof._store(c.n_samples, PairTable.of(must, cannot), labels)
     assert not is_feasible(proof, k)
     if error.bracket is None:
         assert error.kind == "contradiction"
@@ -128,7 +122,7 @@ def test_a_certificate_is_told_in_the_users_pairs(edges, k, kind, words):
         assert error.bracket == (k + 1, k + 1)
         assert len(error.cannot_link) == len(edges)
         for row in error.cannot_link:
-            i, j = c.cannot_link[np.flatnonzero(c._cannot_link_row == row)[0]]
+            i, j = c.cannot_link[np.flatnonzero(c.table.row[c.table.sign < 0] == row)[0]]
             assert f"#{row} ({i}, {j})" in str(error)
         # The named pairs are needed and suffice: without any one of them the rest is feasible.
         must, cannot, _ = named_part(c, error)
@@ -244,7 +238,7 @@ def test_a_question_at_the_threshold_is_undecided_or_answered():
     error = error_of(lambda: require_coloring(c, k, rng))
     if error is not None:
         assert error.kind == "undecided"
-        left = c.cannot_link[np.isin(c._cannot_link_row, error.cannot_link)]
+        left = c.cannot_link[np.isin(c.table.row[c.table.sign < 0], error.cannot_link)]
         assert len(left) == c.n_violated(error.attempt) > 0
         assert error.bracket[0] <= k < error.bracket[1]
 

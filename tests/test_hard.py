@@ -11,7 +11,8 @@ from sklearn.datasets import make_blobs
 
 from linkwise import METHODS, Constraints
 from linkwise.exceptions import ConflictError
-from linkwise.partition import cluster_rows, kmeans
+from linkwise.partition import kmeans
+from linkwise.search.rows import cluster_rows
 
 HARD = {key: method for key, method in METHODS.items() if "hard" in signature(method).parameters}
 every_hard_method = pytest.mark.parametrize("Method", HARD.values(), ids=HARD)

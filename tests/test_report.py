@@ -483,10 +483,8 @@ def test_suspects_are_those_of_the_model_and_violated_as_it_counts(doubtful):
     inputs = given(labels=model.labels_, X=X, constraints=known, result=model)
     found = pairs.suspect_report(inputs)
     likely = [one for one in model.suspects_ if one.probability > 0.5]
-    assert {tuple(sorted(one.samples)) for one in found.listed} == wrong
-    assert [row[:3] for row in found.listed] == [
-        (one.kind, one.samples, one.probability) for one in likely
-    ]
+    assert {tuple(sorted(row.suspect.samples)) for row in found.listed} == wrong
+    assert [row.suspect for row in found.listed] == likely
     assert (found.n_judged, found.n_labels) == (len(model.suspects_), 15)
     assert found.n_suspects == len(found.listed)
     everything = SimpleNamespace(

@@ -18,12 +18,13 @@ from sklearn.metrics import adjusted_rand_score
 from linkwise import Affinity, ConstrainedCut, Constraints, metrics
 from linkwise.exceptions import ConflictError, ConvergenceWarning
 from linkwise.linalg import fista
-from linkwise.methods import _bisection, _coarse, _recursion
-from linkwise.methods._bisection import matrices_of
-from linkwise.methods._onespectral import Pairs, PenalizedCut, ratio_dca
 from linkwise.methods.cosc import COSC, cosc
+from linkwise.search import bisection, recursion
+from linkwise.search import coarse as coarse_levels
+from linkwise.search.bisection import matrices_of
 from linkwise.search.hard import certain_groups
 from linkwise.search.landscapes import CutData
+from linkwise.search.one_spectral import Pairs, PenalizedCut, ratio_dca
 from linkwise.search.problem import build_problem
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden"
@@ -236,7 +237,7 @@ def test_contraction_preserves_the_cut(seed, n):
 @pytest.mark.parametrize("vertex_weights", ["degree", "unit", "given"])
 def test_tiny_graphs_are_solved_to_the_optimum(vertex_weights):
     rng = np.random.RandomState(5)
-    n_graphs, n_optimal = (300 if vertex_weights == "degree" else 100), 0
+    n_graphs, n_optimal = (100 if vertex_weights == "degree" else 50), 0
     for seed in range(n_graphs):
         n = 6 + seed % 9
         W, known = random_graph(rng, n), consistent_constraints(rng, n)
@@ -366,7 +367,7 @@ def test_the_bare_recursion_lists_what_it_violates(four_blobs):
 def test_allowed_violations_follow_the_uniform_model():
     # Section 5: (k-1)(k-2)/2 of k(k-1)/2 pairs of classes stay inside when one class is parted.
     members = np.arange(200)
-    splitting = _recursion._Splitting(None, None, np.ones(200, np.int64), 4, 0.0, None, None, None)
+    splitting = recursion._Splitting(None, None, np.ones(200, np.int64), 4, 0.0, None, None, None)
     assert splitting._allowed(members, 60) == 60 * 3 // 6
     assert splitting._allowed(members[:150], 60) == 60 * 1 // 3  # three classes are left
     assert splitting._allowed(members[:100], 60) == 0
@@ -378,10 +379,10 @@ def test_repair_parts_every_pair_and_leaves_the_rest(four_blobs):
     rng = np.random.RandomState(0)
     groups, colors = certain_groups(known, 4, rng)
     cuts = CutData(W, 4).landscape(groups, csr_array((200, 200)), colors, "default")
-    z = _recursion.recursive_partition(
-        cuts, _bisection.Settings(), _bisection.Record(), np.random.RandomState(1)
+    z = recursion.recursive_partition(
+        cuts, bisection.Settings(), bisection.Record(), np.random.RandomState(1)
     )
-    repaired = _recursion.repair(cuts, z, rng)
+    repaired = recursion.repair(cuts, z, rng)
     assert known.n_violated(repaired[groups.of_sample]) == 0
     assert (repaired == z).mean() > 0.8
 
@@ -522,7 +523,7 @@ def test_an_interrupt_returns_the_best_so_far(monkeypatch):
     X, y = make_moons(150, noise=0.2, random_state=0)
     known = Constraints.sample(y, 40, random_state=0)
     calls = {"n": 0}
-    track = _bisection.Bisection._track
+    track = bisection.Bisection._track
 
     def interrupted(self, *arguments):
         calls["n"] += 1
@@ -530,7 +531,7 @@ def test_an_interrupt_returns_the_best_so_far(monkeypatch):
             raise KeyboardInterrupt
         return track(self, *arguments)
 
-    monkeypatch.setattr(_bisection.Bisection, "_track", interrupted)
+    monkeypatch.setattr(bisection.Bisection, "_track", interrupted)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = COSC(2, random_state=0).fit(X, constraints=known)
     assert model.result_.n_violated == 0
@@ -586,8 +587,8 @@ def test_large_graphs_are_renumbered_without_anyone_noticing(monkeypatch):
         known = Constraints.sample(y if k == 2 else (y + (X[:, 0] > 1)), 40, random_state=0)
         plain = cosc(W, known, k, random_state=1)
         with monkeypatch.context() as patch:
-            patch.setattr(_bisection, "REORDERED_FROM", 0)
-            patch.setattr(_bisection, "FLOAT32_FROM", 0)
+            patch.setattr(bisection, "REORDERED_FROM", 0)
+            patch.setattr(bisection, "FLOAT32_FROM", 0)
             patch.setattr(fista, "PARALLEL_FROM", 100)
             renumbered = cosc(W, known, k, random_state=1)
             again = cosc(W, known, k, random_state=1, n_jobs=2)
@@ -710,7 +711,7 @@ def test_an_interrupt_never_loses_what_was_known(monkeypatch, where, mode):
     known = Constraints.sample(y, 40, random_state=0)
     whole = cosc(W, known, 2, violations=mode, random_state=0)
     spoiled = {"left": 1 if mode is None else 3}
-    step = getattr(_bisection.Bisection, where)
+    step = getattr(bisection.Bisection, where)
 
     def interrupted(self, *arguments):
         spoiled["left"] -= 1
@@ -718,7 +719,7 @@ def test_an_interrupt_never_loses_what_was_known(monkeypatch, where, mode):
             raise KeyboardInterrupt
         return step(self, *arguments)
 
-    monkeypatch.setattr(_bisection.Bisection, where, interrupted)
+    monkeypatch.setattr(bisection.Bisection, where, interrupted)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         found = cosc(W, known, 2, violations=mode, random_state=0)
     assert not found.converged
@@ -804,7 +805,7 @@ def test_splits_keep_their_allowance(four_blobs):
     W, y = four_blobs
     known = Constraints.sample(y, 150, random_state=0)
     seen = []
-    follow = _bisection.follow
+    follow = bisection.follow
 
     def watched(family, f, *arguments, allowed=0, **others):
         track = follow(family, f, *arguments, allowed=allowed, **others)
@@ -813,7 +814,7 @@ def test_splits_keep_their_allowance(four_blobs):
         return track
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_recursion, "follow", watched)
+        patch.setattr(recursion, "follow", watched)
         for seed in range(3):
             cosc(W, known, 4, refine=False, random_state=seed)
     assert len(seen) > 5
@@ -833,7 +834,7 @@ def test_splits_tell_their_prices(four_blobs):
 def test_steps_are_told_now_and_then(monkeypatch, capsys):
     X, y = make_moons(60, noise=0.2, random_state=0)
     known = Constraints.sample(y, 10, random_state=0)
-    monkeypatch.setattr(_bisection, "EVERY", 0.0)
+    monkeypatch.setattr(bisection, "EVERY", 0.0)
     COSC(2, random_state=0, verbose=1).fit(X, constraints=known)
     assert "[COSC] step 1, " in capsys.readouterr().out
 
@@ -864,8 +865,8 @@ def test_a_descent_may_end_at_small_steps(noisy_moons):
 @pytest.fixture
 def made_large(monkeypatch):
     """Every graph above 150 vertices counts as large."""
-    monkeypatch.setattr(_coarse, "LARGE", 150)
-    monkeypatch.setattr(_coarse, "COARSE", 60)
+    monkeypatch.setattr(coarse_levels, "LARGE", 150)
+    monkeypatch.setattr(coarse_levels, "COARSE", 60)
 
 
 @pytest.fixture(scope="module")
@@ -886,7 +887,7 @@ def test_a_coarse_copy_has_the_same_cuts_and_constraints(noisy_moons, k):
     W, y = noisy_moons
     cuts = search_of(W, Constraints.sample(y, 60, random_state=0), k)
     rng = np.random.RandomState(0)
-    coarse = _coarse.coarse_copy(cuts, rng)
+    coarse = coarse_levels.coarse_copy(cuts, rng)
     small = coarse.cuts.problem
     n_tied = np.count_nonzero(np.diff(cuts.problem.apart_indptr))
     assert small.n_vertices <= 2 * (60 + n_tied)
@@ -910,10 +911,10 @@ def test_a_coarse_copy_with_many_edges_is_shrunk_further(monkeypatch, noisy_moon
     first = [(np.arange(cuts.problem.n_vertices) % 2).astype(np.int32)]
     sizes = {}
     for n_edges, least in ((10**6, 10), (40, 10), (40, 30)):
-        monkeypatch.setattr(_coarse, "EDGES", n_edges)
-        monkeypatch.setattr(_coarse, "LEAST", least)
+        monkeypatch.setattr(coarse_levels, "EDGES", n_edges)
+        monkeypatch.setattr(coarse_levels, "LEAST", least)
         rng = np.random.RandomState(0)
-        coarse = _coarse.coarse_copy(cuts, rng, first)
+        coarse = coarse_levels.coarse_copy(cuts, rng, first)
         small = coarse.cuts.problem
         sizes[n_edges, least] = small.n_vertices
         assert np.count_nonzero(np.diff(small.apart_indptr)) == n_tied
@@ -929,7 +930,7 @@ def test_a_coarse_copy_keeps_given_partitions_apart(noisy_moons):
     cuts = search_of(W, Constraints.sample(y, 20, random_state=0), 2)
     first = [np.random.RandomState(s).randint(2, size=cuts.problem.n_vertices) for s in (0, 1)]
     first = [z.astype(np.int32) for z in first]
-    coarse = _coarse.coarse_copy(cuts, np.random.RandomState(0), first)
+    coarse = coarse_levels.coarse_copy(cuts, np.random.RandomState(0), first)
     for z in first:
         assert_array_equal(coarse.up(coarse.down(z)), z)
 
@@ -937,12 +938,12 @@ def test_a_coarse_copy_keeps_given_partitions_apart(noisy_moons):
 def test_small_or_tied_graphs_have_no_coarse_copy(monkeypatch, noisy_moons):
     W, y = noisy_moons
     cuts = search_of(W, Constraints.sample(y, 20, random_state=0), 2)
-    assert _coarse.coarse_copy(cuts, np.random.RandomState(0)) is None
-    monkeypatch.setattr(_coarse, "LARGE", 150)
+    assert coarse_levels.coarse_copy(cuts, np.random.RandomState(0)) is None
+    monkeypatch.setattr(coarse_levels, "LARGE", 150)
     everyone = cuts.problem.n_vertices
     pairs = np.arange(everyone - everyone % 2).reshape(-1, 2)
     alternating = Constraints(W.shape[0], cannot_link=pairs)
-    assert _coarse.coarse_copy(search_of(W, alternating, 3), np.random.RandomState(0)) is None
+    assert coarse_levels.coarse_copy(search_of(W, alternating, 3), np.random.RandomState(0)) is None
 
 
 @pytest.mark.parametrize("n_pairs", [0, 30, 120])
@@ -956,7 +957,7 @@ def test_two_clusters_by_a_coarse_copy_are_as_good(noisy_moons, made_large, n_pa
     again = cosc(W, known, 2, random_state=0, n_jobs=2)
     assert_array_equal(found.labels, again.labels)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_coarse, "LARGE", 10**9)
+        patch.setattr(coarse_levels, "LARGE", 10**9)
         whole = cosc(W, known, 2, random_state=0)
     assert found.objective <= 1.005 * whole.objective
 
@@ -966,15 +967,15 @@ def test_restarts_disturb_a_coarse_copy_and_never_the_graph(monkeypatch, noisy_m
     W, y = noisy_moons
     known = Constraints.sample(y, 30, random_state=0)
     cuts = search_of(W, known, 2)
-    settings, record = _bisection.Settings(), _bisection.Record()
-    landscape = _bisection.Bisection.of(cuts, (1.0, 1.0), settings, record)
-    restarted, sizes = _bisection.Bisection._restarted, []
+    settings, record = bisection.Settings(), bisection.Record()
+    landscape = bisection.Bisection.of(cuts, (1.0, 1.0), settings, record)
+    restarted, sizes = bisection.Bisection._restarted, []
 
     def counted(self, z, *arguments):
         sizes.append(z.size)
         return restarted(self, z, *arguments)
 
-    monkeypatch.setattr(_bisection.Bisection, "_restarted", counted)
+    monkeypatch.setattr(bisection.Bisection, "_restarted", counted)
     rng = np.random.RandomState(0)
     poor = cuts.color.known
     z = landscape._restarted_coarse(poor, rng, None)
@@ -1009,14 +1010,14 @@ def test_more_clusters_by_a_coarse_copy():
 def test_on_a_coarse_copy_only_the_best_start_of_a_split_is_solved_to_the_end(monkeypatch):
     X, y = make_blobs(600, centers=5, cluster_std=1.5, random_state=0)
     W = Affinity().fit_transform(X)
-    descend, patience = _bisection.descend, []
+    descend, patience = bisection.descend, []
 
     def counted(cut, f, settings, *rest, **more):
         patience.append((f.size, settings.max_iter, settings.least))
         return descend(cut, f, settings, *rest, **more)
 
-    monkeypatch.setattr(_bisection, "descend", counted)
-    monkeypatch.setattr(_recursion, "descend", counted)
+    monkeypatch.setattr(bisection, "descend", counted)
+    monkeypatch.setattr(recursion, "descend", counted)
     cosc(W, Constraints.sample(y, 80, random_state=0), 5, random_state=0)
     whole = [size for size, n, _ in patience if n == 800]
     rough = [size for size, n, least in patience if n == 200 and least == 1e-4]
@@ -1030,15 +1031,15 @@ def test_a_split_that_is_continued_is_never_worse(four_blobs):
     cuts = search_of(W, Constraints.sample(y, 100, random_state=0), 4)
     matrices = matrices_of(cuts.problem)
     family = matrices.family("lovasz")
-    record = _bisection.Record()
-    settings = _bisection.Settings()
-    splitting = _recursion._Splitting(
+    record = bisection.Record()
+    settings = bisection.Settings()
+    splitting = recursion._Splitting(
         matrices, matrices.volume, cuts.problem.n_samples, 4, 0.0, settings, record, None
     )
     for seed in range(3):
         f = np.random.RandomState(seed).normal(size=matrices.volume.size)
         hasty = settings.rough()._replace(max_iter=10)
-        track = _bisection.follow(family, f, hasty, record, allowed=10, allowed_is_a_wish=True)
+        track = bisection.follow(family, f, hasty, record, allowed=10, allowed_is_a_wish=True)
         longer = splitting._continued(family, track, 0.0)
         assert longer.split.value <= track.split.value
         above = longer.split.above
@@ -1062,7 +1063,7 @@ def test_an_interrupt_of_a_coarse_search_loses_nothing(monkeypatch, noisy_moons,
     W, y = noisy_moons
     known = Constraints.sample(y, 60, random_state=0)
     whole = cosc(W, known, 2, random_state=0)
-    step = getattr(_bisection.Bisection, where)
+    step = getattr(bisection.Bisection, where)
     calls = {"n": 0}
 
     def interrupted(self, *arguments):
@@ -1071,7 +1072,7 @@ def test_an_interrupt_of_a_coarse_search_loses_nothing(monkeypatch, noisy_moons,
             raise KeyboardInterrupt
         return step(self, *arguments)
 
-    monkeypatch.setattr(_bisection.Bisection, where, interrupted)
+    monkeypatch.setattr(bisection.Bisection, where, interrupted)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         found = cosc(W, known, 2, random_state=0)
     assert found.n_violated == 0

@@ -17,9 +17,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Affinity, ConstrainedCut, Constraints, metrics
 from linkwise.exceptions import ConflictError, ConvergenceWarning
-from linkwise.methods import _cutting, cut
+from linkwise.methods import cut
 from linkwise.methods.cut import constrained_cut, constrained_kmeans
 from linkwise.search import evolve
+from linkwise.search import soft as soft_search
 from linkwise.search.soft import Path as SoftPath
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden"
@@ -100,8 +101,8 @@ def assert_proves(error, known, k):
         return
     alone = Constraints(
         known.n_samples,
-        must_link=known.must_link[np.isin(known._must_link_row, error.must_link)],
-        cannot_link=known.cannot_link[np.isin(known._cannot_link_row, error.cannot_link)],
+        must_link=known.must_link[np.isin(known.facts.must_link_row, error.must_link)],
+        cannot_link=known.cannot_link[np.isin(known.facts.cannot_link_row, error.cannot_link)],
     )
     assert len(alone.must_link) == len(error.must_link)
     assert len(alone.cannot_link) == len(error.cannot_link)
@@ -587,13 +588,13 @@ def test_suspects_are_violated_at_half_the_strength_too():
     obeyed = np.array([0, 0, 1, 0], np.int32)
     together = np.array([0, 0, 0, 1], np.int32)  # breaks (0, 2)
     path = SoftPath((0.5, 1.0, 2.0, 4.0), (apart, apart, together, obeyed))
-    at_one = _cutting.find_suspects(known, path, 1.0)
+    at_one = soft_search.find_suspects(known, path, 1.0)
     assert [(s.kind, s.samples, s.strength) for s in at_one] == [
         ("must-link", (0, 1), 2.0),
         ("cannot-link", (2, 3), 2.0),
     ]
-    assert _cutting.find_suspects(known, path, 2.0) == ()  # (0, 2) was fine at half of it
-    assert _cutting.find_suspects(known, path, 4.0) == ()
+    assert soft_search.find_suspects(known, path, 2.0) == ()  # (0, 2) was fine at half of it
+    assert soft_search.find_suspects(known, path, 4.0) == ()
 
 
 def test_beliefs_weigh_when_soft(noisy_blobs):
@@ -620,14 +621,14 @@ def test_many_pairs_choose_the_strength_by_cross_validation(monkeypatch):
     X, y = make_blobs(150, 2, centers=CORNERS, cluster_std=1.6, random_state=5)
     noisy, _ = flipped(Constraints.sample(y, 250, random_state=0), 0.25, 0)
     assert noisy.n_conflicts  # a hard method has nothing to offer here
-    monkeypatch.setattr(_cutting, "MANY_PAIRS", 10_000)
+    monkeypatch.setattr(soft_search, "MANY_PAIRS", 10_000)
     fixed = ConstrainedCut(3, constraints_mode="soft", random_state=0).fit(X, constraints=noisy)
     assert fixed.result_.strength == 1.0
-    monkeypatch.setattr(_cutting, "MANY_PAIRS", 200)
+    monkeypatch.setattr(soft_search, "MANY_PAIRS", 200)
     chosen = ConstrainedCut(3, constraints_mode="soft", random_state=0).fit(X, constraints=noisy)
     assert chosen.result_.strength in [point.strength for point in chosen.result_.path]
     # And with a clear winner, that one is taken.
-    monkeypatch.setattr(_cutting, "clearly_best", lambda scores, default: 2)
+    monkeypatch.setattr(soft_search, "clearly_best", lambda scores, default: 2)
     other = ConstrainedCut(3, constraints_mode="soft", random_state=0).fit(X, constraints=noisy)
     assert other.result_.strength == 0.25
     free = ConstrainedCut(3, random_state=0).fit(X)

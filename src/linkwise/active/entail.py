@@ -11,7 +11,7 @@ What is left is graph colouring, which is decided for single pairs by the checks
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_labels",
-    "certain_part",
     "consistent_part",
     "entailed",
     "is_decided",
@@ -43,27 +42,12 @@ MAX_COMPARED = 100  # candidates that are compared by how many others they leave
 MAX_LISTED_CLUSTERS = 1_000  # up to here, all groups being apart is written down as pairs
 
 
-def certain_part(constraints: Constraints) -> Constraints:
-    """Return the facts: labels, and pairs of belief 1."""
-    return Constraints(
-        constraints.n_samples,
-        constraints.must_link[constraints.must_link_belief == 1],
-        constraints.cannot_link[constraints.cannot_link_belief == 1],
-        labels=constraints.labels,
-    )
-
-
 def with_uncertain(facts: Constraints, constraints: Constraints) -> Constraints:
     """Add the pairs of belief below 1 that facts do not decide."""
-    closure = facts.closure()
-    added: dict[str, Any] = {}
-    for name in ("must_link", "cannot_link"):
-        pairs, known = getattr(constraints, name), getattr(facts, name)
-        belief = getattr(constraints, f"{name}_belief")
-        kept = (belief < 1) & (closure.relation(pairs[:, 0], pairs[:, 1]) == 0)
-        added[name] = np.concatenate((known, pairs[kept]))
-        added[f"{name}_belief"] = np.concatenate((np.ones(len(known)), belief[kept]))
-    return Constraints(facts.n_samples, labels=facts.labels, **added)
+    table = constraints.table
+    undecided = (table.belief < 1) & (facts.closure().relation(*table.pairs.T) == 0)
+    added = facts.table.joined(table.kept(undecided))
+    return Constraints.from_table(facts.n_samples, added, labels=facts.labels)
 
 
 def consistent_part(constraints: Constraints) -> Constraints:
@@ -88,12 +72,7 @@ def entailed(facts: Constraints, n_clusters: int) -> Constraints:
         must, cannot = _conclusions(closure, n_clusters)
         if not len(must) and not len(cannot):
             return facts
-        facts = Constraints(
-            facts.n_samples,
-            np.concatenate((facts.must_link, must)),
-            np.concatenate((facts.cannot_link, cannot)),
-            labels=facts.labels,
-        )
+        facts = facts.with_pairs(must, cannot)
 
 
 def _conclusions(closure: Closure, k: int) -> tuple[Ints, Ints]:
@@ -213,10 +192,8 @@ def as_labels(facts: Constraints, groups: list[Ints]) -> Constraints:
     labels = np.full(facts.n_samples, -1, dtype=np.intp)
     for label, members in enumerate(groups):
         labels[members] = label
-    must, cannot = ((labels[p] >= 0).all(axis=1) for p in (facts.must_link, facts.cannot_link))
-    return Constraints(
-        facts.n_samples, facts.must_link[~must], facts.cannot_link[~cannot], labels=labels
-    )
+    is_labelled = (labels[facts.table.pairs] >= 0).all(axis=1)
+    return Constraints.from_table(facts.n_samples, facts.table.kept(~is_labelled), labels=labels)
 
 
 def is_decided(
@@ -246,12 +223,10 @@ def _is_refused(facts: Constraints, pair: tuple[int, int], answer: str, n_cluste
 
 def refuse(facts: Constraints, pair: tuple[int, int], answer: str, n_clusters: int) -> None:
     """Raise ConflictError if an answer cannot hold together with the facts."""
-    together = answer == "same"
-    extended = Constraints(
-        facts.n_samples,
-        np.concatenate((facts.must_link, [pair] if together else np.empty((0, 2), np.intp))),
-        np.concatenate((facts.cannot_link, np.empty((0, 2), np.intp) if together else [pair])),
-        labels=facts.labels,
+    extended = (
+        facts.with_pairs(must_link=[pair])
+        if answer == "same"
+        else facts.with_pairs(cannot_link=[pair])
     )
     extended.check(n_clusters)
     raise_if_too_few_groups(int(extended.components().max()) + 1, n_clusters)

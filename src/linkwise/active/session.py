@@ -14,23 +14,24 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_array, check_random_state
 
-from linkwise.active.entail import certain_part, refuse
+from linkwise.active.entail import refuse
 from linkwise.active.journal import FORMAT, Journal, fingerprint, write
 from linkwise.active.spectral import boundary, xu
 from linkwise.active.state import State
 from linkwise.active.strategies import explore, random, uncertainty
-from linkwise.constraints import Constraints
+from linkwise.constraints import Constraints, PairTable
+from linkwise.constraints.table import pair_keys
 from linkwise.constraints.validation import as_count
 from linkwise.exceptions import ConflictError, DisconnectedGraphWarning
 from linkwise.graph import Affinity, check_affinity
-from linkwise.methods import METHODS
+from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
     import os
 
-    from linkwise._types import Floats, Ints
+    from linkwise._types import Ints
     from linkwise.active.strategies import Strategy
-    from linkwise.methods._base import ConstrainedClusterer
+    from linkwise.methods import ConstrainedClusterer
 
     Pair: TypeAlias = tuple[int, int]
 
@@ -267,7 +268,7 @@ default="uncertainty"
 
     def _refuse_contradiction(self, pair: Pair, said: str) -> None:
         try:
-            certain = certain_part(self._constraints(self.answers))
+            certain = self._constraints(self.answers).certain
             refuse(certain, pair, said, self.n_clusters)
         except ConflictError as error:
             message = (
@@ -288,23 +289,20 @@ default="uncertainty"
 
     def _constraints(self, answers: list[Answer]) -> Constraints:
         last = {(a.i, a.j): a.answer for a in answers}
+        before = self._start.table
+        if not self.noisy:  # an answer replaces a guess about the same pair
+            answered = [i * self.n_samples + j for (i, j), a in last.items() if a != "unknown"]
+            keys = pair_keys(before.pairs, self.n_samples)
+            before = before.kept((before.belief == 1) | ~np.isin(keys, answered))
+        same, different = (
+            np.array([pair for pair, a in last.items() if a == answer], np.intp).reshape(-1, 2)
+            for answer in ("same", "different")
+        )
         belief = NOISY_BELIEF if self.noisy else 1.0
-        listed: dict[str, Any] = {}
-        for name, said in (("must_link", "same"), ("cannot_link", "different")):
-            pairs = np.array([p for p, a in last.items() if a == said], np.intp).reshape(-1, 2)
-            before, before_belief = self._before(name, last)
-            listed[name] = np.concatenate((before, pairs))
-            listed[f"{name}_belief"] = np.concatenate((before_belief, np.full(len(pairs), belief)))
-        return Constraints(self.n_samples, labels=self._start.labels, **listed)
-
-    def _before(self, name: str, last: dict[Pair, str]) -> tuple[Ints, Floats]:
-        """Return what was known before, without guesses in whose place there is an answer."""
-        pairs, belief = getattr(self._start, name), getattr(self._start, f"{name}_belief")
-        if self.noisy:
-            return pairs, belief
-        told = [i * self.n_samples + j for (i, j), said in last.items() if said != "unknown"]
-        kept = (belief == 1) | ~np.isin(pairs @ np.array([self.n_samples, 1]), told)
-        return pairs[kept], belief[kept]
+        given = PairTable.of(same, different, must_link_belief=belief, cannot_link_belief=belief)
+        return Constraints.from_table(
+            self.n_samples, before.joined(given), labels=self._start.labels
+        )
 
     def _state(self, answers: list[Answer]) -> State:
         last = {(a.i, a.j): a.answer for a in answers}

@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 
 from linkwise.active.entail import (
     as_labels,
-    certain_part,
     consistent_part,
     entailed,
     is_decided,
@@ -19,10 +18,10 @@ from linkwise.active.entail import (
     with_uncertain,
 )
 from linkwise.exceptions import ConflictError
-from linkwise.linalg.laplacian import degrees, normalized_adjacency
-from linkwise.linalg.walk import leading_vectors, staying_if_isolated, walk_vectors
+from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
+from linkwise.linalg.laplacian import degrees
 from linkwise.methods._editing import edit
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
@@ -47,10 +46,8 @@ class Spectrum(NamedTuple):
 def spectrum(W: Graph, n_vectors: int) -> Spectrum:
     """Return the lowest eigenpairs of the random-walk Laplacian; the same at each call."""
     d = degrees(W)
-    S = staying_if_isolated(normalized_adjacency(W), d)
-    n_vectors = min(n_vectors, d.size)
-    pairs = leading_vectors(S, np.sqrt(d), n_vectors, np.random.RandomState(0))
-    return Spectrum(1 - pairs.values, walk_vectors(pairs.vectors, d))
+    pairs = spectral_embedding(W, min(n_vectors, d.size), np.random.RandomState(0), d=d)
+    return Spectrum(1 - pairs.values, random_walk_vectors(pairs.vectors, d))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +115,7 @@ class State:
         contradict it.
         """
         if not self.noisy:
-            return entailed(certain_part(self.constraints), self.n_clusters)
+            return entailed(self.constraints.certain, self.n_clusters)
         guess = consistent_part(self.constraints)
         try:
             return entailed(guess, self.n_clusters)
@@ -156,9 +153,8 @@ class State:
         Answers that cannot be wrong have belief 1; other pairs were guessed, and may be asked.
         """
         unknown = np.asarray(self.unknown, dtype=np.intp).reshape(-1, 2)
-        told = self.constraints if self.noisy else certain_part(self.constraints)
-        listed = [told.must_link, told.cannot_link, unknown]
-        return np.unique(self._key(np.concatenate(listed)))
+        given = self.constraints if self.noisy else self.constraints.certain
+        return np.unique(self._key(np.concatenate((given.table.pairs, unknown))))
 
     def _key(self, pairs: Ints) -> Int64s:
         low, high = pairs.min(axis=1), pairs.max(axis=1)
@@ -191,8 +187,7 @@ class State:
         if self.noisy:
             return self.constraints
         facts = as_labels(self.facts, self.neighbourhoods)
-        must, cannot = self.constraints.must_link_belief, self.constraints.cannot_link_belief
-        if (must == 1).all() and (cannot == 1).all():
+        if (self.constraints.table.belief == 1).all():
             return facts
         return with_uncertain(facts, self.constraints)
 
@@ -202,7 +197,7 @@ class State:
         if self.fit is not None:
             return self.fit(self.evidence)
         A = edit(self.W, self.evidence)
-        return normalized_cut(A, self.n_clusters, check_random_state(0), "unit").labels
+        return normalized_cut(A, self.n_clusters, check_random_state(0)).labels
 
     @property
     def base(self) -> Spectrum:

@@ -38,9 +38,9 @@ def run(request: CheckRequest, console: Console) -> int:
         "pairs": str(request.pairs),
         "data": None if request.data is None else str(request.data),
         "n_samples": pairs.facts.n_samples,
-        "must_links": len(pairs.must.pairs),
-        "cannot_links": len(pairs.cannot.pairs),
-        "uncertain": int((pairs.must.belief < 1).sum() + (pairs.cannot.belief < 1).sum()),
+        "must_links": int((pairs.table.sign > 0).sum()),
+        "cannot_links": int((pairs.table.sign < 0).sum()),
+        "uncertain": int((pairs.table.belief < 1).sum()),
         "n_conflicts": total,
         "conflicts": words,
     }
@@ -88,7 +88,7 @@ def _told_pairs(summary: dict[str, Any], pairs: Pairs) -> list[str]:
     told = _two_kinds(summary["must_links"], summary["cannot_links"])
     if summary["uncertain"]:
         told += f" ({summary['uncertain']} of belief below 1, which entail nothing)"
-    touched = np.unique(np.concatenate((pairs.must.pairs.ravel(), pairs.cannot.pairs.ravel())))
+    touched = np.unique(pairs.table.pairs)
     summary["n_constrained"] = int(touched.size)
     return [f"{told} between {touched.size} of {summary['n_samples']} samples"]
 

@@ -19,7 +19,7 @@ from linkwise.cli.writing import check_output, write_rows
 from linkwise.constraints import Constraints
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.graph import Affinity
-from linkwise.methods import METHODS
+from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,15 +9,16 @@ import numpy as np
 
 from linkwise.cli.console import BadInput, Infeasible
 from linkwise.constraints import Constraints, io, logic
-from linkwise.constraints.validation import unique_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from linkwise._types import Bools, Ints
+    from linkwise._types import Ints
     from linkwise.cli.reading import Data
     from linkwise.constraints.conflict import Conflict
+    from linkwise.constraints.suspect import Suspect
+    from linkwise.constraints.table import PairTable
     from linkwise.exceptions import ConflictError
 
 
@@ -47,8 +48,7 @@ class Pairs(NamedTuple):
 
     facts: logic.Facts
     names: list[str] | None
-    must: io.PairTable
-    cannot: io.PairTable
+    table: PairTable
     labels: Ints | None
 
     def conflicts(self, limit: int) -> tuple[list[Conflict], int]:
@@ -57,21 +57,8 @@ class Pairs(NamedTuple):
         return logic.explain(self.facts, found, limit), found.total
 
     def constraints(self) -> Constraints:
-        """Return the pairs and labels; contradictory ones must have been refused before."""
-        made = Constraints(
-            self.facts.n_samples,
-            self.must.pairs,
-            self.cannot.pairs,
-            must_link_belief=self.must.belief,
-            cannot_link_belief=self.cannot.belief,
-            labels=self.labels,
-        )
-        # Proofs then name the lines of the file.
-        made._store(
-            _must_link_row=self.must.row[made._must_link_row],
-            _cannot_link_row=self.cannot.row[made._cannot_link_row],
-        )
-        return made
+        """Return the pairs and labels; contradictory ones must have raised before."""
+        return Constraints.from_table(self.facts.n_samples, self.table, labels=self.labels)
 
 
 def read_constraints(
@@ -101,15 +88,14 @@ def read_pairs(path: Path, data: Data | None) -> Pairs:
         raise BadInput(message)
     known = (None, None) if data is None else (data.n_samples, data.names)
     try:
-        table, ids = io.read_pairs(path, *known)
+        n, table, ids = io.read_pairs(path, *known)
     except (ValueError, IndexError) as error:
         _refuse_session(path)
         text = str(error).replace("Pass ids=names if", "Name their column with --id if")
         raise BadInput(text) from error
     names = None if ids is None else [str(name) for name in ids]
-    must, cannot = _part(table, table.is_must), _part(table, ~table.is_must)
     labels = None if data is None else data.labels
-    return Pairs(_facts(must, cannot, labels), names, must, cannot, labels)
+    return Pairs(logic.facts_of(n, table.unique(n), labels), names, table, labels)
 
 
 def _refuse_session(path: Path) -> None:
@@ -131,59 +117,27 @@ def _refuse_session(path: Path) -> None:
         raise BadInput(message)
 
 
-def _part(table: io.PairTable, kept: Bools) -> io.PairTable:
-    return io.PairTable(
-        table.n_samples,
-        table.pairs[kept],
-        table.is_must[kept],
-        table.belief[kept],
-        table.row[kept],
-    )
-
-
-def _facts(must: io.PairTable, cannot: io.PairTable, labels: Ints | None) -> logic.Facts:
-    n = must.n_samples
-    sides = []
-    for table in (must, cannot):
-        certain = table.belief == 1
-        unique = unique_pairs(table.pairs[certain], table.belief[certain], n)
-        sides.append((unique.pairs, table.row[certain][unique.row]))
-    labelled = np.empty(0, dtype=np.intp)
-    classes = class_of = labelled
-    if labels is not None:
-        labelled = np.flatnonzero(labels >= 0)
-        classes, class_of = np.unique(labels[labelled], return_inverse=True)
-    (must_pairs, must_row), (cannot_pairs, cannot_row) = sides
-    return logic.Facts(
-        n, must_pairs, cannot_pairs, must_row, cannot_row, labelled, class_of, classes
-    )
-
-
 def violated_pairs(known: Constraints, labels: Ints, ids: list[Any]) -> list[dict[str, Any]]:
     """Return the pairs of a file that a clustering violates, in the order of their lines."""
-    found = []
-    for link, pairs, belief, lines in (
-        ("must", known.must_link, known.must_link_belief, known._must_link_row),
-        ("cannot", known.cannot_link, known.cannot_link_belief, known._cannot_link_row),
-    ):
-        together = labels[pairs[:, 0]] == labels[pairs[:, 1]]
-        for k in np.flatnonzero(together == (link == "cannot")).tolist():
-            i, j = (ids[sample] for sample in pairs[k].tolist())
-            line, weight = int(lines[k]), float(belief[k])
-            found.append({"i": i, "j": j, "link": link, "belief": weight, "line": line})
+    found: list[dict[str, Any]] = []
+    wrong = known.violated(labels).table
+    for pair, sign, belief, line in zip(*map(np.ndarray.tolist, wrong), strict=True):
+        i, j = (ids[sample] for sample in pair)
+        link = "must" if sign > 0 else "cannot"
+        found.append({"i": i, "j": j, "link": link, "belief": belief, "line": line})
     return sorted(found, key=lambda pair: pair["line"])
 
 
-def suspicious(suspects: Iterable[Any], ids: list[Any]) -> list[dict[str, Any]]:
+def suspicious(suspects: Iterable[Suspect], ids: list[Any]) -> list[dict[str, Any]]:
     """Return the constraints that are more likely wrong than right, the likeliest first."""
     found = []
-    for kind, samples, row, probability in suspects:
-        if probability <= SUSPICIOUS:
+    for one in suspects:
+        if one.probability is None or one.probability <= SUSPICIOUS:
             break
-        named: dict[str, Any] = {"i": ids[samples[0]], "link": kind.removesuffix("-link")}
-        if len(samples) == 2:
-            named |= {"j": ids[samples[1]], "line": int(row)}
-        found.append({**named, "probability": round(probability, 4)})
+        named: dict[str, Any] = {"i": ids[one.samples[0]], "link": one.kind.removesuffix("-link")}
+        if len(one.samples) == 2:
+            named |= {"j": ids[one.samples[1]], "line": int(one.row)}
+        found.append({**named, "probability": round(one.probability, 4)})
     return found
 
 

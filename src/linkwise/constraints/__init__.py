@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from linkwise.constraints.closure import Closure
 from linkwise.constraints.conflict import Conflict
+from linkwise.constraints.suspect import Suspect
+from linkwise.constraints.table import PairTable
 from linkwise.constraints.value import Constraints
 
-__all__ = ["Closure", "Conflict", "Constraints"]
+__all__ = ["Closure", "Conflict", "Constraints", "PairTable", "Suspect"]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
 
 from linkwise.constraints.implied import MAX_PAIRS, choose_two
 from linkwise.constraints.logic import with_label_pairs
-from linkwise.constraints.validation import pair_keys, read_only
+from linkwise.constraints.table import PairTable, pair_keys, read_only, symmetric_matrix
 from linkwise.exceptions import TooLargeError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+    from scipy.sparse import csr_array
 
     from linkwise._types import Int8s, Ints
     from linkwise.constraints.logic import Contraction
@@ -67,7 +67,7 @@ class Closure:
     def apart(self) -> Ints:
         """The distinct pairs of groups that are cannot-linked, sorted, of shape (p, 2)."""
         n_apart = len(self._contraction.pairs) + choose_two(self._contraction.label_groups.size)
-        self._refuse_above_limit(n_apart, "pairs of groups")
+        self._check_limit(n_apart, "pairs of groups")
         return read_only(with_label_pairs(self._contraction).pairs)
 
     @cached_property
@@ -93,7 +93,7 @@ class Closure:
         TooLargeError
             Above 20 million pairs. Use `relation` to ask about some of them.
         """
-        self._refuse_above_limit(self.n_must_link, "must-links")
+        self._check_limit(self.n_must_link, "must-links")
         members, first = self._members_by_group
         group = self.component[members]
         # A member is paired with those that come after it in its group.
@@ -112,7 +112,7 @@ class Closure:
         TooLargeError
             Above 20 million pairs. Use `relation` to ask about some of them.
         """
-        self._refuse_above_limit(self.n_cannot_link, "cannot-links")
+        self._check_limit(self.n_cannot_link, "cannot-links")
         members, first = self._members_by_group
         a, b = self.apart.T
         n_products = self._sizes[a] * self._sizes[b]
@@ -149,25 +149,21 @@ class Closure:
 
     def to_matrix(self) -> csr_array:
         """Return the entailed pairs as a symmetric matrix of 1 (must) and -1 (cannot)."""
-        self._refuse_above_limit(self.n_must_link + self.n_cannot_link, "pairs")
-        pairs = np.concatenate((self.must_link, self.cannot_link))
-        signs = np.repeat([1.0, -1.0], [self.n_must_link, self.n_cannot_link])
-        upper = coo_array((signs, (pairs[:, 0], pairs[:, 1])), shape=(self.n_samples,) * 2)
-        return csr_array(upper + upper.T)
+        self._check_limit(self.n_must_link + self.n_cannot_link, "pairs")
+        table = PairTable.of(self.must_link, self.cannot_link)
+        return symmetric_matrix(table.pairs, table.sign, self.n_samples)
 
     def to_constraints(self) -> Constraints:
         """Return constraints with every entailed pair as an explicit one.
 
         Uncertain pairs are kept unless they are entailed or refuted; labels are kept.
         """
-        source = self._source
-        kept: dict[str, Any] = {}
-        for name, entailed in (("must_link", self.must_link), ("cannot_link", self.cannot_link)):
-            pairs, belief = getattr(source, name), getattr(source, f"{name}_belief")
-            uncertain = (belief < 1) & (self.relation(pairs[:, 0], pairs[:, 1]) == 0)
-            kept[name] = np.concatenate((entailed, pairs[uncertain]))
-            kept[f"{name}_belief"] = np.concatenate((np.ones(len(entailed)), belief[uncertain]))
-        return replace(source, **kept)
+        source, table = self._source, self._source.table
+        undecided = (table.belief < 1) & (self.relation(*table.pairs.T) == 0)
+        entailed = PairTable.of(self.must_link, self.cannot_link)
+        return source.from_table(
+            self.n_samples, entailed.joined(table.kept(undecided)), labels=source.labels
+        )
 
     @cached_property
     def _sizes(self) -> Ints:
@@ -197,7 +193,7 @@ class Closure:
         pairs = np.column_stack((np.minimum(heads, tails), np.maximum(heads, tails)))
         return read_only(pairs[np.argsort(pair_keys(pairs, self.n_samples))])
 
-    def _refuse_above_limit(self, count: int, what: str) -> None:
+    def _check_limit(self, count: int, what: str) -> None:
         if count > MAX_PAIRS:
             message = (
                 f"The closure holds {count} {what}; at most {MAX_PAIRS} are listed. "

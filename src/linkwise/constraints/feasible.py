@@ -23,6 +23,7 @@ from linkwise.constraints.certificates import (
 from linkwise.constraints.coloring import Coloring, find_coloring, peel
 from linkwise.constraints.implied import choose_two
 from linkwise.constraints.proof import Proof, prove
+from linkwise.constraints.table import common_pair
 from linkwise.exceptions import ConflictError, TooLargeError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ __all__ = [
     "check_feasible",
     "explain_infeasible",
     "feasible_groups",
+    "raise_if_both_ways",
     "raise_if_contradictory",
     "raise_if_too_few_groups",
     "require_coloring",
@@ -72,10 +74,8 @@ def feasible_groups(constraints: Constraints, n_clusters: int) -> Groups:
     TooLargeError
         If there are so many labels that their pairs cannot be listed.
     """
-    facts = constraints._facts()
-    component = logic.components(facts)
-    raise_if_contradictory(facts, component)
-    contraction = logic.contract(facts, component)
+    facts, contraction = constraints.facts, constraints.contraction
+    raise_if_contradictory(facts, constraints.contradictions)
     _raise_if_too_many_labels(facts, contraction, n_clusters)
     raise_if_too_few_groups(contraction.n_groups, n_clusters)
     n_pairs = choose_two(contraction.label_groups.size)
@@ -87,7 +87,7 @@ def feasible_groups(constraints: Constraints, n_clusters: int) -> Groups:
         raise TooLargeError(message)
     contraction = logic.with_label_pairs(contraction)
     graph = graph_of(contraction.pairs, contraction.n_groups)
-    return Groups(component, contraction.n_groups, graph)
+    return Groups(contraction.component, contraction.n_groups, graph)
 
 
 def require_coloring(
@@ -114,12 +114,12 @@ def require_coloring(
     return found
 
 
-def check_feasible(facts: logic.Facts, component: Ints, n_clusters: int) -> None:
+def check_feasible(constraints: Constraints, n_clusters: int) -> None:
     """Raise ConflictError if it is proved that `n_clusters` clusters are too few.
 
     Exact for one and two clusters. For more, colouring is NP-hard, and silence is no promise.
     """
-    contraction = logic.contract(facts, component)
+    facts, contraction = constraints.facts, constraints.contraction
     _raise_if_too_many_labels(facts, contraction, n_clusters)
     if choose_two(contraction.label_groups.size) > MAX_LABEL_PAIRS:
         return
@@ -142,10 +142,8 @@ def explain_infeasible(constraints: Constraints, n_clusters: int, attempt: Color
     attempt : Coloring
         The best colouring of the groups of `feasible_groups` that was found.
     """
-    facts = constraints._facts()
-    component = logic.components(facts)
-    check_feasible(facts, component, n_clusters)
-    _raise_undecided(facts, component, n_clusters, attempt)
+    check_feasible(constraints, n_clusters)
+    _raise_undecided(constraints, n_clusters, attempt)
 
 
 def _own_generator() -> np.random.RandomState:
@@ -156,9 +154,26 @@ def _own_generator() -> np.random.RandomState:
 # Errors that need no search ----------------------------------------------------------------
 
 
-def raise_if_contradictory(facts: logic.Facts, component: Ints) -> None:
+def raise_if_both_ways(facts: logic.Facts) -> None:
+    """Raise ConflictError if one pair is certainly must-linked and cannot-linked."""
+    common = common_pair(facts.must_link, facts.cannot_link, facts.n_samples)
+    if common is None:
+        return
+    i, j = facts.must_link[common[0]].tolist()
+    must_row = int(facts.must_link_row[common[0]])
+    cannot_row = int(facts.cannot_link_row[common[1]])
+    message = (
+        f"The pair ({i}, {j}) is both must-linked (must_link[{must_row}]) and cannot-linked "
+        f"(cannot_link[{cannot_row}]), with belief 1. Remove one of them, or give one a belief "
+        "below 1."
+    )
+    raise ConflictError(
+        message, (i, j), kind="contradiction", must_link=(must_row,), cannot_link=(cannot_row,)
+    )
+
+
+def raise_if_contradictory(facts: logic.Facts, found: logic.Contradictions) -> None:
     """Raise ConflictError with the shortest of the first proofs of a contradiction."""
-    found = logic.contradictions(facts, component)
     if not found.total:
         return
     first = min(logic.explain(facts, found, limit=CHAINS_COMPARED), key=lambda c: len(c.chain))
@@ -333,13 +348,12 @@ def _positions(name: str, rows: tuple[int, ...], pairs: tuple[tuple[int, int], .
 # The honest error --------------------------------------------------------------------------
 
 
-def _raise_undecided(
-    facts: logic.Facts, component: Ints, n_clusters: int, attempt: Coloring
-) -> NoReturn:
-    contraction = logic.with_label_pairs(logic.contract(facts, component))
+def _raise_undecided(constraints: Constraints, n_clusters: int, attempt: Coloring) -> NoReturn:
+    facts = constraints.facts
+    contraction = logic.with_label_pairs(constraints.contraction)
     graph = graph_of(contraction.pairs, contraction.n_groups)
     colors = _completed(graph, attempt.colors, n_clusters)
-    cluster = colors[component].astype(np.intp)
+    cluster = colors[contraction.component].astype(np.intp)
     unsatisfied = np.flatnonzero(
         cluster[facts.cannot_link[:, 0]] == cluster[facts.cannot_link[:, 1]]
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linkwise.constraints.validation import pair_keys
+from linkwise.constraints.table import pair_keys
 from linkwise.exceptions import TooLargeError
 
 if TYPE_CHECKING:

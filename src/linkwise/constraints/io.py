@@ -12,33 +12,22 @@ import numpy as np
 
 from linkwise._files import atomic
 from linkwise._hints import hint
-from linkwise.constraints.validation import as_n_samples, common_pair, is_missing
+from linkwise.constraints.table import PairTable, common_pair
+from linkwise.constraints.validation import as_n_samples, is_missing
 from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Sequence
 
-    from linkwise._types import Bools, Floats, Ints
 
-
-__all__ = ["PairTable", "id_positions", "read_csv", "read_frame", "read_pairs", "write_csv"]
+__all__ = ["id_positions", "read_csv", "read_frame", "read_pairs", "write_csv"]
 
 REQUIRED = ("i", "j", "link")
 SIGNS = {
     **dict.fromkeys(("must", "must-link", "must_link", "ml", "1", "+1", "1.0"), 1),
     **dict.fromkeys(("cannot", "cannot-link", "cannot_link", "cl", "-1", "-1.0"), -1),
 }
-
-
-class PairTable(NamedTuple):
-    """The pairs of a table, with the line or row that each came from."""
-
-    n_samples: int
-    pairs: Ints
-    is_must: Bools
-    belief: Floats
-    row: Ints
 
 
 class _Source(NamedTuple):
@@ -58,15 +47,15 @@ class _Source(NamedTuple):
 
 def read_csv(
     path: str | os.PathLike[str], n_samples: int | None, ids: Sequence[object] | None
-) -> PairTable:
+) -> tuple[int, PairTable]:
     """Read pairs from a CSV file with the columns i, j, link and perhaps belief."""
     return _pair_table(_read_source(Path(path)), n_samples, ids)
 
 
 def read_pairs(
     path: str | os.PathLike[str], n_samples: int | None, ids: Sequence[object] | None
-) -> tuple[PairTable, Sequence[object] | None]:
-    """Read pairs that may contradict each other, and the names of the samples.
+) -> tuple[int, PairTable, Sequence[object] | None]:
+    """Read pairs that may contradict each other; also the number and names of the samples.
 
     With neither `n_samples` nor `ids`, every name in the file is a sample.
     """
@@ -77,7 +66,7 @@ def read_pairs(
         if not ids:
             message = f"{path} has a header but no pairs."
             raise ValueError(message)
-    return _parsed_table(source, n_samples, ids), ids
+    return *_parsed_table(source, n_samples, ids), ids
 
 
 def _read_source(path: Path) -> _Source:
@@ -123,7 +112,9 @@ def _read_columns(reader: Any, path: Path) -> _Source:
     return _Source(table, lines, lambda line: f"{path}, line {line}")
 
 
-def read_frame(df: Any, n_samples: int | None, ids: Sequence[object] | None) -> PairTable:
+def read_frame(
+    df: Any, n_samples: int | None, ids: Sequence[object] | None
+) -> tuple[int, PairTable]:
     """Read pairs from the columns of a data frame (of any library) or a dict of columns."""
     # By duck typing, so that no data frame library has to be installed.
     original = list(df.columns if hasattr(df, "columns") else df)
@@ -163,16 +154,18 @@ def _check_columns(names: list[str], place: str) -> None:
             raise ValueError(message)
 
 
-def _pair_table(source: _Source, n_samples: int | None, ids: Sequence[object] | None) -> PairTable:
+def _pair_table(
+    source: _Source, n_samples: int | None, ids: Sequence[object] | None
+) -> tuple[int, PairTable]:
     """Parse and check the columns; every error names the line or row."""
-    table = _parsed_table(source, n_samples, ids)
-    _check_direct_conflict(table, source)
-    return table
+    n, table = _parsed_table(source, n_samples, ids)
+    _check_direct_conflict(n, table, source)
+    return n, table
 
 
 def _parsed_table(
     source: _Source, n_samples: int | None, ids: Sequence[object] | None
-) -> PairTable:
+) -> tuple[int, PairTable]:
     """Parse the columns, whether or not the pairs contradict each other."""
     if ids is not None:
         positions = id_positions(ids, n_samples)
@@ -195,18 +188,18 @@ def _parsed_table(
             "Remove this row."
         )
         raise ValueError(message)
-    is_must = np.array(_parse(source, "link", _sign), dtype=np.intp) > 0
+    sign = np.array(_parse(source, "link", _sign), dtype=np.float64)
     belief = np.ones(len(pairs))
     if "belief" in source.columns:
         belief = np.array(_parse(source, "belief", _belief), dtype=np.float64)
-    return PairTable(n, np.sort(pairs, axis=1), is_must, belief, np.array(source.rows, np.intp))
+    return n, PairTable(np.sort(pairs, axis=1), sign, belief, np.array(source.rows, np.intp))
 
 
-def _check_direct_conflict(table: PairTable, source: _Source) -> None:
+def _check_direct_conflict(n_samples: int, table: PairTable, source: _Source) -> None:
     """Raise if one pair is certainly linked both ways, naming both rows."""
-    must = np.flatnonzero(table.is_must & (table.belief == 1))
-    cannot = np.flatnonzero(~table.is_must & (table.belief == 1))
-    common = common_pair(table.pairs[must], table.pairs[cannot], table.n_samples)
+    must = np.flatnonzero(table.weight == 1)
+    cannot = np.flatnonzero(table.weight == -1)
+    common = common_pair(table.pairs[must], table.pairs[cannot], n_samples)
     if common is not None:
         a, b = must[common[0]], cannot[common[1]]
         shown = f"({source.columns['i'][a]}, {source.columns['j'][a]})"
@@ -291,7 +284,7 @@ def _sign(value: Any) -> int:
 
 
 def _belief(value: Any) -> float:
-    if value == "":  # nobody doubted it
+    if value == "":  # an empty cell means certain
         return 1.0
     try:
         belief = float(value)
@@ -341,16 +334,12 @@ def id_positions(ids: Iterable[object], n_samples: int | None) -> dict[str, int]
 # Writing -----------------------------------------------------------------------------------
 
 
-def write_csv(
-    path: str | os.PathLike[str],
-    blocks: Iterable[tuple[str, Ints, Floats]],
-    names: list[str] | None,
-) -> None:
-    """Write blocks of (link, pairs, belief); the file appears only when it is complete."""
+def write_csv(path: str | os.PathLike[str], table: PairTable, names: list[str] | None) -> None:
+    """Write pairs; the file appears only when it is complete."""
     with atomic(path) as unfinished, unfinished.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow((*REQUIRED, "belief"))
-        for link, pairs, belief in blocks:
-            for (i, j), b in zip(pairs.tolist(), belief.tolist(), strict=True):
-                shown = (i, j) if names is None else (names[i], names[j])
-                writer.writerow((*shown, link, b))
+        columns = (table.pairs.tolist(), table.sign.tolist(), table.belief.tolist())
+        for (i, j), sign, belief in zip(*columns, strict=True):
+            shown = (i, j) if names is None else (names[i], names[j])
+            writer.writerow((*shown, "must" if sign > 0 else "cannot", belief))

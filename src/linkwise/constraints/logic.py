@@ -17,12 +17,13 @@ from scipy.sparse.csgraph import connected_components
 from linkwise.constraints.conflict import Conflict
 from linkwise.constraints.implied import choose_two
 from linkwise.constraints.kernels import shortest_chains
-from linkwise.constraints.validation import pair_keys
+from linkwise.constraints.table import pair_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from linkwise._types import Ints
+    from linkwise.constraints.table import PairTable
 
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "contract",
     "contradictions",
     "explain",
+    "facts_of",
     "rows_of",
     "with_label_pairs",
 ]
@@ -76,6 +78,24 @@ class Contradictions(NamedTuple):
     def total(self) -> int:
         """The number of cannot-links and pairs of labels that contradict the must-links."""
         return self.cannot_link.size + choose_two([len(found) for found in self.class_lists])
+
+
+def facts_of(n_samples: int, table: PairTable, labels: Ints | None) -> Facts:
+    """Return the certain part of a sorted table, and the labels as classes."""
+    certain = table.kept(table.belief == 1)
+    n_must = int(certain.is_must_link.sum())
+    labelled = np.empty(0, dtype=np.intp)
+    classes = class_of = labelled
+    if labels is not None:
+        labelled = np.flatnonzero(labels >= 0)
+        classes, class_of = np.unique(labels[labelled], return_inverse=True)
+    pairs, row = certain.pairs, certain.row
+    return Facts(
+        n_samples,
+        *(pairs[:n_must], pairs[n_must:]),
+        *(row[:n_must], row[n_must:]),
+        *(labelled, class_of, classes),
+    )
 
 
 def components(facts: Facts) -> Ints:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linkwise.constraints import logic
-from linkwise.constraints.validation import pair_keys
+from linkwise.constraints.table import pair_keys
 
 if TYPE_CHECKING:
     from linkwise._types import Ints

@@ -6,11 +6,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwise.constraints.implied import choose_two
+
 if TYPE_CHECKING:
     from linkwise._types import Ints
 
 
-__all__ = ["draw_distinct", "draw_folds", "unrank_pairs"]
+__all__ = ["draw_distinct", "draw_folds", "sample_pairs", "unrank_pairs"]
+
+
+def sample_pairs(labels: Ints, n_pairs: int, rng: np.random.RandomState) -> Ints:
+    """Draw distinct pairs of samples with a known label, each equally likely."""
+    known = np.flatnonzero(labels >= 0)
+    n_all = choose_two(known.size)
+    if n_pairs > n_all:
+        message = (
+            f"n_pairs is {n_pairs}, but the {known.size} samples with a known label have only "
+            f"{n_all} distinct pairs."
+        )
+        raise ValueError(message)
+    return known[unrank_pairs(draw_distinct(n_all, n_pairs, rng))]
 
 
 def draw_distinct(population: int, size: int, rng: np.random.RandomState) -> Ints:

@@ -12,39 +12,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from linkwise._types import AnyArray, Floats, Int64s, Ints
+    from linkwise._types import AnyArray, Floats, Ints
 
 
 __all__ = [
-    "UniquePairs",
     "as_beliefs",
     "as_count",
     "as_indices",
     "as_labels",
     "as_pairs",
-    "common_pair",
     "is_missing",
-    "pair_keys",
-    "read_only",
-    "unique_pairs",
 ]
 
 MAX_SAMPLES = 3_037_000_499  # i * n_samples + j is below 2**63 up to here; see pair_keys
 HUGE = 2**62  # numbers beyond are out of every valid range; clipping avoids overflow in casts
-
-
-class UniquePairs(NamedTuple):
-    """Distinct pairs, sorted, with the belief and the input row of each."""
-
-    pairs: Ints
-    belief: Floats
-    row: Ints
-
-
-def read_only(array: AnyArray) -> AnyArray:
-    """Forbid writing to an array that this package owns."""
-    array.setflags(write=False)
-    return array
 
 
 def as_count(value: object, name: str, *, minimum: int = 1, remedy: str = "") -> int:
@@ -164,31 +145,6 @@ def _floats(array: AnyArray, name: str) -> Floats:
             message = f"{where} is {value!r}, but a belief is a number in (0, 1]: 1 is certain."
             raise TypeError(message)
     return array.astype(np.float64)
-
-
-def pair_keys(pairs: Ints, n_samples: int) -> Int64s:
-    """Return one integer per pair that sorts as the pair does."""
-    keys: Int64s = pairs[:, 0].astype(np.int64) * n_samples + pairs[:, 1]
-    return keys
-
-
-def unique_pairs(pairs: Ints, belief: Floats, n_samples: int) -> UniquePairs:
-    """Sort pairs and merge duplicates; the larger belief stays, then the earlier row."""
-    keys = pair_keys(pairs, n_samples)
-    order = np.lexsort((-belief, keys))
-    keys = keys[order]
-    first = np.ones(keys.size, dtype=bool)
-    first[1:] = keys[1:] != keys[:-1]
-    row = order[first]
-    return UniquePairs(pairs[row], belief[row], row)
-
-
-def common_pair(must_link: Ints, cannot_link: Ints, n_samples: int) -> tuple[int, int] | None:
-    """Return the positions, in each array, of the first pair that is in both."""
-    _, in_must, in_cannot = np.intersect1d(
-        pair_keys(must_link, n_samples), pair_keys(cannot_link, n_samples), return_indices=True
-    )
-    return (int(in_must[0]), int(in_cannot[0])) if in_must.size else None
 
 
 # Labels and indices ------------------------------------------------------------------------

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
 from sklearn.utils import check_random_state
 
-from linkwise.constraints import feasible, implied, io, logic, sampling
+from linkwise.constraints import feasible, implied, io, listing, logic, sampling
 from linkwise.constraints.closure import Closure
+from linkwise.constraints.table import PairTable, Violations, pair_keys, read_only
 from linkwise.constraints.validation import (
     as_beliefs,
     as_count,
@@ -19,18 +20,14 @@ from linkwise.constraints.validation import (
     as_labels,
     as_n_samples,
     as_pairs,
-    common_pair,
-    pair_keys,
-    read_only,
-    unique_pairs,
 )
-from linkwise.exceptions import ConflictError, TooLargeError
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import ArrayLike
+    from scipy.sparse import csr_array
 
     from linkwise._types import Bools, Floats, Ints
     from linkwise.constraints.conflict import Conflict
@@ -39,8 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Constraints"]
 
-DEFAULT_PROOFS = 10_000  # chains computed unless told otherwise: a second at the most
-MAX_LISTED = 1_000_000  # label-implied pairs that are turned into explicit ones without asking
+DEFAULT_PROOFS = 10_000  # chains computed unless another limit is given: a second at the most
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -90,9 +86,7 @@ class Constraints:
     must_link_belief: Floats
     cannot_link_belief: Floats
     labels: Ints | None
-    # Where each stored pair was in the input: contradictions name these rows.
-    _must_link_row: Ints = field(init=False)
-    _cannot_link_row: Ints = field(init=False)
+    table: PairTable = field(init=False)  # all explicit pairs; the four arrays are views of it
 
     def __init__(
         self,
@@ -107,51 +101,50 @@ class Constraints:
         n = as_n_samples(n_samples)
         must = as_pairs(must_link, n, "must_link")
         cannot = as_pairs(cannot_link, n, "cannot_link")
-        must_unique = unique_pairs(must, as_beliefs(must_link_belief, must, "must_link"), n)
-        cannot_unique = unique_pairs(
-            cannot, as_beliefs(cannot_link_belief, cannot, "cannot_link"), n
+        table = PairTable.of(
+            must,
+            cannot,
+            must_link_belief=as_beliefs(must_link_belief, must, "must_link"),
+            cannot_link_belief=as_beliefs(cannot_link_belief, cannot, "cannot_link"),
         )
-        known = None if labels is None else as_labels(labels, n)
-        if known is not None and (known < 0).all():
-            known = None
-        self._store(
-            n_samples=n,
-            must_link=must_unique.pairs,
-            cannot_link=cannot_unique.pairs,
-            must_link_belief=must_unique.belief,
-            cannot_link_belief=cannot_unique.belief,
-            labels=known,
-            _must_link_row=must_unique.row,
-            _cannot_link_row=cannot_unique.row,
-        )
-        self._refuse_direct_conflict()
+        self._store(n, table.unique(n), None if labels is None else as_labels(labels, n))
+        feasible.raise_if_both_ways(self.facts)
 
-    def _store(self, **attributes: Any) -> None:
-        for name, value in attributes.items():
-            stored = read_only(value) if isinstance(value, np.ndarray) else value
-            object.__setattr__(self, name, stored)
-
-    def _refuse_direct_conflict(self) -> None:
-        facts = self._facts()
-        common = common_pair(facts.must_link, facts.cannot_link, self.n_samples)
-        if common is None:
-            return
-        must, cannot = common
-        i, j = facts.must_link[must].tolist()
-        message = (
-            f"The pair ({i}, {j}) is both must-linked (must_link[{facts.must_link_row[must]}]) and "
-            f"cannot-linked (cannot_link[{facts.cannot_link_row[cannot]}]), with belief 1. "
-            "Remove one of them, or give one a belief below 1."
-        )
-        raise ConflictError(
-            message,
-            (i, j),
-            kind="contradiction",
-            must_link=(int(facts.must_link_row[must]),),
-            cannot_link=(int(facts.cannot_link_row[cannot]),),
+    def _store(self, n_samples: int, table: PairTable, labels: Ints | None) -> None:
+        """Store a table that is sorted and without duplicates; drops what was cached."""
+        for column in table:
+            read_only(column)
+        if labels is not None:
+            labels = read_only(labels) if (labels >= 0).any() else None
+        n_must = int(table.is_must_link.sum())
+        vars(self).clear()
+        vars(self).update(
+            n_samples=n_samples,
+            must_link=table.pairs[:n_must],
+            cannot_link=table.pairs[n_must:],
+            must_link_belief=table.belief[:n_must],
+            cannot_link_belief=table.belief[n_must:],
+            labels=labels,
+            table=table,
         )
 
     # Builders ------------------------------------------------------------------------------
+
+    @classmethod
+    def from_table(
+        cls, n_samples: int, table: PairTable, *, labels: ArrayLike | None = None
+    ) -> Constraints:
+        """Return the constraints of a table; proofs name the rows that it holds."""
+        known = None if labels is None else as_labels(labels, n_samples)
+        made = cls._of(n_samples, table.unique(n_samples), known)
+        feasible.raise_if_both_ways(made.facts)
+        return made
+
+    @classmethod
+    def _of(cls, n_samples: int, table: PairTable, labels: Ints | None) -> Constraints:
+        made = cls.__new__(cls)
+        made._store(n_samples, table, labels)
+        return made
 
     @classmethod
     def from_labels(cls, y: ArrayLike) -> Constraints:
@@ -182,7 +175,7 @@ class Constraints:
             Distinct names in the order of the samples. With it, `i` and `j` hold names, which
             are compared as text. Without it they hold positions.
         """
-        return cls._from_table(io.read_frame(df, n_samples, ids))
+        return cls.from_table(*io.read_frame(df, n_samples, ids))
 
     @classmethod
     def from_csv(
@@ -193,24 +186,7 @@ class Constraints:
         ids: Sequence[object] | None = None,
     ) -> Constraints:
         """Read pairs from a CSV file in UTF-8; columns and parameters as in `from_frame`."""
-        return cls._from_table(io.read_csv(path, n_samples, ids))
-
-    @classmethod
-    def _from_table(cls, table: io.PairTable) -> Constraints:
-        must, cannot = table.is_must, ~table.is_must
-        made = cls(
-            table.n_samples,
-            table.pairs[must],
-            table.pairs[cannot],
-            must_link_belief=table.belief[must],
-            cannot_link_belief=table.belief[cannot],
-        )
-        # Contradictions then name the lines of the file instead of rows of these arrays.
-        made._store(
-            _must_link_row=table.row[must][made._must_link_row],
-            _cannot_link_row=table.row[cannot][made._cannot_link_row],
-        )
-        return made
+        return cls.from_table(*io.read_csv(path, n_samples, ids))
 
     @classmethod
     def sample(cls, y: ArrayLike, n_pairs: int, random_state: RandomState = None) -> Constraints:
@@ -235,17 +211,8 @@ class Constraints:
         [[0, 1], [2, 3]]
         """
         labels = as_labels(y, name="y")
-        known = np.flatnonzero(labels >= 0)
-        n_all = implied.choose_two(known.size)
         size = as_count(n_pairs, "n_pairs", minimum=0)
-        if size > n_all:
-            message = (
-                f"n_pairs is {size}, but the {known.size} samples with a known label have only "
-                f"{n_all} distinct pairs."
-            )
-            raise ValueError(message)
-        rng = check_random_state(random_state)
-        pairs = known[sampling.unrank_pairs(sampling.draw_distinct(n_all, size, rng))]
+        pairs = sampling.sample_pairs(labels, size, check_random_state(random_state))
         same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
         return cls(labels.size, pairs[same], pairs[~same])
 
@@ -257,7 +224,7 @@ class Constraints:
             f"must_link={len(self.must_link)}",
             f"cannot_link={len(self.cannot_link)}",
         ]
-        n_uncertain = int((self.must_link_belief < 1).sum() + (self.cannot_link_belief < 1).sum())
+        n_uncertain = int((self.table.belief < 1).sum())
         if n_uncertain:
             shown.append(f"uncertain={n_uncertain}")
         if self.labels is not None:
@@ -279,7 +246,7 @@ class Constraints:
     @property
     def n_pairs(self) -> int:
         """The number of explicit pairs (without those that labels imply)."""
-        return len(self.must_link) + len(self.cannot_link)
+        return len(self.table.pairs)
 
     @property
     def is_empty(self) -> bool:
@@ -290,44 +257,57 @@ class Constraints:
     def constrained(self) -> Bools:
         """Which samples are in a pair or have a label; the others are free."""
         touched = np.zeros(self.n_samples, dtype=bool)
-        touched[self.must_link.ravel()] = True
-        touched[self.cannot_link.ravel()] = True
+        touched[self.table.pairs.ravel()] = True
         if self.labels is not None:
             touched |= self.labels >= 0
         return touched
 
-    # Logic ---------------------------------------------------------------------------------
+    # Logic: each of these is computed once per value ---------------------------------------
 
-    def _facts(self) -> logic.Facts:
-        """Return the certain part, which all logic is about."""
-        must, cannot = self.must_link_belief == 1, self.cannot_link_belief == 1
-        labelled = np.empty(0, dtype=np.intp)
-        classes = class_of = labelled
-        if self.labels is not None:
-            labelled = np.flatnonzero(self.labels >= 0)
-            classes, class_of = np.unique(self.labels[labelled], return_inverse=True)
-        return logic.Facts(
-            self.n_samples,
-            self.must_link[must],
-            self.cannot_link[cannot],
-            self._must_link_row[must],
-            self._cannot_link_row[cannot],
-            labelled,
-            class_of,
-            classes,
-        )
+    @cached_property
+    def facts(self) -> logic.Facts:
+        """The certain part, which all logic is about."""
+        facts = logic.facts_of(self.n_samples, self.table, self.labels)
+        for array in facts[1:]:
+            read_only(array)
+        return facts
+
+    @cached_property
+    def _component(self) -> Ints:
+        component: Ints = read_only(logic.components(self.facts))
+        return component
+
+    @cached_property
+    def contradictions(self) -> logic.Contradictions:
+        """What contradicts the must-links, found but not proved; see `conflicts`."""
+        return logic.contradictions(self.facts, self._component)
+
+    @cached_property
+    def contraction(self) -> logic.Contraction:
+        """The graph of cannot-links between groups of must-linked samples."""
+        return logic.contract(self.facts, self._component)
+
+    @cached_property
+    def _closure(self) -> Closure:
+        return Closure(self, self.contraction)
+
+    @cached_property
+    def certain(self) -> Constraints:
+        """The same labels, and the pairs of belief 1."""
+        is_certain = self.table.belief == 1
+        return self if is_certain.all() else self.subset(is_certain)
 
     def components(self) -> Ints:
         """Return the group of each sample under certain must-links and equal labels.
 
-        Groups are numbered by their first sample.
+        Groups are numbered by their first sample. The array is read-only.
 
         Examples
         --------
         >>> Constraints(5, must_link=[(1, 3)], labels=[-1, -1, 7, -1, 7]).components().tolist()
         [0, 1, 2, 1, 2]
         """
-        return logic.components(self._facts())
+        return self._component
 
     def closure(self) -> Closure:
         """Return everything that the certain pairs and labels entail.
@@ -337,13 +317,8 @@ class Constraints:
         ConflictError
             If they contradict each other: from a contradiction, anything follows.
         """
-        facts = self._facts()
-        component = logic.components(facts)
-        feasible.raise_if_contradictory(facts, component)
-        return self._closure(facts, component)
-
-    def _closure(self, facts: logic.Facts, component: Ints) -> Closure:
-        return Closure(self, logic.contract(facts, read_only(component)))
+        feasible.raise_if_contradictory(self.facts, self.contradictions)
+        return self._closure
 
     def conflicts(self, limit: int | None = DEFAULT_PROOFS) -> list[Conflict]:
         """Return the contradictions among certain pairs and labels, each with its proof.
@@ -351,7 +326,7 @@ class Constraints:
         A contradiction is a certain cannot-link inside a must-link group, or a pair of
         different labels that share one. Its proof is a shortest chain of must-links and equal
         labels. Finding all contradictions takes linear time; each chain takes a search from
-        both its ends.
+        both its endpoints.
 
         Parameters
         ----------
@@ -368,21 +343,19 @@ class Constraints:
         """
         if limit is not None:
             limit = as_count(limit, "limit", remedy=" None means no limit.")
-        facts = self._facts()
-        found = logic.contradictions(facts, logic.components(facts))
-        if limit == DEFAULT_PROOFS < found.total:  # cut off by nobody's wish
+        found = self.contradictions
+        if limit == DEFAULT_PROOFS < found.total:  # the user did not ask for this limit
             message = (
                 f"{found.total:,} contradictions were found; {limit:,} of them are proved here. "
                 "Pass limit=None for all."
             )
             warnings.warn(message, UserWarning, stacklevel=2)
-        return logic.explain(facts, found, limit)
+        return logic.explain(self.facts, found, limit)
 
     @property
     def n_conflicts(self) -> int:
         """The number of contradictions, counted without proofs."""
-        facts = self._facts()
-        return logic.contradictions(facts, logic.components(facts)).total
+        return self.contradictions.total
 
     def check(self, n_clusters: int | None = None) -> None:
         """Raise ConflictError if the certain pairs and labels cannot all hold.
@@ -417,21 +390,24 @@ class Constraints:
         """
         if n_clusters is not None:
             n_clusters = as_count(n_clusters, "n_clusters")
-        facts = self._facts()
-        component = logic.components(facts)
-        feasible.raise_if_contradictory(facts, component)
+        feasible.raise_if_contradictory(self.facts, self.contradictions)
         if n_clusters is not None:
-            feasible.check_feasible(facts, component, n_clusters)
+            feasible.check_feasible(self, n_clusters)
 
     # Comparing with a clustering -----------------------------------------------------------
 
-    def violated(self, labels: ArrayLike) -> Constraints:
-        """Return the explicit pairs that a clustering violates, with their beliefs.
+    def is_violated(self, labels: ArrayLike) -> Bools:
+        """Return which rows of `table` a clustering violates.
 
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
             The cluster of each sample. Every value is a cluster, -1 too.
+        """
+        return self.table.is_violated(self._clusters(labels))
+
+    def violated(self, labels: ArrayLike) -> Constraints:
+        """Return the explicit pairs that a clustering violates, with their beliefs.
 
         Examples
         --------
@@ -439,26 +415,22 @@ class Constraints:
         >>> c.violated([0, 0, 0, 1])
         Constraints(n_samples=4, must_link=1, cannot_link=0)
         """
-        must, cannot = self._violations(self._clusters(labels))
-        return replace(
-            self,
-            must_link=self.must_link[must],
-            must_link_belief=self.must_link_belief[must],
-            cannot_link=self.cannot_link[cannot],
-            cannot_link_belief=self.cannot_link_belief[cannot],
-            labels=None,
-        )
+        return self._of(self.n_samples, self.table.kept(self.is_violated(labels)), None)
 
-    def n_violated(self, labels: ArrayLike) -> int:
+    def count_violated(self, labels: ArrayLike) -> Violations:
         """Count the pairs that a clustering violates, explicit and label-implied.
 
         An explicit pair that only repeats what the labels imply is counted once.
         """
         clusters = self._clusters(labels)
-        must, cannot = self._violations(clusters)
-        restated_must, restated_cannot = self._restated()
-        explicit = int((must & ~restated_must).sum() + (cannot & ~restated_cannot).sum())
-        return explicit + sum(implied.count_violated(self.labels, clusters))
+        wrong = self.table.is_violated(clusters) & ~self._is_implied
+        n_must = int(wrong[self.table.is_must_link].sum())
+        implied_must, implied_cannot = implied.count_violated(self.labels, clusters)
+        return Violations(n_must + implied_must, int(wrong.sum()) - n_must + implied_cannot)
+
+    def n_violated(self, labels: ArrayLike) -> int:
+        """Return the total of `count_violated`."""
+        return self.count_violated(labels).total
 
     def satisfied(self, labels: ArrayLike) -> float:
         """Return the share of pairs that a clustering satisfies, weighted by belief.
@@ -467,17 +439,17 @@ class Constraints:
         Without any pair the share is 1.
         """
         clusters = self._clusters(labels)
-        must, cannot = self._violations(clusters)
-        restated_must, restated_cannot = self._restated()
-        total = float(sum(implied.count_implied(self.labels)))
-        violated = float(sum(implied.count_violated(self.labels, clusters)))
-        for wrong, restated, belief in (
-            (must, restated_must, self.must_link_belief),
-            (cannot, restated_cannot, self.cannot_link_belief),
-        ):
-            total += float(belief[~restated].sum())
-            violated += float(belief[wrong & ~restated].sum())
+        belief = np.where(self._is_implied, 0.0, self.table.belief)
+        total = sum(implied.count_implied(self.labels)) + float(belief.sum())
+        violated = sum(implied.count_violated(self.labels, clusters)) + float(
+            belief[self.table.is_violated(clusters)].sum()
+        )
         return 1.0 - violated / total if total else 1.0
+
+    @property
+    def n_distinct_pairs(self) -> int:
+        """The number of pairs, explicit and label-implied; one that is both counts once."""
+        return sum(implied.count_implied(self.labels)) + int((~self._is_implied).sum())
 
     def _clusters(self, labels: ArrayLike) -> Ints:
         """Return the clusters of a clustering, numbered from 0."""
@@ -490,20 +462,14 @@ class Constraints:
             raise ValueError(message)
         return np.unique(array, return_inverse=True)[1]
 
-    def _violations(self, clusters: Ints) -> tuple[Bools, Bools]:
-        """Which must-links and which cannot-links a clustering violates."""
-        must, cannot = clusters[self.must_link], clusters[self.cannot_link]
-        return must[:, 0] != must[:, 1], cannot[:, 0] == cannot[:, 1]
-
-    def _restated(self) -> tuple[Bools, Bools]:
-        """Which must-links and which cannot-links the labels imply as well."""
+    @cached_property
+    def _is_implied(self) -> Bools:
+        """Which explicit pairs the labels imply as well."""
         if self.labels is None:
-            return np.zeros(len(self.must_link), bool), np.zeros(len(self.cannot_link), bool)
-        must, cannot = self.labels[self.must_link], self.labels[self.cannot_link]
-        return (
-            (must[:, 0] == must[:, 1]) & (must[:, 0] >= 0),
-            (cannot[:, 0] != cannot[:, 1]) & (cannot >= 0).all(axis=1),
-        )
+            return np.zeros(self.n_pairs, dtype=bool)
+        ends = self.labels[self.table.pairs]
+        same: Bools = ends[:, 0] == ends[:, 1]
+        return (ends >= 0).all(axis=1) & (same == self.table.is_must_link)
 
     # Pairs for methods ---------------------------------------------------------------------
 
@@ -517,19 +483,7 @@ class Constraints:
         TooLargeError
             Above 20 million pairs; `signed_pairs` gives a sparse stand-in.
         """
-        n_pairs = self.n_pairs + sum(implied.count_implied(self.labels))
-        if n_pairs > implied.MAX_PAIRS:
-            message = (
-                f"The matrix would hold {n_pairs} pairs, most of them implied by labels; at most "
-                f"{implied.MAX_PAIRS} are listed. Use signed_pairs(), a sparse stand-in with the "
-                "same closure."
-            )
-            raise TooLargeError(message)
-        pairs, weights = self.signed_pairs(limit=implied.MAX_PAIRS)
-        upper = coo_array((weights, (pairs[:, 0], pairs[:, 1])), shape=(self.n_samples,) * 2)
-        matrix = csr_array(upper + upper.T)
-        matrix.eliminate_zeros()  # evidence that cancels out says nothing
-        return matrix
+        return listing.to_matrix(self)
 
     def signed_pairs(self, limit: int = 1_000_000) -> tuple[Ints, Floats]:
         """Return pairs with signed weights: must-links first, then cannot-links, each sorted.
@@ -550,24 +504,8 @@ class Constraints:
         weights : ndarray of shape (m,)
             Belief of a must-link, minus the belief of a cannot-link.
         """
-        must, cannot = self._implied_pairs(limit)
-        listed = []
-        for pairs, belief, extra in (
-            (self.must_link, self.must_link_belief, must),
-            (self.cannot_link, self.cannot_link_belief, cannot),
-        ):
-            both = np.concatenate((pairs, extra))
-            beliefs = np.concatenate((belief, np.ones(len(extra))))
-            listed.append(unique_pairs(both, beliefs, self.n_samples))
-        return (
-            np.concatenate([part.pairs for part in listed]),
-            np.concatenate([listed[0].belief, -listed[1].belief]),
-        )
-
-    def _implied_pairs(self, limit: int) -> tuple[Ints, Ints]:
-        if self.labels is None or sum(implied.count_implied(self.labels)) <= limit:
-            return implied.all_pairs(self.labels)
-        return implied.sparse_pairs(self.labels, max(0, limit - self.n_pairs))
+        listed = listing.some_pairs(self, limit)
+        return listed.pairs, listed.weight
 
     def with_belief(self, belief: float) -> Constraints:
         """Return the same pairs with one belief for all of them.
@@ -575,30 +513,11 @@ class Constraints:
         Labels are always certain. For a belief below 1 they become the pairs that they imply,
         if these are at most a million.
         """
-        must, cannot, labels = self.must_link, self.cannot_link, self.labels
+        table, labels = self.table, self.labels
         if labels is not None and belief != 1:
-            listed = self._with_listed_labels("with_belief turns labels into pairs")
-            must, cannot, labels = *listed, None
-        return Constraints(
-            self.n_samples,
-            must,
-            cannot,
-            must_link_belief=belief,
-            cannot_link_belief=belief,
-            labels=labels,
-        )
-
-    def _with_listed_labels(self, purpose: str) -> tuple[Ints, Ints]:
-        """Return must-links and cannot-links, explicit ones first, then label-implied ones."""
-        n_implied = sum(implied.count_implied(self.labels))
-        if n_implied > MAX_LISTED:
-            message = (
-                f"{purpose}, but these labels imply {n_implied} pairs; the limit is {MAX_LISTED}. "
-                "Keep the labels themselves, or choose pairs with signed_pairs()."
-            )
-            raise TooLargeError(message)
-        must, cannot = implied.all_pairs(self.labels)
-        return np.concatenate((self.must_link, must)), np.concatenate((self.cannot_link, cannot))
+            table, labels = listing.all_pairs(self, "with_belief turns labels into pairs"), None
+        beliefs = as_beliefs(belief, table.pairs, "must_link")
+        return self.from_table(self.n_samples, table._replace(belief=beliefs), labels=labels)
 
     def to_csv(self, path: str | os.PathLike[str], *, ids: Sequence[object] | None = None) -> None:
         """Write the pairs to a CSV file that `from_csv` reads.
@@ -614,16 +533,24 @@ class Constraints:
             Distinct names to write instead of positions.
         """
         names = None if ids is None else list(io.id_positions(ids, self.n_samples))
-        must, cannot = self._with_listed_labels("to_csv writes pairs")
-        beliefs = (self.must_link_belief, self.cannot_link_belief)
-        blocks = []
-        for link, pairs, belief in zip(("must", "cannot"), (must, cannot), beliefs, strict=True):
-            padded = np.concatenate((belief, np.ones(len(pairs) - len(belief))))
-            unique = unique_pairs(pairs, padded, self.n_samples)
-            blocks.append((link, unique.pairs, unique.belief))
-        io.write_csv(path, blocks, names)
+        io.write_csv(path, listing.all_pairs(self, "to_csv writes pairs"), names)
 
     # Subsets -------------------------------------------------------------------------------
+
+    def with_pairs(
+        self, must_link: ArrayLike | None = (), cannot_link: ArrayLike | None = ()
+    ) -> Constraints:
+        """Return these constraints and more certain pairs.
+
+        Examples
+        --------
+        >>> Constraints(3, must_link=[(0, 1)]).with_pairs(cannot_link=[(1, 2)])
+        Constraints(n_samples=3, must_link=1, cannot_link=1)
+        """
+        must = as_pairs(must_link, self.n_samples, "must_link")
+        cannot = as_pairs(cannot_link, self.n_samples, "cannot_link")
+        table = self.table.joined(PairTable.of(must, cannot))
+        return self.from_table(self.n_samples, table, labels=self.labels)
 
     def restrict(self, indices: ArrayLike | slice) -> Constraints:
         """Return the constraints on some samples, renumbered in the order given.
@@ -645,23 +572,18 @@ class Constraints:
         chosen = as_indices(indices, self.n_samples)
         position = np.full(self.n_samples, -1, dtype=np.intp)
         position[chosen] = np.arange(chosen.size)
-        must, cannot = position[self.must_link], position[self.cannot_link]
-        must_inside, cannot_inside = (must >= 0).all(axis=1), (cannot >= 0).all(axis=1)
-        return Constraints(
-            chosen.size,
-            must[must_inside],
-            cannot[cannot_inside],
-            must_link_belief=self.must_link_belief[must_inside],
-            cannot_link_belief=self.cannot_link_belief[cannot_inside],
-            labels=None if self.labels is None else self.labels[chosen],
-        )
+        pairs = position[self.table.pairs]
+        inside = (pairs >= 0).all(axis=1)
+        table = self.table.kept(inside)._replace(pairs=np.sort(pairs[inside], axis=1))
+        labels = None if self.labels is None else self.labels[chosen]
+        return self._of(chosen.size, table.unique(chosen.size), labels)
 
     def split(
         self, n_folds: int, random_state: RandomState = None
     ) -> Iterator[tuple[Constraints, Constraints]]:
         """Yield (train, test) constraints for cross-validation without leaks.
 
-        The explicit pairs are dealt into folds at random. A test pair that the training part
+        The explicit pairs are put into folds at random. A test pair that the training part
         entails, either way, would be no test: it is dropped, and is in neither part. Where
         must-links are dense, that can be most of a fold; look at ``test.n_pairs``. Every pair
         is tested at most once. Labels stay in the training part; without explicit pairs all tests
@@ -675,9 +597,9 @@ class Constraints:
             Pass an int for the same folds each time.
         """
         n_folds = as_count(n_folds, "n_folds")
-        pairs = np.concatenate((self.must_link, self.cannot_link))
         # Evidence for and against one pair goes into one fold: it is one question.
-        distinct, which = np.unique(pair_keys(pairs, self.n_samples), return_inverse=True)
+        keys = pair_keys(self.table.pairs, self.n_samples)
+        distinct, which = np.unique(keys, return_inverse=True)
         if distinct.size == 0 and n_folds >= 2:
             return iter([(self, Constraints(self.n_samples))] * n_folds)
         if not 2 <= n_folds <= distinct.size:
@@ -688,28 +610,18 @@ class Constraints:
             raise ValueError(message)
         rng = check_random_state(random_state)
         fold = sampling.draw_folds(distinct.size, n_folds, rng)[which]
-        return self._folds(pairs, fold, n_folds)
+        return (self._fold(fold == k) for k in range(n_folds))
 
-    def _folds(
-        self, pairs: Ints, fold: Ints, n_folds: int
-    ) -> Iterator[tuple[Constraints, Constraints]]:
-        for k in range(n_folds):
-            train = self.subset(fold != k)
-            facts = train._facts()
-            known = train._closure(facts, logic.components(facts))
-            entailed = known.relation(pairs[:, 0], pairs[:, 1]) != 0
-            yield train, replace(self.subset((fold == k) & ~entailed), labels=None)
+    def _fold(self, is_test: Bools) -> tuple[Constraints, Constraints]:
+        """Return the training part, and the test pairs that it does not entail."""
+        train = self.subset(~is_test)
+        entailed = train._closure.relation(*self.table.pairs.T) != 0
+        test = self.table.kept(is_test & ~entailed)
+        return train, self._of(self.n_samples, test, None)
 
     def subset(self, kept: Bools) -> Constraints:
-        """Return some of the explicit pairs, must-links first, and the labels."""
-        must, cannot = np.split(kept, [len(self.must_link)])
-        return replace(
-            self,
-            must_link=self.must_link[must],
-            must_link_belief=self.must_link_belief[must],
-            cannot_link=self.cannot_link[cannot],
-            cannot_link_belief=self.cannot_link_belief[cannot],
-        )
+        """Return some of the explicit pairs, chosen by rows of `table`, and the labels."""
+        return self._of(self.n_samples, self.table.kept(kept), self.labels)
 
     # Being indexed by scikit-learn's cross-validation --------------------------------------
 
@@ -742,5 +654,8 @@ class Constraints:
     def __deepcopy__(self, memo: object) -> Constraints:
         return self
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._store(**state)
+    def __getstate__(self) -> tuple[int, PairTable, Ints | None]:
+        return self.n_samples, self.table, self.labels
+
+    def __setstate__(self, state: tuple[int, PairTable, Ints | None]) -> None:
+        self._store(*state)

@@ -108,8 +108,8 @@ def _warn_if_disconnected(W: Graph) -> None:
         "in it says how they belong together: unless constraints link them, clusters follow the "
         "components. Connect them, or build the graph with linkwise.Affinity, which joins them."
     )
-    # The user's line is behind check_affinity, the shell's two methods and scikit-learn's wrapper.
-    warnings.warn(message, DisconnectedGraphWarning, stacklevel=6)
+    # The user's line is behind check_affinity, Prepared, the shell and scikit-learn's wrapper.
+    warnings.warn(message, DisconnectedGraphWarning, stacklevel=7)
 
 
 def listed_sizes(sizes: Ints) -> str:

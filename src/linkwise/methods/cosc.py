@@ -13,14 +13,10 @@ from sklearn.utils import check_random_state
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise._params import Interval, StrOptions
-from linkwise.linalg.laplacian import degrees
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._bisection import Bisection, Record, Settings
-from linkwise.methods._cutting import refuse_too_many_labels, soft_labels, violated_items
-from linkwise.methods._recursion import Recursion, recursive_partition
-from linkwise.methods._units import in_units
 from linkwise.partition import canonical
 from linkwise.result import Result
+from linkwise.search.bisection import Point, Record, Settings
 from linkwise.search.evolve import workers
 from linkwise.search.hard import (
     Search,
@@ -29,13 +25,15 @@ from linkwise.search.hard import (
     signed_pairs,
     warn_if_interrupted,
 )
-from linkwise.search.landscapes import CutData
+from linkwise.search.landscapes import OneSpectralData
+from linkwise.search.problem import in_units
+from linkwise.search.recursion import recursive_partition
+from linkwise.search.soft import refuse_too_many_labels, soft_labels, violated_items
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Graph, Int32s, Ints
+    from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
-    from linkwise.search.problem import Groups
 
 
 __all__ = ["COSC", "COSCResult", "TradeOff", "cosc"]
@@ -151,67 +149,8 @@ class _Found(NamedTuple):
 
     labels: Ints
     gamma: float
-    path: tuple[TradeOff, ...] = ()
+    path: tuple[Point, ...] = ()
     interrupted: bool = False
-
-
-class OneSpectralData(NamedTuple):
-    """A graph to be cut by 1-spectral descent, for the searches under constraints."""
-
-    cuts: CutData
-    b: Floats  # vertex weights
-    mass_factor: float  # by which the search scales them
-    settings: Settings
-    record: Record
-
-    @classmethod
-    def of(cls, W: csr_array, k: int, b: Floats | None, settings: Settings) -> OneSpectralData:
-        """Scale the vertex weights so that the moves of the search can use them."""
-        d = degrees(W)
-        if b is None or not d.any():
-            return cls(CutData(W, k), d, 1.0, settings, Record())
-        factor = float((d / b).max())
-        return cls(CutData(W, k, factor * b), b, factor, settings, Record())
-
-    def objective(self, labels: Ints) -> float:
-        """Sum over the clusters of cut over vertex weight; without either it is nothing."""
-        W, k = self.cuts.W, int(labels.max()) + 1
-        heads = np.repeat(labels, np.diff(W.indptr))
-        crossing = heads != labels[W.indices]
-        cut = np.bincount(heads[crossing], weights=W.data[crossing], minlength=k)
-        weight = np.bincount(labels, weights=self.b, minlength=k)
-        return float(np.divide(cut, weight, out=np.zeros(k), where=weight > 0).sum())
-
-    @property
-    def k(self) -> int:
-        """Number of clusters."""
-        return self.cuts.k
-
-    @property
-    def price(self) -> float:
-        """Half of the mean degree: what it costs in cut to misplace a sample, by half."""
-        return float(degrees(self.cuts.W).mean()) / 2
-
-    @property
-    def unit(self) -> float:
-        """The price of strength 1, in the landscape's own measure."""
-        return self.price if self.k == 2 else self.cuts.unit
-
-    @property
-    def path(self) -> tuple[TradeOff, ...]:
-        """The prices of the descents that led to the answer."""
-        points = self.record.path
-        return tuple(TradeOff(p.gamma, self.mass_factor * p.value, p.n_violated) for p in points)
-
-    def landscape(
-        self, groups: Groups, soft: csr_array, known: Int32s, effort: str
-    ) -> Bisection | Recursion:
-        """Return the landscape of partitions of the groups."""
-        moves = self.cuts.landscape(groups, soft, known, effort)
-        if self.k == 2:
-            units = self.price, self.cuts.unit
-            return Bisection.of(moves, units, self.settings, self.record)
-        return Recursion(moves, self.settings, self.record)
 
 
 def _hard(task: Search, data: OneSpectralData) -> _Found:
@@ -226,7 +165,7 @@ def _soft(task: Search, data: OneSpectralData, violations: int | str) -> _Found:
     answer, path, strength = soft_labels(task, PRICE if budget is None else "auto", budget)
     price, n = data.price, task.constraints.n_samples
     points = tuple(
-        TradeOff(
+        Point(
             t * price,
             data.objective(z[:n].astype(np.intp)),
             int(violated_items(task.constraints, z).sum()),
@@ -360,15 +299,16 @@ class COSC(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.cosc import COSC
+    >>> from linkwise import COSC, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
     >>> COSC(2, random_state=0).fit_predict(X, constraints=known).tolist()
     [0, 0, 0, 1, 1, 1]
     """
 
-    obeys: ClassVar[str] = "hard, or soft with violations"
+    paper = "Rangapuram & Hein 2012"
+    family = "constrained cut"
+    enforcement = "hard, or soft with violations"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ConstrainedClusterer._parameter_constraints,
         "violations": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],
@@ -412,10 +352,10 @@ class COSC(ConstrainedClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _remember(self, X: Any) -> None:
+    def _keep_samples(self, X: Any) -> None:
         self.n_iter_ = self.result_.n_iter
 
-    def _refuse_settings(self) -> None:
+    def _check_settings(self) -> None:
         if self.violations is not None and not self.refine and self.n_clusters > 2:
             message = (
                 f"violations={self.violations!r} with {self.n_clusters} clusters needs the search "
@@ -428,7 +368,7 @@ class COSC(ConstrainedClusterer):
         """Whether constraints are soft: then contradictory ones are traded like the others."""
         return self.violations is not None
 
-    def _refuse_impossible(self, constraints: Constraints) -> None:
+    def _check_feasible(self, constraints: Constraints) -> None:
         if self.violations is None:
             # `fit` looks for a partition itself, and explains if there is none.
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -17,33 +17,68 @@ from linkwise import metrics
 from linkwise._params import Interval, StrOptions
 from linkwise._rows import RowIndex
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._cutting import (
-    CutResult,
-    PathPoint,
+from linkwise.partition import canonical
+from linkwise.result import Result
+from linkwise.search.evolve import workers
+from linkwise.search.hard import Search, hard_labels, warn_if_interrupted
+from linkwise.search.landscapes import CutData, MeansData
+from linkwise.search.problem import in_units
+from linkwise.search.soft import (
     find_suspects,
     refuse_too_many_labels,
     soft_labels,
     violated_items,
 )
-from linkwise.methods._units import in_units
-from linkwise.partition import canonical
-from linkwise.search.evolve import workers
-from linkwise.search.hard import Search, hard_labels, warn_if_interrupted
-from linkwise.search.landscapes import CutData, MeansData
 from linkwise.search.starts import squared_distances
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from linkwise._types import Floats, Graph, Ints
-    from linkwise.constraints import Constraints
+    from linkwise.constraints import Constraints, Suspect
     from linkwise.graph import Affinity
-    from linkwise.result import Result
     from linkwise.search.soft import Path
 
     Objective = Callable[[Ints], float]
 
-__all__ = ["ConstrainedCut", "constrained_cut", "constrained_kmeans"]
+__all__ = ["ConstrainedCut", "CutResult", "PathPoint", "constrained_cut", "constrained_kmeans"]
+
+
+class PathPoint(NamedTuple):
+    """The answer at one strength."""
+
+    strength: float
+    labels: Ints
+    objective: float  # without the price of violated pairs
+    n_violated: int  # pairs and labels; a label is one, however many samples share it
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CutResult(Result):
+    """The answer of a constrained cut.
+
+    Parameters
+    ----------
+    n_violated : int
+        Constraints that the labels violate, counted on the constraints as they were given.
+    strength : float or None
+        The price at which soft pairs were traded, where there are any.
+    path : tuple of PathPoint
+        In soft mode, the answers from no constraints to strong ones.
+    noise : float or None
+        In soft mode, the estimated share of wrong constraints.
+    suspects : tuple of Suspect
+        In soft mode, the constraints most likely wrong, the most suspicious first.
+    islands : ndarray
+        Samples without an edge into their own cluster: only constraints keep them there.
+    """
+
+    n_violated: int = 0
+    strength: float | None = None
+    path: tuple[PathPoint, ...] = ()
+    noise: float | None = None
+    suspects: tuple[Suspect, ...] = ()
+    islands: Ints | None = None
 
 
 def constrained_cut(
@@ -259,7 +294,8 @@ class ConstrainedCut(ConstrainedClusterer):
     0
     """
 
-    obeys: ClassVar[str] = "hard, or soft with constraints_mode"
+    family = "constrained cut"
+    enforcement = "hard, or soft with constraints_mode"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ConstrainedClusterer._parameter_constraints,
         "objective": [StrOptions({"ncut", "kmeans"})],
@@ -297,14 +333,14 @@ class ConstrainedCut(ConstrainedClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _remember(self, X: Any) -> None:
+    def _keep_samples(self, X: Any) -> None:
         for name in ("_known", "cluster_centers_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         if self.objective == "kmeans":
             self._known = RowIndex(X)
             self.cluster_centers_ = _centers(X, self.labels_)
 
-    def _refuse_settings(self) -> None:
+    def _check_settings(self) -> None:
         if self.objective == "kmeans" and self._is_precomputed:
             message = (
                 'affinity="precomputed" says that X is a graph, but objective="kmeans" clusters '
@@ -332,7 +368,7 @@ class ConstrainedCut(ConstrainedClusterer):
         """Whether constraints are soft: then contradictory ones are traded like the others."""
         return self.constraints_mode == "soft"
 
-    def _refuse_impossible(self, constraints: Constraints) -> None:
+    def _check_feasible(self, constraints: Constraints) -> None:
         if self.constraints_mode == "hard":
             # `fit` looks for a partition itself, and explains if there is none.
             return

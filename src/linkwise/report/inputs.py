@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array
 
-from linkwise.constraints import Constraints
+from linkwise.constraints import Constraints, Suspect
 from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.graph import check_affinity
 from linkwise.result import Result
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from linkwise._types import Ints, Matrix
 
 
-__all__ = ["Doubt", "Features", "Inputs", "Partition", "plain"]
+__all__ = ["Features", "Inputs", "Partition", "plain"]
 
 LONGEST_TEXT = 200  # characters of an identifier, name or parameter that are shown
 
@@ -120,14 +120,6 @@ class Features:
         return cls(numbers, kept_names, len(names) - len(kept))
 
 
-class Doubt(NamedTuple):
-    """A constraint, and how probable it is that it is wrong."""
-
-    kind: str  # "must-link", "cannot-link" or "label"
-    samples: tuple[int, ...]  # the pair, or the labelled sample
-    probability: float
-
-
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """Everything that a report reads; of one number of samples throughout."""
@@ -140,7 +132,7 @@ class Inputs:
     method: str | None
     parameters: dict[str, str]
     choices: list[str]  # what the method says that it chose, in lines
-    doubts: list[Doubt]  # of all constraints, if the method judges them
+    suspects: list[Suspect]  # all constraints, if the method says how likely each is wrong
     ids: list[str] | None
     features: Features | None
     truth: Partition | None
@@ -177,7 +169,7 @@ class Inputs:
             method=method,
             parameters=parameters,
             choices=_choices(model),
-            doubts=_doubts(model, n),
+            suspects=_suspects(model, n),
             ids=None if given["ids"] is None else _ids(given["ids"], n),
             features=None if table is None else Features.of(table, given["feature_names"], n),
             truth=None if truth is None else Partition.of_known(truth, "truth", n),
@@ -248,11 +240,8 @@ def _choices(model: Any) -> list[str]:
     return [] if report is None else [plain(line) for line in report.summary()]
 
 
-def _doubts(model: Any, n_samples: int) -> list[Doubt]:
-    found = [
-        Doubt(plain(one.kind), tuple(one.samples), float(one.probability))
-        for one in getattr(model, "suspects_", ())
-    ]
+def _suspects(model: Any, n_samples: int) -> list[Suspect]:
+    found = list(getattr(model, "suspects_", ()))
     last = max((max(one.samples) for one in found), default=-1)
     if last >= n_samples:
         message = f"result has a constraint on sample {last}, but labels has {n_samples} entries."

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwise.constraints.implied import choose_two, count_implied
-from linkwise.experts.task import misplaced
-from linkwise.metrics import violated_count, violated_share
+from linkwise.auto.task import misplaced
+from linkwise.constraints.implied import choose_two
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Ints
-    from linkwise.constraints import Conflict, Constraints
-    from linkwise.report.inputs import Doubt, Inputs
+    from linkwise.constraints import Conflict, Constraints, Suspect
+    from linkwise.report.inputs import Inputs
 
 
 __all__ = [
@@ -22,10 +21,9 @@ __all__ = [
     "Contradiction",
     "Drawn",
     "PairReport",
-    "Suspect",
+    "SuspectLine",
     "SuspectReport",
     "drawn_pairs",
-    "n_constraints",
     "pair_report",
     "suspect_report",
 ]
@@ -76,12 +74,10 @@ class PairReport(NamedTuple):
         return self.n_must_broken + self.n_cannot_broken
 
 
-class Suspect(NamedTuple):
+class SuspectLine(NamedTuple):
     """A constraint that is more likely wrong than right."""
 
-    kind: str
-    samples: tuple[int, ...]
-    probability: float
+    suspect: Suspect
     label: int | None  # of the sample, if it is a label and the labels were given
     is_broken: bool | None  # None if it is a label and the labels were not given
 
@@ -92,7 +88,7 @@ class SuspectReport(NamedTuple):
     n_judged: int  # pairs, and labelled samples
     n_labels: int  # of them
     n_suspects: int
-    listed: list[Suspect]
+    listed: list[SuspectLine]
 
     @property
     def n_unlisted(self) -> int:
@@ -110,24 +106,12 @@ class Drawn(NamedTuple):
     n_undrawn: int
 
 
-def n_constraints(constraints: Constraints) -> int:
-    """Count the pairs, explicit and label-implied; one that is both counts once."""
-    known = constraints.labels
-    implied = sum(count_implied(known))
-    if known is None:
-        return constraints.n_pairs
-    must, cannot = known[constraints.must_link], known[constraints.cannot_link]
-    repeated = (must[:, 0] == must[:, 1]) & (must[:, 0] >= 0)
-    repeated_apart = (cannot[:, 0] != cannot[:, 1]) & (cannot >= 0).all(axis=1)
-    return implied + int((~repeated).sum()) + int((~repeated_apart).sum())
-
-
 def pair_report(inputs: Inputs) -> PairReport | None:
     """Compare a clustering with its constraints; None if there are none."""
     constraints, codes = inputs.constraints, inputs.clusters.codes
     if constraints.is_empty:
         return None
-    counts = violated_count(constraints, codes)
+    counts = constraints.count_violated(codes)
     given = _broken_given(constraints, codes)
     by_label, n_lines = _broken_labels(constraints, codes)
     # Certain ones first: they are the ones that somebody will ask about.
@@ -136,10 +120,10 @@ def pair_report(inputs: Inputs) -> PairReport | None:
     return PairReport(
         n_given=constraints.n_pairs,
         n_labelled=0 if known is None else int((known >= 0).sum()),
-        n_total=n_constraints(constraints),
+        n_total=constraints.n_distinct_pairs,
         n_must_broken=counts.must_link,
         n_cannot_broken=counts.cannot_link,
-        share_broken=violated_share(constraints, codes),
+        share_broken=1.0 - constraints.satisfied(codes),
         broken=broken,
         n_unlisted=len(given) + n_lines - len(broken),
         contradictions=[_contradiction(c) for c in constraints.conflicts(limit=MAX_CONTRADICTIONS)],
@@ -148,15 +132,12 @@ def pair_report(inputs: Inputs) -> PairReport | None:
 
 
 def _broken_given(constraints: Constraints, codes: Ints) -> list[Broken]:
-    violated = constraints.violated(codes)
-    rows = []
-    for is_must, pairs, beliefs in (
-        (True, violated.must_link, violated.must_link_belief),
-        (False, violated.cannot_link, violated.cannot_link_belief),
-    ):
-        for (i, j), belief in zip(pairs.tolist(), beliefs.tolist(), strict=True):
-            rows.append(Broken(is_must, (i, j), belief, None, 1))
-    return rows
+    table = constraints.violated(codes).table
+    columns = (table.is_must_link.tolist(), table.pairs.tolist(), table.belief.tolist())
+    return [
+        Broken(is_must, (i, j), belief, None, 1)
+        for is_must, (i, j), belief in zip(*columns, strict=True)
+    ]
 
 
 def _broken_labels(constraints: Constraints, codes: Ints) -> tuple[list[Broken], int]:
@@ -201,28 +182,29 @@ def _contradiction(found: Conflict) -> Contradiction:
 
 def suspect_report(inputs: Inputs) -> SuspectReport | None:
     """List the constraints that are more likely wrong than right; None if none was judged."""
-    judged = inputs.doubts
+    judged = inputs.suspects
     if not judged:
         return None
-    found = [doubt for doubt in judged if doubt.probability > SUSPICIOUS]
-    found.sort(key=lambda doubt: -doubt.probability)
+    found = [one for one in judged if (one.probability or 0.0) > SUSPICIOUS]
+    found.sort(key=lambda one: -(one.probability or 0.0))
     broken = _broken_samples(inputs.constraints, inputs.clusters.codes)
     return SuspectReport(
         n_judged=len(judged),
-        n_labels=sum(len(doubt.samples) == 1 for doubt in judged),
+        n_labels=sum(len(one.samples) == 1 for one in judged),
         n_suspects=len(found),
-        listed=[_suspect(inputs, doubt, broken) for doubt in found[:MAX_LISTED]],
+        listed=[_suspect_line(inputs, one, broken) for one in found[:MAX_LISTED]],
     )
 
 
-def _suspect(inputs: Inputs, doubt: Doubt, broken: dict[int, bool]) -> Suspect:
+def _suspect_line(inputs: Inputs, suspect: Suspect, broken: dict[int, bool]) -> SuspectLine:
     codes, known = inputs.clusters.codes, inputs.constraints.labels
-    if len(doubt.samples) == 1:
-        sample = doubt.samples[0]
+    if len(suspect.samples) == 1:
+        sample = suspect.samples[0]
         label = int(known[sample]) if known is not None and sample in broken else None
-        return Suspect(*doubt, label, broken.get(sample))
-    i, j = doubt.samples
-    return Suspect(*doubt, None, bool((codes[i] == codes[j]) != (doubt.kind == "must-link")))
+        return SuspectLine(suspect, label, broken.get(sample))
+    i, j = suspect.samples
+    is_broken = (codes[i] == codes[j]) != (suspect.kind == "must-link")
+    return SuspectLine(suspect, None, bool(is_broken))
 
 
 def _broken_samples(constraints: Constraints, codes: Ints) -> dict[int, bool]:
@@ -234,8 +216,7 @@ def _broken_samples(constraints: Constraints, codes: Ints) -> dict[int, bool]:
 def drawn_pairs(inputs: Inputs, report: PairReport | None) -> Drawn:
     """Choose the pairs to draw: violated ones before others, spread over the input."""
     constraints, codes = inputs.constraints, inputs.clusters.codes
-    pairs = np.concatenate((constraints.must_link, constraints.cannot_link))
-    is_must = np.arange(len(pairs)) < len(constraints.must_link)
+    pairs, is_must = constraints.table.pairs, constraints.table.is_must_link
     # One line stands for the pairs that a label implies.
     implied = [row for row in (report.broken if report else []) if row.labels]
     if implied:

@@ -91,8 +91,7 @@ def hard_labels(task: Search, strength: float) -> Answer:
 
 def n_certain_violated(constraints: Constraints, labels: Ints) -> int:
     """Return how many certain pairs and labels a partition violates."""
-    belief = np.concatenate((constraints.must_link_belief, constraints.cannot_link_belief))
-    return constraints.subset(belief == 1).n_violated(labels)
+    return constraints.certain.n_violated(labels)
 
 
 def warn_if_interrupted(*, interrupted: bool) -> None:

@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from linkwise.linalg.laplacian import degrees
+from linkwise.search.bisection import Bisection, Point, Record
 from linkwise.search.evolve import CutSearch, effort_for
 from linkwise.search.means import MeansSearch, n_starts_for
 from linkwise.search.problem import Groups, build_problem, edgeless_problem
+from linkwise.search.recursion import Recursion
 from linkwise.search.starts import colorer
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Int32s
+    from linkwise._types import Floats, Int32s, Ints
+    from linkwise.search.bisection import Settings
 
 
-__all__ = ["CutData", "MeansData"]
+__all__ = ["CutData", "MeansData", "OneSpectralData"]
 
 ANCHOR_MASS = 1e-9
 
@@ -91,6 +95,65 @@ class MeansData(NamedTuple):
         n_starts = n_starts_for(effort, problem.n_vertices)
         color = colorer(problem, self.k, known)
         return MeansSearch(problem, sums, max(within, 0.0), self.k, color, n_starts)
+
+
+class OneSpectralData(NamedTuple):
+    """A graph to be cut by 1-spectral descent, for the searches under constraints."""
+
+    cuts: CutData
+    b: Floats  # vertex weights
+    mass_factor: float  # by which the search scales them
+    settings: Settings
+    record: Record
+
+    @classmethod
+    def of(cls, W: csr_array, k: int, b: Floats | None, settings: Settings) -> OneSpectralData:
+        """Scale the vertex weights so that the moves of the search can use them."""
+        d = degrees(W)
+        if b is None or not d.any():
+            return cls(CutData(W, k), d, 1.0, settings, Record())
+        factor = float((d / b).max())
+        return cls(CutData(W, k, factor * b), b, factor, settings, Record())
+
+    def objective(self, labels: Ints) -> float:
+        """Sum over the clusters of cut over vertex weight; without either it is nothing."""
+        W, k = self.cuts.W, int(labels.max()) + 1
+        heads = np.repeat(labels, np.diff(W.indptr))
+        crossing = heads != labels[W.indices]
+        cut = np.bincount(heads[crossing], weights=W.data[crossing], minlength=k)
+        weight = np.bincount(labels, weights=self.b, minlength=k)
+        return float(np.divide(cut, weight, out=np.zeros(k), where=weight > 0).sum())
+
+    @property
+    def k(self) -> int:
+        """Number of clusters."""
+        return self.cuts.k
+
+    @property
+    def price(self) -> float:
+        """Half of the mean degree: what it costs in cut to misplace a sample, by half."""
+        return float(degrees(self.cuts.W).mean()) / 2
+
+    @property
+    def unit(self) -> float:
+        """The price of strength 1, in the landscape's own measure."""
+        return self.price if self.k == 2 else self.cuts.unit
+
+    @property
+    def path(self) -> tuple[Point, ...]:
+        """The prices of the descents that led to the answer."""
+        points = self.record.path
+        return tuple(Point(p.gamma, self.mass_factor * p.value, p.n_violated) for p in points)
+
+    def landscape(
+        self, groups: Groups, soft: csr_array, known: Int32s, effort: str
+    ) -> Bisection | Recursion:
+        """Return the landscape of partitions of the groups."""
+        moves = self.cuts.landscape(groups, soft, known, effort)
+        if self.k == 2:
+            units = self.price, self.cuts.unit
+            return Bisection.of(moves, units, self.settings, self.record)
+        return Recursion(moves, self.settings, self.record)
 
 
 def _padded(W: csr_array, n_items: int) -> csr_array:

@@ -28,7 +28,7 @@ from linkwise.search.starts import squared_distances
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from linkwise._types import Floats, Int32s, Ints
+    from linkwise._types import AnyInts, Floats, Int32s, Ints
     from linkwise.search.problem import Problem
     from linkwise.search.starts import Colorer
 
@@ -119,7 +119,7 @@ class MeansSearch(NamedTuple):
         return Member(self.value(z), z)
 
 
-def _centers(sums: Floats, mass: Floats, z: Int32s, k: int) -> Floats:
+def _centers(sums: Floats, mass: Floats, z: AnyInts, k: int) -> Floats:
     totals = np.zeros((k, sums.shape[1]))
     np.add.at(totals, z, sums)
     centers: Floats = totals / np.bincount(z, weights=mass, minlength=k)[:, None]

@@ -25,6 +25,7 @@ __all__ = [
     "build_problem",
     "edgeless_problem",
     "graph_only",
+    "in_units",
     "merge_for_two",
     "pair_graph",
     "quotient",
@@ -208,6 +209,15 @@ def pair_graph(pairs: Ints, weights: Floats, n: int) -> csr_array:
     heads = np.concatenate((pairs[:, 0], pairs[:, 1]))
     tails = np.concatenate((pairs[:, 1], pairs[:, 0]))
     return csr_array((np.concatenate((weights, weights)), (heads, tails)), shape=(n, n))
+
+
+def in_units(W: csr_array) -> tuple[csr_array, float]:
+    """Return the graph in units of its largest weight, and that; 1 if there is none."""
+    largest = float(W.max()) if W.nnz else 0.0
+    if largest <= 0:
+        return W, 1.0
+    # Not W / largest: scipy multiplies by the inverse, which may be infinite.
+    return csr_array((W.data / largest, W.indices, W.indptr), W.shape), largest
 
 
 def _sums_by(parent: Int32s, values: AnyArray, n_coarse: int) -> Floats:

@@ -1,0 +1,336 @@
+"""Bases: descriptions of the samples that do not depend on constraints, computed once.
+
+=============  ==================================================================================
+`linear`       principal components, for clusters that a plane separates
+`graph`        the smoothest functions on the neighbour graph, for clusters of any shape
+`fine graph`   the same on half as many neighbours
+`smooth`       the very smoothest of them, in place of principal components if there are none
+`kernel`       radial functions around landmarks (Nyström), for what is in between
+=============  ==================================================================================
+
+Each comes with a penalty for every column, which says how readily an expert uses it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.extmath import randomized_svd
+from threadpoolctl import threadpool_limits
+
+from linkwise._quiet import quiet
+from linkwise.graph import Affinity
+from linkwise.linalg import eigen
+from linkwise.linalg.components import symmetric_components
+from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
+from linkwise.linalg.laplacian import degrees
+from linkwise.partition import unit_rows
+
+if TYPE_CHECKING:
+    from linkwise._types import Floats, Ints
+
+
+__all__ = ["Bases", "Components", "Landmarks", "Spectrum", "build_bases", "n_fine", "n_vectors"]
+
+VARIANCE, MAX_COMPONENTS = 0.98, 40
+WIDE = 2_000  # samples and features beyond which not all components are computed
+N_LANDMARKS, LANDMARK_SAMPLE = 100, 20_000
+FINE_NEIGHBORS = 5
+FINE_UP_TO = 20_000  # samples; beyond, a second set of eigenvectors takes too long
+LINEAR_PENALTY, CONSTANT_PENALTY = 1.0, 1e-3
+GRAPH_PENALTY, KERNEL_PENALTY = 10.0, 0.1
+SMOOTH = 0.1  # 1 - eigenvalue below which a function is too rough to be extended
+LARGE, LARGE_TOL = 20_000, 1e-4  # samples above which eigenvectors are a little less exact
+
+
+class Components(NamedTuple):
+    """Principal components of the data."""
+
+    scores: Floats  # (n, q)
+    mean: Floats
+    axes: Floats  # (d, q)
+
+    @classmethod
+    def of(cls, X: Any) -> Components:
+        """Keep 98 % of the variance, and at most 40 components."""
+        if issparse(X):
+            return cls.of_sparse(X)
+        mean = X.mean(axis=0)
+        centred = X - mean
+        unit = float(np.abs(centred).max(initial=0.0)) or 1.0
+        centred /= unit  # squares of the data as given may overflow
+        n, d = X.shape
+        values, axes = _principal_axes(centred)
+        share = np.cumsum(values) / max(float(np.vdot(centred, centred)), 1e-300)
+        q = min(int(np.searchsorted(share, VARIANCE)) + 1, MAX_COMPONENTS, d, n)
+        axes = _with_signs(axes[:, :q])
+        return cls(centred @ axes, mean, axes / unit)
+
+    @classmethod
+    def of_sparse(cls, X: Any) -> Components:
+        """Do the same to a sparse matrix, which stays sparse."""
+        if min(X.shape) <= MAX_COMPONENTS + 1:  # it is small, at least in one direction
+            return cls.of(X.toarray())
+        unit = float(np.abs(X.data).max(initial=0.0)) or 1.0
+        lowest, highest = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+        if (lowest == highest).all():  # there is nothing to decompose
+            return cls(np.zeros((X.shape[0], 1)), lowest, np.zeros((X.shape[1], 1)))
+        model = PCA(MAX_COMPONENTS, svd_solver="arpack", random_state=0).fit(X / unit)
+        share = np.cumsum(model.explained_variance_ratio_)
+        q = min(int(np.searchsorted(share, VARIANCE)) + 1, MAX_COMPONENTS)
+        axes = _with_signs(model.components_[:q].T) / unit
+        centred = cls(np.zeros((0, q)), unit * model.mean_, axes)
+        return centred._replace(scores=centred.new(X))
+
+    def new(self, X: Any) -> Floats:
+        """Return the components of new samples."""
+        if issparse(X):
+            return np.asarray(X @ self.axes) - self.mean @ self.axes
+        scores: Floats = (X - self.mean) @ self.axes
+        return scores
+
+
+class Spectrum(NamedTuple):
+    """Smooth functions on a graph: eigenvectors of the walk, the smoothest first."""
+
+    vectors: Floats  # (n, m), each of mean square 1
+    values: Floats  # (m,), of the normalised Laplacian, ascending
+    n_pieces: int = 1  # that the graph falls into; of more than `m`, the last share a function
+
+    @classmethod
+    def of(cls, W: Any, m: int, rng: np.random.RandomState) -> Spectrum:
+        """Return the first `m` functions on the graph `W`."""
+        d = degrees(W)
+        d = d / (d[d > 0].mean() if d.any() else 1.0)  # no scale of the graph over- or underflows
+        tol = LARGE_TOL if d.size > LARGE else eigen.DEFAULT_TOL
+        found = spectral_embedding(W, m, rng, tol=tol)
+        vectors = random_walk_vectors(found.vectors, d)
+        vectors /= np.sqrt((vectors**2).mean(axis=0))
+        return cls(vectors, np.maximum(1 - found.values, 0.0), symmetric_components(W)[0])
+
+    def first(self, m: int) -> Spectrum:
+        """Return the `m` smoothest functions."""
+        vectors = self.vectors[:, :m]
+        if self.n_pieces > m and self.vectors.shape[1] > m:
+            last = (self.vectors[:, m - 1 : self.n_pieces] != 0).any(axis=1)
+            vectors = np.column_stack((vectors[:, :-1], last / np.sqrt(last.mean())))
+        return Spectrum(vectors, self.values[:m], self.n_pieces)
+
+    def new(self, similarity: Any) -> Floats:
+        r"""Return the functions at new samples: the mean over their neighbours, undamped.
+
+        On the graph itself :math:`D^{-1} W \phi = (1 - \lambda) \phi`.
+        """
+        total = np.asarray(similarity.sum(axis=1)).ravel()
+        mean = (similarity @ self.vectors) / np.where(total > 0, total, 1.0)[:, None]
+        smooth = 1 - self.values
+        gain = np.where(smooth > SMOOTH, 1 / np.maximum(smooth, SMOOTH), 0.0)
+        extended: Floats = np.asarray(mean) * gain
+        return extended
+
+
+class Landmarks(NamedTuple):
+    """Radial functions around landmarks."""
+
+    centers: Floats  # (m, q), among the principal components
+    bandwidth: float  # median squared distance
+    whiten: Floats  # (m, m): K_mm^-1/2
+
+    @classmethod
+    def of(cls, scores: Floats, rng: np.random.RandomState) -> Landmarks:
+        """Place landmarks by k-means."""
+        n = scores.shape[0]
+        sample = scores if n <= LANDMARK_SAMPLE else scores[_choice(rng, n, LANDMARK_SAMPLE)]
+        m = max(1, min(N_LANDMARKS, n // 2))
+        with quiet(ConvergenceWarning):
+            model = KMeans(m, n_init=1, random_state=rng).fit(sample)
+        centers: Floats = np.unique(model.cluster_centers_, axis=0)
+        bandwidth = float(np.median(_squares(sample, centers))) or 1.0
+        K = np.exp(-_squares(centers, centers) / bandwidth)
+        values, V = np.linalg.eigh(K)
+        kept = values > 1e-8 * values[-1]
+        return cls(centers, bandwidth, V[:, kept] / np.sqrt(values[kept]))
+
+    def new(self, scores: Floats) -> Floats:
+        """Return the functions at rows of principal components."""
+        features: Floats = np.exp(-_squares(scores, self.centers) / self.bandwidth) @ self.whiten
+        return features
+
+
+@dataclass(frozen=True, eq=False)
+class Bases:
+    """All bases of one data set.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    components : Components or None
+        None if the data are a graph.
+    graphs : dict of Spectrum
+        ``"graph"`` and perhaps ``"fine graph"``.
+    landmarks : Landmarks or None
+        None if the data are a graph.
+    fine_affinity : Affinity or None
+        The builder of the fine graph.
+    n_clusters : int
+        Number of clusters, at most, that the bases are meant for.
+    is_sparse : bool
+        Whether the samples were given as a sparse matrix.
+    W : csr_array or ndarray
+        The graph.
+    """
+
+    n_samples: int
+    components: Components | None
+    graphs: dict[str, Spectrum]
+    landmarks: Landmarks | None
+    fine_affinity: Affinity | None = None
+    n_clusters: int = 0
+    is_sparse: bool = False
+    W: Any = None
+
+    def for_clusters(self, k: int) -> Bases:
+        """Return the bases with as many functions on graphs as `k` clusters need."""
+        m = {"graph": n_vectors(k, self.n_samples), "fine graph": n_fine(k, self.n_samples)}
+        graphs = {name: graph.first(m[name]) for name, graph in self.graphs.items()}
+        return replace(self, graphs=graphs, n_clusters=k)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The bases there are."""
+        features = ("linear", "kernel") if self.components is not None else ("smooth",)
+        return (*features, *self.graphs)
+
+    def in_form(self, X: Any) -> Any:
+        """Return new samples as the first ones were given: sparse, or not."""
+        if issparse(X) == self.is_sparse:
+            return X
+        return csr_array(X) if self.is_sparse else X.toarray()
+
+    def features(self, rows: Ints | slice = slice(None)) -> dict[str, Floats]:
+        """Return every basis at some of the samples."""
+        scores = None if self.components is None else self.components.scores[rows]
+        vectors = {name: graph.vectors[rows] for name, graph in self.graphs.items()}
+        return self._described(scores, vectors)
+
+    def new(self, X: Any, similarity: Any) -> dict[str, Floats]:
+        """Return every basis at new samples, given their similarities to those of the graph."""
+        scores = None if self.components is None else self.components.new(X)
+        vectors = {"graph": self.graphs["graph"].new(similarity)}
+        if self.fine_affinity is not None:
+            fine = self.fine_affinity.extend(X)
+            vectors["fine graph"] = self.graphs["fine graph"].new(fine)
+        return self._described(scores, vectors)
+
+    def _described(self, scores: Floats | None, vectors: dict[str, Floats]) -> dict[str, Floats]:
+        described = dict(vectors)
+        if scores is not None and self.components is not None and self.landmarks is not None:
+            ones = np.ones((scores.shape[0], 1))
+            described["linear"] = np.hstack((scores / _rms(self.components.scores), ones))
+            described["kernel"] = self.landmarks.new(scores)
+        else:
+            described["smooth"] = vectors["graph"][:, : self.n_clusters]
+        return described
+
+    def penalty(self, name: str) -> Floats:
+        """Return what the columns of a basis cost."""
+        if name == "smooth":
+            return self.penalty("graph")[: self.n_clusters]
+        if name in self.graphs:
+            return GRAPH_PENALTY * self.graphs[name].values + CONSTANT_PENALTY
+        if name == "linear" and self.components is not None:
+            penalty = np.full(self.components.scores.shape[1] + 1, LINEAR_PENALTY)
+            penalty[-1] = CONSTANT_PENALTY
+            return penalty
+        assert self.landmarks is not None
+        return np.full(self.landmarks.whiten.shape[1], KERNEL_PENALTY)
+
+    def embedding(self, m: int, rows: Ints | slice = slice(None)) -> Floats:
+        """Return the first `m` functions on the graph at some samples, rows scaled to length 1."""
+        return unit_rows(self.graphs["graph"].first(m).vectors[rows])
+
+
+def n_vectors(k: int, n: int) -> int:
+    """Return how many functions on the graph `k` clusters need."""
+    return max(1, min(max(4 * k, 30), max(n // 3, min(k, n))))
+
+
+def n_fine(k: int, n: int) -> int:
+    """Return how many functions on the fine graph `k` clusters need."""
+    return max(1, min(max(60, 3 * k), n // 2))
+
+
+def build_bases(
+    X: Any,
+    W: Any,
+    k: int,
+    *,
+    fine: bool,
+) -> Bases:
+    """Describe samples by their features, if there are any, and by their graph.
+
+    With `fine`, a second graph of half as many neighbours is built from the features. The bases
+    describe the data: no seed of the caller's changes them, and bases for more clusters begin with
+    those for fewer.
+    """
+    with threadpool_limits(1):  # with more threads of BLAS the last bits would differ
+        return _built(X, W, k, fine=fine)
+
+
+def _built(X: Any, W: Any, k: int, *, fine: bool) -> Bases:
+    n = W.shape[0]
+    graphs = {"graph": Spectrum.of(W, n_vectors(k, n), np.random.RandomState(0))}
+    if X is None:
+        return Bases(n, None, graphs, None, n_clusters=k, W=W)
+    components = Components.of(X)
+    fine_affinity = None
+    if fine and n <= FINE_UP_TO:
+        fine_affinity = Affinity(FINE_NEIGHBORS)
+        fine_graph = fine_affinity.fit_transform(X)
+        graphs["fine graph"] = Spectrum.of(fine_graph, n_fine(k, n), np.random.RandomState(1))
+    landmarks = Landmarks.of(components.scores, np.random.RandomState(2))
+    return Bases(
+        n, components, graphs, landmarks, fine_affinity, n_clusters=k, is_sparse=issparse(X), W=W
+    )
+
+
+def _principal_axes(centred: Floats) -> tuple[Floats, Floats]:
+    """Return squared singular values, descending, and right singular vectors."""
+    n, d = centred.shape
+    if min(n, d) > WIDE:  # only the first ones are wanted
+        _, singular, rows = randomized_svd(centred, MAX_COMPONENTS, random_state=0)
+        return singular**2, rows.T
+    if d <= n:
+        values, axes = np.linalg.eigh(centred.T @ centred)
+        return np.maximum(values[::-1], 0.0), axes[:, ::-1]
+    values, left = np.linalg.eigh(centred @ centred.T)
+    values, left = np.maximum(values[::-1], 0.0), left[:, ::-1]
+    return values, centred.T @ (left / np.sqrt(np.maximum(values, 1e-300)))
+
+
+def _with_signs(axes: Floats) -> Floats:
+    """Make the largest entry of every column positive: the same data, the same axes."""
+    largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
+    signed: Floats = axes * np.where(largest < 0, -1.0, 1.0)
+    return signed
+
+
+def _rms(scores: Floats) -> float:
+    """Return the root of the mean squared entry."""
+    return float(np.sqrt((scores**2).mean())) or 1.0
+
+
+def _squares(rows: Floats, centers: Floats) -> Floats:
+    squares = (rows**2).sum(axis=1)[:, None] - 2 * rows @ centers.T + (centers**2).sum(axis=1)
+    return np.maximum(squares, 0.0)
+
+
+def _choice(rng: np.random.RandomState, n: int, m: int) -> Ints:
+    return np.sort(rng.choice(n, m, replace=False))

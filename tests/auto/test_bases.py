@@ -1,0 +1,175 @@
+"""Bases: what describes samples, and new samples in the same way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import block_diag
+from scipy.sparse import csr_array
+from sklearn.datasets import make_blobs
+from sklearn.decomposition import PCA
+
+from linkwise import Affinity
+from linkwise.auto import bases
+from linkwise.auto.bases import Components, Landmarks, Spectrum, build_bases, n_vectors
+from linkwise.linalg.laplacian import random_walk
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(80, n_features=6, centers=3, random_state=0)[0]
+
+
+@pytest.mark.parametrize("d", [6, 120])
+def test_components_are_those_of_pca(d):
+    X = np.random.RandomState(0).normal(size=(50, d)) * np.linspace(1, 5, d)
+    found = Components.of(X)
+    pca = PCA(found.scores.shape[1]).fit(X)
+    turned = pca.transform(X)
+    assert_allclose(
+        np.abs(found.scores / np.linalg.norm(found.scores, axis=0)),
+        np.abs(turned / np.linalg.norm(turned, axis=0)),
+        atol=1e-6,
+    )
+    assert pca.explained_variance_ratio_.sum() >= 0.98 or found.scores.shape[1] == 40
+
+
+def test_components_of_training_samples_are_theirs(blobs):
+    found = Components.of(blobs)
+    assert_allclose(found.new(blobs), found.scores, atol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_no_scale_of_the_data_overflows(blobs, scale):
+    small, usual = Components.of(scale * blobs).scores, Components.of(blobs).scores
+    assert_allclose(small, usual, rtol=1e-6, atol=1e-9)
+
+
+def test_constant_data_have_no_components():
+    found = Components.of(np.ones((5, 3)))
+    assert_allclose(found.scores, 0.0)
+
+
+def test_functions_on_the_graph_are_eigenvectors_of_the_walk(blobs):
+    W = Affinity().fit_transform(blobs)
+    found = Spectrum.of(W, 10, np.random.RandomState(0))
+    L = random_walk(W)
+    assert_allclose(L @ found.vectors, found.vectors * found.values, atol=1e-6)
+    assert_allclose((found.vectors**2).mean(axis=0), 1.0)
+    assert (np.diff(found.values) >= -1e-9).all()
+
+
+def test_training_samples_are_extended_to_themselves(blobs):
+    W = Affinity().fit_transform(blobs)
+    found = Spectrum.of(W, 10, np.random.RandomState(0))
+    smooth = 1 - found.values > 0.1
+    assert smooth.sum() >= 5
+    assert_allclose(found.new(W)[:, smooth], found.vectors[:, smooth], atol=1e-5)
+
+
+def test_the_pieces_of_a_graph_have_functions_of_their_own():
+    W = np.zeros((12, 12))
+    W[:5, :5] = W[5:9, 5:9] = 1
+    np.fill_diagonal(W, 0)
+    found = Spectrum.of(csr_array(W), 3, np.random.RandomState(0))
+    assert_allclose(found.values, 0.0, atol=1e-12)
+    # The two large pieces alone, then the three isolated vertices together.
+    assert [np.flatnonzero(v).tolist() for v in found.vectors.T] == [
+        [0, 1, 2, 3, 4],
+        [5, 6, 7, 8],
+        [9, 10, 11],
+    ]
+
+
+def test_landmarks_approximate_the_kernel(blobs):
+    scores = Components.of(blobs).scores
+    found = Landmarks.of(scores, np.random.RandomState(0))
+    features = found.new(scores)
+    squares = ((scores[:, None] - scores[None]) ** 2).sum(axis=2)
+    K = np.exp(-squares / found.bandwidth)
+    assert np.abs(features @ features.T - K).max() < 0.05
+    at_landmarks = found.new(found.centers)
+    between = ((found.centers[:, None] - found.centers[None]) ** 2).sum(axis=2)
+    assert_allclose(at_landmarks @ at_landmarks.T, np.exp(-between / found.bandwidth), atol=1e-6)
+
+
+def test_all_bases_have_a_penalty_and_describe_new_samples(blobs):
+    affinity = Affinity()
+    W = affinity.fit_transform(blobs)
+    bases = build_bases(blobs, W, 3, fine=True)
+    assert set(bases.names) == {"linear", "kernel", "graph", "fine graph"}
+    here, there = bases.features(), bases.new(blobs + 1e-9, affinity.extend(blobs + 1e-9))
+    for name in bases.names:
+        assert here[name].shape == (80, bases.penalty(name).size)
+        assert there[name].shape == here[name].shape
+    assert_allclose(there["linear"], here["linear"], atol=1e-6)
+    assert_allclose(there["kernel"], here["kernel"], atol=1e-6)
+    some = bases.features(np.array([3, 5]))
+    assert_allclose(some["fine graph"], here["fine graph"][[3, 5]])
+
+
+def test_a_graph_alone(blobs):
+    W = Affinity().fit_transform(blobs)
+    bases = build_bases(None, W, 3, fine=True)
+    assert bases.names == ("smooth", "graph")
+    assert bases.features()["smooth"].shape == (80, bases.penalty("smooth").size) == (80, 3)
+    assert_allclose(np.linalg.norm(bases.embedding(3), axis=1), 1.0)
+
+
+@pytest.mark.parametrize(("k", "n", "m"), [(3, 150, 30), (10, 1000, 40), (2, 12, 4), (3, 4, 3)])
+def test_number_of_functions(k, n, m):
+    assert n_vectors(k, n) == m
+
+
+def test_only_the_first_components_of_wide_data(monkeypatch):
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(120, 5)) @ rng.normal(size=(5, 90)) + 0.01 * rng.normal(size=(120, 90))
+    whole = Components.of(X)
+    monkeypatch.setattr(bases, "WIDE", 50)
+    some = Components.of(X)
+    assert some.scores.shape == whole.scores.shape == (120, 5)
+    assert_allclose(some.scores, whole.scores, atol=1e-6)
+
+
+def test_bases_for_fewer_clusters(blobs):
+    W = Affinity().fit_transform(blobs)
+    many, few = build_bases(blobs, W, 9, fine=True), build_bases(blobs, W, 3, fine=True)
+    cut = many.for_clusters(3)
+    for name in few.names:
+        assert_allclose(cut.penalty(name), few.penalty(name), atol=1e-5)
+        assert cut.features()[name].shape == few.features()[name].shape
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_components_of_sparse_data(scale):
+    rng = np.random.RandomState(0)
+    X = rng.poisson(0.3, size=(150, 80)) * rng.gamma(2.0, size=80)
+    X[:70, :5] += 4
+    dense = Components.of(scale * X)
+    sparse = Components.of(csr_array(scale * X))
+    assert sparse.scores.shape == dense.scores.shape == (150, 40)
+    unit = X.max() / np.abs(X - X.mean(axis=0)).max()  # each is in units of its own
+    assert_allclose(sparse.scores * unit, dense.scores, atol=1e-6 * np.abs(dense.scores).max())
+    assert_allclose(sparse.new(csr_array(scale * X[:9])), sparse.scores[:9])
+    assert_allclose(sparse.new(scale * X[:9]), sparse.scores[:9])
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_sparse_samples_that_are_all_equal(value):
+    X = np.zeros((60, 50))
+    X[:, 3] = value
+    found = Components.of(csr_array(X))
+    assert not found.scores.any()
+    assert_array_equal(found.mean, X[0])
+    assert not found.new(csr_array(X + 0.5)).any()
+
+
+@pytest.mark.parametrize("m", [1, 4, 7, 9])
+def test_fewer_functions_than_pieces(m):
+    rng = np.random.RandomState(0)
+    W = block_diag(*[np.triu(rng.uniform(size=(s, s)), 1) for s in (9, 4, 6, 3, 5, 7, 2, 4)])
+    W = csr_array(W + W.T)
+    few, many = (Spectrum.of(W, size, np.random.RandomState(0)) for size in (m, 12))
+    assert_allclose(np.abs(many.first(m).vectors), np.abs(few.vectors), atol=1e-6)
+    assert_allclose(many.first(m).values, few.values, atol=1e-8)

@@ -1,0 +1,96 @@
+"""The cross-fitted expert: regressions without a sample equal regressions fitted without it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from linkwise.auto import expert
+from linkwise.auto.expert import Ridge, consult, log_softmax
+
+
+@pytest.fixture
+def case():
+    rng = np.random.RandomState(0)
+    n, b, k = 40, 5, 3
+    features = np.hstack((rng.normal(size=(n, b)), np.ones((n, 1))))
+    penalty = np.array([1.0] * b + [1e-3])
+    Q = rng.dirichlet(np.ones(k), size=n)
+    weights = np.where(rng.uniform(size=n) < 0.5, 1.0, 0.3)
+    return features, penalty, Q, weights
+
+
+def regression(features, penalty, Q, weights):
+    A = features.T @ (weights[:, None] * features) + np.diag(penalty)
+    return np.linalg.solve(A, features.T @ (weights[:, None] * Q))
+
+
+def test_coefficients_are_those_of_the_normal_equations(case):
+    features, penalty, Q, weights = case
+    ridge = Ridge.of(features, penalty, weights)
+    assert_allclose(ridge.coefficients(Q), regression(*case), atol=1e-10)
+
+
+def test_leaving_out_equals_refitting(case):
+    features, penalty, Q, weights = case
+    ridge = Ridge.of(features, penalty, weights)
+    F = ridge.left_out(ridge.coefficients(Q), Q)
+    for i in range(len(Q)):
+        others = np.arange(len(Q)) != i
+        M = regression(features[others], penalty, Q[others], weights[others])
+        assert_allclose(F[i], features[i] @ M, atol=1e-9)
+
+
+def test_the_discriminant_is_that_of_lda():
+    rng = np.random.RandomState(1)
+    y = rng.randint(3, size=300)
+    F = rng.normal(size=(300, 4)) + np.array([[0, 0, 0, 0], [2, 0, 1, 0], [0, 2, 0, 1]])[y]
+    Q = np.eye(3)[y]
+    slope, intercept = expert._discriminant(F, Q, np.ones(300))
+    within = sum(
+        (F[y == c] - F[y == c].mean(0)).T @ (F[y == c] - F[y == c].mean(0)) for c in range(3)
+    )
+    S = 0.9 * within / 300 + np.diag(0.1 * np.diag(within) / 300 + 1e-6)
+    means = np.array([F[y == c].mean(0) for c in range(3)])
+    prior = (np.bincount(y) + 1) / 303
+    quadratic = np.array(
+        [
+            np.log(prior[c])
+            - 0.5 * np.einsum("ij,jk,ik->i", F - means[c], np.linalg.inv(S), F - means[c])
+            for c in range(3)
+        ]
+    ).T
+    assert_allclose(log_softmax(F @ slope + intercept), log_softmax(quadratic), atol=1e-8)
+    theirs = LinearDiscriminantAnalysis().fit(F, y).predict(F)
+    assert ((F @ slope + intercept).argmax(axis=1) == theirs).mean() > 0.97
+
+
+def test_a_new_sample_gets_the_opinion_of_a_sample_that_is_left_out(case):
+    features, penalty, Q, weights = case
+    # With weight zero, the last sample has no part in anything.
+    weights = weights.copy()
+    weights[-1] = 0.0
+    ridge = Ridge.of(features, penalty, weights)
+    opinion, learnt = consult([ridge], ("linear",), Q, weights)
+    assert_allclose(learnt.opinion({"linear": features[-1:]})[0], opinion[-1], atol=1e-9)
+
+
+def test_several_bases_are_stacked(case):
+    features, penalty, Q, weights = case
+    ridges = [Ridge.of(features, penalty, weights), Ridge.of(features[:, :2], penalty[:2], weights)]
+    opinion, learnt = consult(ridges, ("linear", "graph"), Q, weights)
+    assert opinion.shape == Q.shape
+    assert_allclose(np.exp(opinion).sum(axis=1), 1.0, atol=1e-4)
+    assert learnt.names == ("linear", "graph")
+    assert [M.shape for M in learnt.coefficients] == [(6, 3), (2, 3)]
+
+
+def test_no_opinion_is_certain(case):
+    features, penalty, _, weights = case
+    Q = np.eye(3)[(features[:, 0] > 0).astype(int)]
+    ridge = Ridge.of(100 * features, penalty, weights)
+    opinion, _ = consult([ridge], ("linear",), Q, weights)
+    assert opinion.min() >= expert.FLOOR
+    assert np.isfinite(opinion).all()

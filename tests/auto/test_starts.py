@@ -1,0 +1,83 @@
+"""Starts: small clusters, merged the way the pairs want it."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.metrics import adjusted_rand_score
+
+from linkwise.auto import starts
+from linkwise.auto.starts import Small, SmallClusters, Told, plain_clusters
+
+NOTHING = Told(np.zeros((0, 2), np.intp), np.zeros(0))
+
+
+def merged(rows, told, factor, price=starts.PRICE):
+    small = SmallClusters.of(rows, 2, np.random.RandomState(0), factor=factor)
+    return small.merged(told, price)
+
+
+def cost(small, group, k):
+    """Return the cost of a grouping, written as in the formula, up to a constant."""
+    total = 0.0
+    for c in range(k):
+        inside = group == c
+        if inside.any():
+            mean = np.average(small.centers[inside], axis=0, weights=small.mass[inside])
+            total += (small.mass[inside] * ((small.centers[inside] - mean) ** 2).sum(1)).sum()
+            total += 0.5 * small.apart[np.ix_(inside, inside)].sum()
+    return total
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_descent_ends_where_no_single_move_gains(seed):
+    rng = np.random.RandomState(seed)
+    n, k = 12, 3
+    apart = rng.normal(size=(n, n)) * 3
+    small = Small(
+        rng.normal(size=(n, 2)), rng.uniform(1, 5, n), np.triu(apart, 1) + np.triu(apart, 1).T
+    )
+    start = np.arange(n) % k
+    group, value = starts._descend(small, start, k)
+    assert_allclose(value, cost(small, group, k))
+    assert value <= cost(small, start, k)
+    for a, c in product(range(n), range(k)):
+        moved = group.copy()
+        moved[a] = c
+        if np.unique(moved).size == k:
+            assert cost(small, moved, k) >= value - 1e-6
+
+
+def four_blobs():
+    rng = np.random.RandomState(0)
+    y = np.repeat(np.arange(4), 30)
+    return rng.normal(size=(120, 2)) * 0.3 + np.array([[0, 0], [0, 3], [4, 0], [4, 3]])[y], y
+
+
+def test_pairs_decide_which_blobs_belong_together():
+    # By distance the two on the left are one cluster; the pairs want the two below.
+    X, blob = four_blobs()
+    below = blob % 2
+    pairs = np.array([(i, j) for i in range(0, 120, 7) for j in range(3, 120, 11) if i != j])
+    same = below[pairs[:, 0]] == below[pairs[:, 1]]
+    told = Told(pairs, np.where(same, 1.0, -1.0))
+    by_pairs = merged(X, told, factor=4)
+    assert adjusted_rand_score(by_pairs, below) > 0.95
+    without = merged(X, NOTHING, factor=4)
+    assert adjusted_rand_score(without, blob // 2) > 0.95
+
+
+def test_plain_clusters_are_those_of_k_means():
+    X, blob = four_blobs()
+    assert adjusted_rand_score(plain_clusters(X, 4, np.random.RandomState(0)), blob) == 1.0
+
+
+def test_fewer_distinct_rows_than_small_clusters():
+    X = np.repeat([[0.0], [1.0], [5.0]], 4, axis=0)
+    labels = merged(X, NOTHING, factor=4)
+    assert labels.tolist() in ([0] * 8 + [1] * 4, [1] * 8 + [0] * 4)
+    everywhere = merged(np.zeros((6, 2)), NOTHING, factor=2)
+    assert set(everywhere) == {0}
