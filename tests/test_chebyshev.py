@@ -22,7 +22,6 @@ from linkwise.linalg.laplacian import (
     additive_normalization,
     combinatorial,
     normalized_adjacency,
-    signed_symmetric,
 )
 from linkwise.linalg.operators import (
     Congruence,
@@ -30,10 +29,10 @@ from linkwise.linalg.operators import (
     Deflated,
     Projected,
     Shifted,
-    SparsePlusLowRank,
     as_sum,
 )
 from linkwise.linalg.warm import EigenWarmStart
+from theory import SparsePlusLowRank, signed_symmetric
 
 N = 700
 

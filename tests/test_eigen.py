@@ -16,7 +16,8 @@ from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import eigen
 from linkwise.linalg.eigen import MANY_PAIRS_LIMIT, generalized_smallest, largest, smallest
 from linkwise.linalg.laplacian import combinatorial, normalized_adjacency, symmetric
-from linkwise.linalg.operators import Congruence, Counted, Deflated, Shifted, SparsePlusLowRank
+from linkwise.linalg.operators import Congruence, Counted, Deflated, Shifted
+from theory import SparsePlusLowRank
 
 BOTH_SIDES = [eigen.DENSE_LIMIT - 2, eigen.DENSE_LIMIT, eigen.DENSE_LIMIT + 2]
 ITERATIVE = 700
