@@ -37,8 +37,10 @@ __all__ = [
     "additive_normalization",
     "combinatorial",
     "degrees",
+    "diagonal_minus",
     "inverse_sqrt",
     "normalized_adjacency",
+    "scaled",
     "signed",
     "signed_normalized_adjacency",
     "symmetric",
@@ -78,7 +80,7 @@ def normalized_adjacency(W: Matrix, d: Floats | None = None) -> Matrix:
     [[0.0, 1.0], [1.0, 0.0]]
     """
     s = inverse_sqrt(degrees(W) if d is None else d)
-    return _scaled(W, s)
+    return scaled(W, s)
 
 
 def signed_normalized_adjacency(W: Matrix, d: Floats | None = None) -> Matrix:
@@ -88,7 +90,7 @@ def signed_normalized_adjacency(W: Matrix, d: Floats | None = None) -> Matrix:
     fall into two camps with positive edges inside and negative edges across.
     """
     s = inverse_sqrt(absolute_degrees(W) if d is None else d)
-    return _scaled(W, s)
+    return scaled(W, s)
 
 
 def combinatorial(W: Matrix) -> Matrix:
@@ -99,13 +101,13 @@ def combinatorial(W: Matrix) -> Matrix:
     >>> combinatorial(np.array([[0.0, 2.0], [2.0, 0.0]])).tolist()
     [[2.0, -2.0], [-2.0, 2.0]]
     """
-    return _diagonal_minus(degrees(W), W)
+    return diagonal_minus(degrees(W), W)
 
 
 def symmetric(W: Matrix) -> Matrix:
     """Return the symmetric normalised Laplacian ``I - D^-1/2 W D^-1/2``."""
     d = degrees(W)
-    return _diagonal_minus((d > 0).astype(np.float64), normalized_adjacency(W, d))
+    return diagonal_minus((d > 0).astype(np.float64), normalized_adjacency(W, d))
 
 
 def signed(W: Matrix) -> Matrix:
@@ -114,7 +116,7 @@ def signed(W: Matrix) -> Matrix:
     Positive semidefinite for any signs (Kunegis et al. 2010): its quadratic form is the sum
     of ``|w_ij| (x_i - sign(w_ij) x_j)^2`` over the edges.
     """
-    return _diagonal_minus(absolute_degrees(W), W)
+    return diagonal_minus(absolute_degrees(W), W)
 
 
 def additive_normalization(W: Matrix) -> Matrix:
@@ -126,21 +128,21 @@ def additive_normalization(W: Matrix) -> Matrix:
     d = degrees(W)
     d_max = d.max(initial=0.0)
     if d_max == 0:
-        return _diagonal_minus(np.ones_like(d), W)
-    normalized = _diagonal_minus(d - d_max, W)
+        return diagonal_minus(np.ones_like(d), W)
+    normalized = diagonal_minus(d - d_max, W)
     normalized *= -1 / d_max
     return normalized
 
 
-def _scaled(W: Matrix, s: Floats) -> Matrix:
+def scaled(W: Matrix, s: Floats) -> Matrix:
     """Return ``diag(s) W diag(s)`` at the memory of one copy of `W`.
 
     The two factors are multiplied first, which leaves `W` exactly symmetric.
     """
     if not issparse(W):
-        scaled = np.outer(s, s)
-        scaled *= W
-        return scaled
+        product = np.outer(s, s)
+        product *= W
+        return product
     n = W.shape[0]
     data = np.empty(W.data.size)
     for first in range(0, n, ROWS_PER_BLOCK):
@@ -152,7 +154,7 @@ def _scaled(W: Matrix, s: Floats) -> Matrix:
     return csr_array((data, W.indices.copy(), W.indptr.copy()), shape=W.shape)
 
 
-def _diagonal_minus(diagonal: Floats, W: Matrix) -> Matrix:
+def diagonal_minus(diagonal: Floats, W: Matrix) -> Matrix:
     """Return ``diag(diagonal) - W``."""
     if issparse(W):
         return csr_array(diags_array(diagonal, format="csr") - W)
