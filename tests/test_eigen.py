@@ -17,7 +17,8 @@ from linkwise.linalg import eigen, krylov
 from linkwise.linalg.eigen import MANY_PAIRS_LIMIT, largest, smallest
 from linkwise.linalg.generalized import generalized_smallest
 from linkwise.linalg.laplacian import combinatorial, normalized_adjacency, symmetric
-from linkwise.linalg.operators import Congruence, Counted, Deflated, Shifted, SparsePlusLowRank
+from linkwise.linalg.operators import Congruence, Counted, Deflated, Shifted
+from theory import SparsePlusLowRank
 
 BOTH_SIDES = [eigen.DENSE_LIMIT - 2, eigen.DENSE_LIMIT, eigen.DENSE_LIMIT + 2]
 ITERATIVE = 700

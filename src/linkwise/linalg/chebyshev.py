@@ -30,7 +30,7 @@ from scipy.sparse import csr_array, issparse
 
 from linkwise.linalg import block_kernels as kernels
 from linkwise.linalg.aggregation import Aggregates, aggregated
-from linkwise.linalg.block_kernels import LANES, Team
+from linkwise.linalg.block_kernels import LANES, RowThreads
 from linkwise.linalg.operators import Sum, as_sum
 from linkwise.linalg.ordering import local_order
 from linkwise.linalg.warm import EigenWarmStart
@@ -300,8 +300,8 @@ class _Basis:
             coarse.aggregates.prolong(small.X, self.X)
             damped, top = (bounds[0], float(small.values[-1])), max(small.values[0], bounds[1])
         n = self.product.n
-        for first in range(0, n, kernels.ROWS_PER_PIECE):
-            rows = self.X[first : first + kernels.ROWS_PER_PIECE]
+        for first in range(0, n, kernels.ROWS_PER_BLOCK):
+            rows = self.X[first : first + kernels.ROWS_PER_BLOCK]
             rows += COARSE_NOISE * np.sqrt(3 / n) * self.rng.uniform(-1, 1, size=rows.shape)
         self.smooth(damped, float(top))
 
@@ -401,8 +401,8 @@ class _Basis:
             size = (self.product.n, m - rank)
             self.X[:, rank:] = self.rng.uniform(-1, 1, size=size) / np.sqrt(size[0])
         team.on_rows(kernels.rotate, self.AX, Q)
-        sums = np.empty((team.n_pieces, m))
-        team.on_pieces(kernels.residual, self.X, self.AX, self.values, self.R, sums)
+        sums = np.empty((team.n_blocks, m))
+        team.on_blocks(kernels.residual, self.X, self.AX, self.values, self.R, sums)
         self.norms = np.sqrt(sums.sum(axis=0))
 
     def _project(self) -> None:
@@ -449,7 +449,7 @@ class _Product:
         self.A = A
         self.n = A.shape[0]
         self.n_products = 0
-        self.team = Team(np.arange(self.n + 1))
+        self.team = RowThreads(np.arange(self.n + 1))
 
     def __enter__(self) -> _Product:
         return self
@@ -517,7 +517,7 @@ class _SparseProduct(_Product):
         self.scale, self.shift = parts.scale, parts.shift
         self.double = matrix
         self.single = (*self.double[:2], (self.scale * self.double[2]).astype(np.float32))
-        self.team = Team(self.double[0])
+        self.team = RowThreads(self.double[0])
         self.terms = [(self.permute(U), np.asarray(C, dtype=np.float64)) for U, C in parts.terms]
         self.single_terms = [(U.astype(np.float32), C) for U, C in self.terms]
 
@@ -533,7 +533,7 @@ class _SparseProduct(_Product):
         lengths = np.diff(matrix[0])[self.order]
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         ordered = (indptr, np.empty_like(matrix[1]), np.empty_like(matrix[2]))
-        self.team.on_rows(kernels.taken_along, self.order, place, matrix, ordered)
+        self.team.on_rows(kernels.permute_rows, self.order, place, matrix, ordered)
         return ordered
 
     def permute(self, block: Any) -> Any:
