@@ -124,7 +124,8 @@ def test_scikit_learn_contract_with_two_clusters(Method, check):
 def test_function_and_estimator_agree_on_parameters(Method):
     shell = {n: p.default for n, p in signature(Method).parameters.items()}
     for name, p in signature(Method.solve).parameters.items():
-        if p.kind is Parameter.KEYWORD_ONLY and name != "memory":  # comes with prepared data
+        is_setting = name not in {"warm", "prepared"}  # which come with the data
+        if p.kind is Parameter.KEYWORD_ONLY and is_setting:
             assert shell[name] == p.default, name
 
 

@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise import CSC, E2CP, METHODS, Affinity, Constraints, NCut, Prepared, SpectralLearning
-from linkwise.linalg import memory as memory_module
-from linkwise.linalg.memory import Memory
+from linkwise.linalg import warm as warm_module
+from linkwise.linalg.warm import WarmStarts
 
 every_method = pytest.mark.parametrize("Method", METHODS.values(), ids=METHODS.keys())
 
@@ -66,7 +66,7 @@ def test_the_graph_is_built_once_and_only_when_needed(blobs, known):
     for Method in (CSC, NCut, E2CP):
         used = None if Method is NCut else known
         model = Method(3, random_state=0).fit(data, constraints=used)
-        assert model.affinity_matrix_ is data.graph
+        assert model.affinity_matrix_ is data.W
         assert model.affinity_ is data.affinity_
     assert len(built) == 1
 
@@ -91,7 +91,7 @@ def test_refused(blobs):
         Prepared(X, affinity="full")
     with pytest.raises(ValueError, match="needs dense features"):
         METHODS["cpca"](3).fit(Prepared(csr_array(X)))
-    with pytest.raises(ValueError, match="the prepared data are a graph"):
+    with pytest.raises(ValueError, match="the data are a graph"):
         METHODS["cpca"](3).fit(Prepared(Affinity().fit_transform(X), affinity="precomputed"))
     with pytest.raises(ValueError, match="NaN"):
         Prepared(np.full((3, 2), np.nan))
@@ -120,7 +120,7 @@ def test_a_later_fit_starts_from_the_vectors_of_an_earlier_one(Method):
     assert np.allclose(cold.result_.eigenvalues, warm.result_.eigenvalues, atol=1e-5)
 
 
-def test_memory_computes_only_missing_columns():
+def test_only_missing_columns_are_computed():
     A = csr_array(np.random.RandomState(0).uniform(size=(6, 6)))
     asked = []
 
@@ -128,16 +128,16 @@ def test_memory_computes_only_missing_columns():
         asked.append(columns.tolist())
         return A[:, columns]
 
-    memory = Memory()
+    warm = WarmStarts()
     for wanted in ([1, 4], [0, 4, 5], [1, 4], [0, 1, 4, 5]):
-        found = memory.columns("A", np.array(wanted), compute)
+        found = warm.columns((0.5, 1e-4), np.array(wanted), compute)
         assert_array_equal(found.toarray(), A.toarray()[:, wanted])
     assert asked == [[1, 4], [0, 5]]
-    assert memory.columns("B", np.empty(0, dtype=np.intp), compute).shape == (6, 0)
+    assert warm.columns((0.8, 1e-4), np.empty(0, dtype=np.intp), compute).shape == (6, 0)
 
 
-def test_memory_of_columns_has_a_limit(monkeypatch):
-    monkeypatch.setattr(memory_module, "MOST_ENTRIES", 20)
+def test_the_number_of_columns_has_a_limit(monkeypatch):
+    monkeypatch.setattr(warm_module, "MOST_ENTRIES", 20)
     A = csr_array(np.ones((6, 6)))
     asked = []
 
@@ -145,11 +145,10 @@ def test_memory_of_columns_has_a_limit(monkeypatch):
         asked.append(columns.tolist())
         return A[:, columns]
 
-    memory = Memory()
+    warm = WarmStarts()
     for wanted in ([0, 1, 2], [2, 3], [3], [0, 3]):
-        assert_array_equal(
-            memory.columns("A", np.array(wanted), compute).toarray(), np.ones((6, len(wanted)))
-        )
+        found = warm.columns((0.5, 1e-4), np.array(wanted), compute)
+        assert_array_equal(found.toarray(), np.ones((6, len(wanted))))
     # After the second call only its own columns are left.
     assert asked == [[0, 1, 2], [3], [0]]
 
@@ -166,7 +165,7 @@ def test_later_fits_of_large_data_are_those_of_new_data(key, monkeypatch):
         known = Constraints.sample(y, n_pairs, random_state=seed)
         warm = METHODS[key](4, random_state=0).fit(data, constraints=known)
         cold = METHODS[key](4, affinity="precomputed", random_state=0)
-        cold.fit(data.graph, constraints=known)
+        cold.fit(data.W, constraints=known)
         assert warm.result_.converged
         assert_allclose(warm.result_.eigenvalues, cold.result_.eigenvalues, atol=1e-8)
         assert adjusted_rand_score(cold.labels_, warm.labels_) > 0.999

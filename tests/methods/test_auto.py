@@ -19,7 +19,7 @@ from linkwise.constraints import feasible
 from linkwise.datasets import make_xor
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.experts import pool
-from linkwise.experts.bases import build_bases
+from linkwise.experts.bases import Bases, build_bases
 from linkwise.methods import _places as places
 from linkwise.methods import _survey as survey
 from linkwise.methods import auto as module
@@ -489,9 +489,9 @@ def test_prepared_data_are_described_once(iris):
     first, second = (Constraints.sample(y, m, random_state=0) for m in (20, 30))
     data = Prepared(X)
     Auto(3, random_state=0).fit(data, constraints=first)
-    kept = data.memory.recall("bases")
+    kept = data.attached(Bases)
     again = Auto(3, random_state=0).fit(data, constraints=second)
-    assert data.memory.recall("bases") is kept
+    assert data.attached(Bases) is kept
     fresh = Auto(3, random_state=0).fit(X, constraints=second)
     assert_array_equal(again.result_.probability, fresh.result_.probability)
     assert_array_equal(again.predict_proba(X[:9] + 0.1), fresh.predict_proba(X[:9] + 0.1))

@@ -18,10 +18,10 @@ from linkwise.active.entail import (
     with_uncertain,
 )
 from linkwise.exceptions import ConflictError
-from linkwise.linalg.laplacian import degrees, normalized_adjacency
-from linkwise.linalg.walk import leading_vectors, staying_if_isolated, walk_vectors
+from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
+from linkwise.linalg.laplacian import degrees
 from linkwise.methods._editing import edit
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
@@ -46,10 +46,8 @@ class Spectrum(NamedTuple):
 def spectrum(W: Graph, n_vectors: int) -> Spectrum:
     """Return the lowest eigenpairs of the random-walk Laplacian; the same at each call."""
     d = degrees(W)
-    S = staying_if_isolated(normalized_adjacency(W), d)
-    n_vectors = min(n_vectors, d.size)
-    pairs = leading_vectors(S, np.sqrt(d), n_vectors, np.random.RandomState(0))
-    return Spectrum(1 - pairs.values, walk_vectors(pairs.vectors, d))
+    pairs = spectral_embedding(W, min(n_vectors, d.size), np.random.RandomState(0), d=d)
+    return Spectrum(1 - pairs.values, random_walk_vectors(pairs.vectors, d))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +197,7 @@ class State:
         if self.fit is not None:
             return self.fit(self.evidence)
         A = edit(self.W, self.evidence)
-        return normalized_cut(A, self.n_clusters, check_random_state(0), "unit").labels
+        return normalized_cut(A, self.n_clusters, check_random_state(0)).labels
 
     @property
     def base(self) -> Spectrum:

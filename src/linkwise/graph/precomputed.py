@@ -109,5 +109,5 @@ def _warn_if_disconnected(W: Graph) -> None:
         "how its pieces belong together: unless constraints link them, clusters follow the pieces. "
         "Connect them, or build the graph with linkwise.Affinity, which joins its pieces."
     )
-    # The user's line is behind check_affinity, the shell's two methods and scikit-learn's wrapper.
-    warnings.warn(message, DisconnectedGraphWarning, stacklevel=6)
+    # The user's line is behind check_affinity, Prepared, the shell and scikit-learn's wrapper.
+    warnings.warn(message, DisconnectedGraphWarning, stacklevel=7)

@@ -33,6 +33,7 @@ from linkwise.linalg.aggregation import Aggregates, aggregated
 from linkwise.linalg.block_kernels import LANES, Team
 from linkwise.linalg.operators import Sum, as_sum
 from linkwise.linalg.ordering import local_order
+from linkwise.linalg.warm import EigenWarmStart
 
 if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats
@@ -99,13 +100,12 @@ def leading(  # noqa: PLR0913
     k: int,
     rng: np.random.RandomState,
     *,
-    ends: tuple[float, float],
+    bounds: tuple[float, float],
     tol: float,
     known: Any = None,
     known_values: Floats | None = None,
-    start: Floats | None = None,
     max_iter: int = 1_000,
-    kept: dict[str, Any] | None = None,
+    warm: EigenWarmStart | None = None,
 ) -> Leading:
     """Compute the largest eigenpairs of a symmetric matrix of norm 1.
 
@@ -118,7 +118,7 @@ def leading(  # noqa: PLR0913
         Number of pairs; `block_width` of them must fit into the space several times.
     rng : RandomState
         Source of the start vectors.
-    ends : tuple of float
+    bounds : tuple of float
         Lower bound of the spectrum, and about the largest eigenvalue. The bound is corrected if
         Ritz values show that it is none.
     tol : float
@@ -127,13 +127,12 @@ def leading(  # noqa: PLR0913
         Orthonormal eigenvectors known beforehand. The answer is orthogonal to them.
     known_values : ndarray of shape (c,), optional
         Their values.
-    start : ndarray of shape (n, s), optional
-        Approximate eigenvectors. The answer does not depend on them, only the time does.
     max_iter : int, default=1_000
         Limit on the number of filters.
-    kept : dict, optional
-        Holds what another call found out about nearly the same matrix, or is to: an order of the
-        rows, and for each `k` the bound below which values were damped at last.
+    warm : EigenWarmStart, optional
+        Approximate eigenvectors to start from, and what else another call found out about nearly
+        the same matrix. The answer does not depend on it, only the time does. The order of the
+        rows and the value below which the filter damped are written to it.
 
     Returns
     -------
@@ -141,26 +140,27 @@ def leading(  # noqa: PLR0913
         At most `k` pairs, which together with `known` hold the `k` largest.
     """
     values = np.empty(0) if known_values is None else np.sort(known_values)[::-1]
-    n_on_top = int((values >= ends[1] - NEAR_TOP).sum())
+    n_on_top = int((values >= bounds[1] - NEAR_TOP).sum())
     width = block_width(max(k - n_on_top, 1))
+    warm = EigenWarmStart() if warm is None else warm
+    start = warm.vectors
     if start is not None:
         start = _without(start, known) if values.size else start
         width = max(width, -(-(start.shape[1] + GUARD_LEAST) // LANES) * LANES)
     # From a good start there are too few products to pay for rows in another order.
     brief = start is not None and 4 * A.shape[0] * width <= UNORDERED
-    with _product(A, width, {"order": None} if brief else kept) as product:
+    with _product(A, width, None if brief else warm) as product:
         basis = _Basis(product, width, known if values.size else None, rng)
         if start is None:
-            basis.fill_from_copy(k, ends)
+            basis.fill_from_copy(k, bounds)
         else:
             basis.fill(product.entered(start))
         basis.rayleigh_ritz()
-        kept = {} if kept is None else kept
-        bound = None if start is None else kept.setdefault("bounds", {}).get(k)
-        goal = _Goal(k, tol, values, is_warm=start is not None, bound=bound)
-        n_iter = _iterate(basis, goal, ends, max_iter)
+        cutoff = None if start is None else warm.cutoffs.get(k)
+        goal = _Goal(k, tol, values, is_warm=start is not None, cutoff=cutoff)
+        n_iter = _iterate(basis, goal, bounds, max_iter)
         # The first one stays: that of a short search says less.
-        kept.setdefault("bounds", {}).setdefault(k, float(basis.values[-1]))
+        warm.cutoffs.setdefault(k, float(basis.values[-1]))
         return basis.answer(min(k, width), n_iter)
 
 
@@ -176,7 +176,7 @@ class _Goal(NamedTuple):
     tol: float
     known_values: Floats  # decreasing
     is_warm: bool  # the start was given
-    bound: float | None = None  # of the damped values, for nearly the same matrix
+    cutoff: float | None = None  # below which values are damped, for nearly the same matrix
 
     def n_wanted(self, values: Floats) -> int:
         """Return how many of these values are among the `k` largest, known ones included."""
@@ -219,9 +219,9 @@ def _iterate(basis: _Basis, goal: _Goal, ends: tuple[float, float], max_iter: in
         bound = _below(bound, last, low)
         gain = max(SURPLUS * worst / goal.tol, np.exp(trusted - growth), SURPLUS)
         degree = _degree((low, bound), last=last, top=top, gain=min(gain, MAX_GAIN))
-        if n_iter == 0 and goal.bound is not None:
+        if n_iter == 0 and goal.cutoff is not None:
             # The random vectors of the block have no values yet that would make a good bound.
-            better = _below(max(goal.bound, bound), last, low)
+            better = _below(max(goal.cutoff, bound), last, low)
             trusting = _degree((low, better), last=last, top=top, gain=1.1 * np.exp(trusted))
             if trusting <= BRIEF_DEGREE:
                 bound, degree = better, trusting
@@ -501,13 +501,15 @@ class _SparseProduct(_Product):
 
     kind = np.float32
 
-    def __init__(self, A: Any, parts: Sum, width: int, kept: dict[str, Any] | None) -> None:
+    def __init__(self, A: Any, parts: Sum, width: int, warm: EigenWarmStart | None) -> None:
         super().__init__(A)
         core = parts.A
-        kept = {} if kept is None else kept
-        if "order" not in kept:
-            kept["order"] = local_order(core, np.dtype(self.kind).itemsize * width)
-        self.order = kept["order"]
+        self.order = None
+        if warm is not None:
+            if warm.row_order is None:
+                order = local_order(core, np.dtype(self.kind).itemsize * width)
+                warm.row_order = np.empty(0, dtype=np.intp) if order is None else order
+            self.order = warm.row_order if warm.row_order.size else None
         indices = core.indices
         matrix = (
             core.indptr.astype(np.int64),
@@ -610,8 +612,9 @@ class _Copy(_SparseProduct):
         self._take(matrix, Sum(None, 1.0, original.shift, terms))
 
 
-def _product(A: Any, width: int, kept: dict[str, Any] | None = None) -> _Product:
+def _product(A: Any, width: int, warm: EigenWarmStart | None) -> _Product:
+    """Return products with `A`; without a warm start the rows stay in their order."""
     parts = as_sum(A)
     if parts is None or parts.scale == 0:
         return _Product(A)
-    return _SparseProduct(A, parts, width, kept)
+    return _SparseProduct(A, parts, width, warm)

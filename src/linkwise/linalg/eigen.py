@@ -45,6 +45,7 @@ from scipy.sparse.linalg import (
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import chebyshev
 from linkwise.linalg.operators import Congruence, Counted, Deflated, Shifted, as_sum
+from linkwise.linalg.warm import EigenWarmStart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,8 +140,7 @@ def largest(  # noqa: PLR0913
     known_values: Floats | None = None,
     method: Method = "auto",
     max_iter: int | None = None,
-    start: Floats | None = None,
-    kept: dict[str, Any] | None = None,
+    warm: EigenWarmStart | None = None,
 ) -> EigenPairs:
     r"""Compute the `k` algebraically largest eigenpairs of a symmetric matrix.
 
@@ -165,13 +165,10 @@ def largest(  # noqa: PLR0913
         sparse, or sparse plus terms of low rank, else 'arpack'.
     max_iter : int, default=1000
         Limit on the restarts of ARPACK, the iterations of LOBPCG, or the filters of 'chebyshev'.
-    start : ndarray of shape (n, s), optional
-        Approximate eigenvectors to begin with, in any order. They save time when they are good;
-        the answer is right whatever they are.
-    kept : dict, optional
-        What 'chebyshev' finds out about the matrix and need not find out again for one that differs
-        in few entries, if there is a start: an order of the rows, the ends of the spectrum, and
-        where its wanted part ends. Empty at first.
+    warm : EigenWarmStart, optional
+        What a solve of nearly the same matrix found, such as approximate eigenvectors to begin
+        with. It saves time when it is good; the answer is right whatever it is. What this solve
+        finds replaces it.
 
     Returns
     -------
@@ -190,7 +187,7 @@ def largest(  # noqa: PLR0913
     >>> pairs.values.tolist(), pairs.vectors.argmax(axis=0).tolist()
     ([3.0, 2.0], [1, 2])
     """
-    limits = _Limits(method, tol, max_iter or DEFAULT_MAX_ITER, start, kept)
+    limits = _Limits(method, tol, max_iter or DEFAULT_MAX_ITER, warm)
     return _extreme(A, k, rng, limits=limits, known=_known(A, known, known_values), sign=1)
 
 
@@ -204,7 +201,7 @@ def smallest(  # noqa: PLR0913
     known_values: Floats | None = None,
     method: Method = "auto",
     max_iter: int | None = None,
-    start: Floats | None = None,
+    warm: EigenWarmStart | None = None,
 ) -> EigenPairs:
     """Compute the `k` algebraically smallest eigenpairs, in increasing order.
 
@@ -215,7 +212,7 @@ def smallest(  # noqa: PLR0913
     >>> smallest(np.diag([1.0, 3.0, 2.0]), 2, np.random.RandomState(0)).values.tolist()
     [1.0, 2.0]
     """
-    limits = _Limits(method, tol, max_iter or DEFAULT_MAX_ITER, start)
+    limits = _Limits(method, tol, max_iter or DEFAULT_MAX_ITER, warm)
     return _extreme(A, k, rng, limits=limits, known=_known(A, known, known_values), sign=-1)
 
 
@@ -353,8 +350,7 @@ class _Limits(NamedTuple):
     method: Method
     tol: float
     max_iter: int
-    start: Floats | None
-    kept: dict[str, Any] | None = None
+    warm: EigenWarmStart | None
 
 
 class _Known(NamedTuple):
@@ -414,9 +410,12 @@ def _extreme(
     converged = bool((ritz.residuals <= limit).all())
     if not converged:
         _warn(ritz.residuals, limit, limits)
+    vectors = _with_fixed_signs(ritz.vectors)
+    if limits.warm is not None:
+        limits.warm.vectors = vectors
     return EigenPairs(
         values=sign * (ritz.values - shift),
-        vectors=_with_fixed_signs(ritz.vectors),
+        vectors=vectors,
         residuals=ritz.residuals,
         converged=converged,
         n_products=None if method == "dense" else counted.n_products,
@@ -482,29 +481,28 @@ def _filtered(
     H: Shifted, k: int, rng: np.random.RandomState, *, limits: _Limits, known: _Known
 ) -> tuple[_Ritz, float]:
     """Compute the largest pairs of the complement of `known` by filtering; also the norm."""
-    kept = {} if limits.kept is None else limits.kept
-    # The filter corrects ends that are not quite right; of any matrix here they are estimates.
-    if limits.start is None or "ends" not in kept:
-        kept["ends"] = _ends(H, rng)
-    low, high, scale = kept["ends"]
+    warm = limits.warm or EigenWarmStart()
+    # The filter corrects bounds that are not quite right; of any matrix here they are estimates.
+    if warm.vectors is None or warm.spectrum is None:
+        warm.spectrum = _spectrum_bounds(H, rng)
+    low, high, scale = warm.spectrum
     counted = H.A
     found = chebyshev.leading(
         Shifted(counted.A, 0.0, scale=H.scale / scale),
         k,
         rng,
-        ends=(low / scale, high / scale),
+        bounds=(low / scale, high / scale),
         tol=max(limits.tol, ROUNDING),
         known=known.vectors,
         known_values=known.values / scale,
-        start=limits.start,
         max_iter=limits.max_iter,
-        kept=limits.kept,
+        warm=warm,
     )
     counted.n_products += found.n_products
     return _Ritz(scale * found.values, found.vectors, scale * found.residuals), scale
 
 
-def _ends(H: Any, rng: np.random.RandomState) -> tuple[float, float, float]:
+def _spectrum_bounds(H: Any, rng: np.random.RandomState) -> tuple[float, float, float]:
     """Return a lower bound of the spectrum, its upper end, and its largest magnitude, about.
 
     The bound is the lowest of ten Ritz values less its residual: not certain, but never far off.
@@ -535,7 +533,8 @@ def _iterative(
             block = _block(rest, n_wanted, rng, limits=limits, scale=scale)
             found = _rayleigh_ritz(H, np.hstack([found.vectors, block]), known, k)
             rest = Deflated(without_known, found.vectors, 2 * scale)
-            has_start, limits = limits.start is not None, limits._replace(start=None)
+            has_start = limits.warm is not None and limits.warm.vectors is not None
+            limits = limits._replace(warm=None)
             if (found.residuals > _limit(limits.tol, scale)).any():
                 if not has_start:
                     break
@@ -554,7 +553,7 @@ def _iterative(
 def _block(H: Any, k: int, rng: np.random.RandomState, *, limits: _Limits, scale: float) -> Floats:
     """Approximate the leading eigenvectors of `H` as well as the limits allow."""
     n = H.shape[0]
-    given = _sound(limits.start, n)
+    given = _sound(limits.warm, n)
     if limits.method == "lobpcg":
         start = rng.uniform(-1, 1, size=(n, k))
         start[:, : given.shape[1]] *= START_NOISE
@@ -586,8 +585,9 @@ def _block(H: Any, k: int, rng: np.random.RandomState, *, limits: _Limits, scale
     return np.asarray(vectors)
 
 
-def _sound(start: Floats | None, n: int) -> Floats:
+def _sound(warm: EigenWarmStart | None, n: int) -> Floats:
     """Return the start vectors that are finite and not zero, of unit length."""
+    start = None if warm is None else warm.vectors
     if start is None:
         return np.empty((n, 0))
     lengths = np.linalg.norm(start, axis=0)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linkwise.exceptions import ConflictError, ConstraintsIgnoredWarning
 from linkwise.methods._base import ConstrainedClusterer, _similarities
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Graph, Ints
@@ -236,7 +236,7 @@ def plain_cut(
     W: Graph, n_clusters: int, random_state: int | np.random.RandomState | None
 ) -> Result:
     """Cluster without any knowledge: the normalised cut, each sample wholly in its cluster."""
-    found = normalized_cut(W, n_clusters, check_random_state(random_state), rows="unit")
+    found = normalized_cut(W, n_clusters, check_random_state(random_state))
     membership = np.eye(int(found.labels.max()) + 1)[found.labels]
     return replace(found, embedding=membership, eigenvalues=None)
 

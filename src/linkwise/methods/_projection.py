@@ -24,6 +24,7 @@ from linkwise.result import Result
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
+    from linkwise.graph import Prepared
     from linkwise.linalg.eigen import EigenPairs
 
 
@@ -322,8 +323,9 @@ class ConstrainedProjection(
         check_is_fitted(self)
         return self.result_
 
-    def _validated(self, X: Any, *, needs_features: bool) -> Any:
-        X = super()._validated(X, needs_features=needs_features)
+    def _check_samples(self, prepared: Prepared) -> None:
+        super()._check_samples(prepared)
+        X = prepared.X
         limit = min(X.shape)
         if self.n_components is not None and self.n_components > limit:
             message = (
@@ -331,7 +333,6 @@ class ConstrainedProjection(
                 f"{X.shape[1]} features: choose at most {limit} components, the smaller of the two."
             )
             raise ValueError(message)
-        return X
 
     @property
     def _is_precomputed(self) -> bool:

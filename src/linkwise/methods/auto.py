@@ -13,15 +13,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from linkwise._params import Interval, StrOptions, validates_parameters
+from linkwise._params import Interval, StrOptions
 from linkwise._rows import RowIndex
+from linkwise.constraints import Constraints
 from linkwise.constraints.suspect import Suspect
 from linkwise.experts.assign import feasible_labels, likeliest_labels
 from linkwise.experts.bases import Bases, build_bases
 from linkwise.experts.clusters import Choice
 from linkwise.experts.pool import Pool, say
 from linkwise.experts.task import cluster_of_label, labelled_samples
-from linkwise.linalg.memory import Memory
 from linkwise.methods._autoreport import (
     AutoReport,
     Voice,
@@ -32,8 +32,6 @@ from linkwise.methods._autoreport import (
 from linkwise.methods._base import (
     ConstrainedClusterer,
     _similarities,
-    refuse_as_y,
-    refuse_too_many_clusters,
 )
 from linkwise.methods._survey import (
     Found,
@@ -52,7 +50,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from linkwise._types import Floats, Graph, Ints
-    from linkwise.constraints import Constraints
     from linkwise.experts.expert import Expert
     from linkwise.graph import Affinity, Prepared
 
@@ -333,6 +330,7 @@ class Auto(ConstrainedClusterer):
         "verbose": ["verbose"],
     }
     solve = staticmethod(auto)
+    result_: AutoResult
 
     def __init__(
         self,
@@ -351,40 +349,28 @@ class Auto(ConstrainedClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @validates_parameters(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: object = None, *, constraints: Constraints | None = None) -> Auto:
-        """Cluster `X`; see :meth:`ConstrainedClusterer.fit`.
-
-        Prepared data keep their description, so a fit after some more answers is quick.
-        """
-        refuse_as_y(y)
-        data = self._prepared(X)
-        self._is_graph = self._is_precomputed if data is None else data.is_graph
-        X = self._validated(X, needs_features=False)
-        n = X.shape[0]
-        if not isinstance(self.n_clusters, str):
-            refuse_too_many_clusters(self.n_clusters, n)
-        constraints = self._checked(constraints, n)
-        bases = self._described(X, data, most_clusters(constraints, self.n_clusters, n))
+    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> AutoResult:
+        n = prepared.n_samples
+        constraints = Constraints(n) if constraints is None else constraints
+        bases = self._described(prepared, most_clusters(constraints, self.n_clusters, n))
         if bases.components is not None and not bases.components.scores.any():
             message = "All samples are equal: only constraints can tell them apart."
-            warnings.warn(message, UserWarning, stacklevel=3)
+            warnings.warn(message, UserWarning, stacklevel=4)
         options = Options(self.n_clusters, self.hard, self.random_state, self.n_jobs, self.verbose)
-        self.result_: AutoResult = consult_experts(bases, constraints, options)
-        self.labels_ = self.result_.labels
-        self.bases_ = bases.for_clusters(self.n_clusters_)
-        return self
+        result = consult_experts(bases, constraints, options)
+        assert result.report is not None
+        self.bases_ = bases.for_clusters(result.report.n_clusters)
+        return result
 
-    def _described(self, X: Any, data: Prepared | None, most_clusters: int) -> Bases:
+    def _described(self, prepared: Prepared, most_clusters: int) -> Bases:
         """Build the graph and the bases, unless prepared data hold them already."""
-        self.affinity_matrix_ = self._graph(X if data is None else data)
-        features = None if self._is_graph else X
-        memory = Memory() if data is None else data.memory
-        bases = memory.recall("bases")
+        self.affinity_matrix_ = self._graph(prepared)
+        features = None if prepared.is_graph else prepared.X
+        bases = prepared.attached(Bases)
         if bases is None or bases.n_clusters < most_clusters:
-            fine = (self.affinity if data is None else data.affinity) is None
+            fine = prepared.affinity is None
             bases = build_bases(features, self.affinity_matrix_, most_clusters, fine=fine)
-            memory.keep("bases", bases)
+            prepared.attach(bases)
         self._known = None if features is None else RowIndex(features)
         return bases
 
@@ -481,7 +467,7 @@ class Auto(ConstrainedClusterer):
         """False: features are used if there are any."""
         return False
 
-    def _refuse_impossible(self, constraints: Constraints) -> None:
+    def _check_feasible(self, constraints: Constraints) -> None:
         if self.hard and isinstance(self.n_clusters, str):
             constraints.check(constraints.n_samples)  # contradictions, whatever the number
         if self.hard or isinstance(self.n_clusters, str):

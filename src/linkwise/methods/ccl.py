@@ -12,13 +12,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from linkwise._params import StrOptions
 from linkwise.constraints.certificates import graph_of
 from linkwise.constraints.coloring import assign
 from linkwise.exceptions import TooLargeError
-from linkwise.graph import Prepared
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.partition import canonical
 from linkwise.result import Result
@@ -26,6 +25,7 @@ from linkwise.result import Result
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
     from linkwise.constraints import Constraints
+    from linkwise.graph import Prepared
 
 
 __all__ = [
@@ -527,16 +527,12 @@ class CCL(ConstrainedClusterer):
         ]
         return self.labels_[np.concatenate(nearest)]
 
-    def _validated(self, X: Any, *, needs_features: bool) -> Any:
-        if isinstance(X, Prepared):
-            X = super()._validated(X, needs_features=True)
-        else:
-            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+    def _check_samples(self, prepared: Prepared) -> None:
+        super()._check_samples(prepared)
         if self._is_precomputed:
-            _refuse_no_distances(X)
+            _refuse_no_distances(prepared.X)
         else:
-            self._samples = X
-        return X
+            self._samples = prepared.X
 
     @property
     def _is_precomputed(self) -> bool:

@@ -12,17 +12,15 @@ from sklearn.utils import check_random_state
 from linkwise._params import Interval
 from linkwise.exceptions import TooLargeError
 from linkwise.linalg import cone
-from linkwise.linalg.laplacian import degrees, normalized_adjacency
-from linkwise.linalg.walk import leading_vectors, staying_if_isolated
+from linkwise.linalg.embedding import spectral_embedding
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._spectral import rounded
+from linkwise.methods.ncut import cluster_embedding
 from linkwise.result import Result
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
     from linkwise.constraints import Constraints
-    from linkwise.graph import Affinity
-    from linkwise.linalg.eigen import EigenPairs
+    from linkwise.graph import Affinity, Prepared
 
 __all__ = ["CCSR", "ccsr", "criterion"]
 
@@ -39,6 +37,7 @@ def ccsr(
     ridge: float = 0.3,
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
+    prepared: Prepared | None = None,
 ) -> Result:
     r"""Stretch the spectral embedding until it agrees with the pairs.
 
@@ -51,7 +50,8 @@ def ccsr(
     """
     rng = check_random_state(random_state)
     m = _n_vectors(W.shape[0], n_clusters, n_components)
-    pairs = _first_vectors(W, m, rng)
+    # The `m` lowest eigenvectors of the normalised Laplacian.
+    pairs = spectral_embedding(W, m, rng) if prepared is None else prepared.embedding(m, rng)
     # F' F = n I: an entry of F is of order one, and the trace of M as well.
     F = np.sqrt(W.shape[0]) * pairs.vectors
     M_0 = np.diag(np.arange(m) < n_clusters) / n_clusters
@@ -65,7 +65,7 @@ def ccsr(
     embedding = F @ (vectors * np.sqrt(values))
     relative_gap = found.gap / max(found.objective, cone.ROUNDING * form.c)
     return Result(
-        labels=rounded(embedding, n_clusters, rng, constraints if hard else None),
+        labels=cluster_embedding(embedding, n_clusters, rng, constraints if hard else None),
         embedding=embedding,
         eigenvalues=values,
         residuals=np.append(pairs.residuals, relative_gap),
@@ -86,13 +86,6 @@ def _n_vectors(n: int, n_clusters: int, n_components: int) -> int:
         )
         raise TooLargeError(message)
     return m
-
-
-def _first_vectors(W: Graph, m: int, rng: np.random.RandomState) -> EigenPairs:
-    """Return the `m` lowest eigenvectors of the normalised Laplacian."""
-    d = degrees(W)
-    S = staying_if_isolated(normalized_adjacency(W), d)
-    return leading_vectors(S, np.sqrt(d), m, rng)
 
 
 def criterion(

@@ -216,7 +216,7 @@ class ConstrainedLPP(ConstrainedProjection):
         self.neighbors = neighbors
         self.random_state = random_state
 
-    def _graph(self, X: Any) -> Any:
+    def _graph(self, prepared: Prepared) -> Any:
         # Its own parameter says how the graph is built, so a prepared one does not fit.
         self.affinity_ = Affinity(self.neighbors)
-        return self.affinity_.fit_transform(X.X if isinstance(X, Prepared) else X)
+        return self.affinity_.fit_transform(prepared.X)

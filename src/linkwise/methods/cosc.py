@@ -351,10 +351,10 @@ class COSC(ConstrainedClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _remember(self, X: Any) -> None:
+    def _keep_samples(self, X: Any) -> None:
         self.n_iter_ = self.result_.n_iter
 
-    def _refuse_settings(self) -> None:
+    def _check_settings(self) -> None:
         if self.violations is not None and not self.refine and self.n_clusters > 2:
             message = (
                 f"violations={self.violations!r} with {self.n_clusters} clusters needs the search "
@@ -367,7 +367,7 @@ class COSC(ConstrainedClusterer):
         """Whether constraints are soft: then contradictory ones are traded like the others."""
         return self.violations is not None
 
-    def _refuse_impossible(self, constraints: Constraints) -> None:
+    def _check_feasible(self, constraints: Constraints) -> None:
         if self.violations is None:
             # `fit` looks for a partition itself, and explains if there is none.
             return

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from linkwise._params import Interval, StrOptions
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import edit
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from linkwise._types import Graph
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
-    from linkwise.linalg.memory import Memory
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 __all__ = ["CSC", "csc"]
@@ -33,7 +33,7 @@ def csc(
     rows: str = "unit",
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Result:
     """Write the constraints into the affinities `A`, then cluster by the random walk on them.
 
@@ -43,7 +43,7 @@ def csc(
     A = edit(W, constraints, link_weight)
     rng = check_random_state(random_state)
     obey = constraints if hard else None
-    return normalized_cut(A, n_clusters, rng, rows, obey=obey, memory=memory)
+    return normalized_cut(A, n_clusters, rng, rows=rows, enforced=obey, warm=warm)
 
 
 class CSC(ConstrainedClusterer):

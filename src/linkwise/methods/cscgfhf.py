@@ -16,7 +16,7 @@ from linkwise.linalg.laplacian import degrees, symmetric
 from linkwise.linalg.solve import Solution, dirichlet, poisson_solve, solid
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._labels import Seeds, distributions, label_seeds
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import kmeans, sign_split
 from linkwise.result import Result
 
@@ -62,7 +62,7 @@ def cscgfhf(
     rng = check_random_state(random_state)
     seeds = label_seeds(constraints, n_clusters)
     if seeds is None:
-        return normalized_cut(W, n_clusters, rng, rows="unit")
+        return normalized_cut(W, n_clusters, rng)
     propagated = dirichlet(W, seeds.known, seeds.indicator)
     y = distributions(propagated.x, seeds)
     found = stationary_vectors(

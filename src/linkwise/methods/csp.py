@@ -22,7 +22,7 @@ from linkwise.linalg.operators import Deflated, Projected, SymmetricOperator
 from linkwise.linalg.solve import solid
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._propagation import constrained, pair_matrix
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import canonical, kmeans, sign_split, unit_rows
 from linkwise.result import Result
 
@@ -95,7 +95,7 @@ def csp(
     rng = check_random_state(random_state)
     Q = pair_matrix(constraints)
     if Q.nnz == 0:
-        plain = normalized_cut(W, n_clusters, rng, rows="unit")
+        plain = normalized_cut(W, n_clusters, rng)
         return CSPResult(**vars(plain))
     # Both solvers leave k-means the same numbers.
     rounding_rng = np.random.RandomState(rng.randint(2**31))

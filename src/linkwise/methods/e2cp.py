@@ -24,13 +24,13 @@ from linkwise.methods._propagation import (
     resolvents,
     walk,
 )
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
-    from linkwise.linalg.memory import Memory
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 __all__ = ["E2CP", "e2cp", "propagate", "propagation_factors"]
@@ -47,7 +47,7 @@ def e2cp(
     tol: float = 5e-4,
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Result:
     """Spread the pairs along the rows and then the columns of `Y`; cluster the adjusted graph.
 
@@ -63,9 +63,9 @@ def e2cp(
             W = refine(W, propagate(W, Y, alpha), Y, scale)
         else:
             W = csr_array(W)
-            factors = propagation_factors(W, constrained(Y), alpha, tol, memory=memory)
+            factors = propagation_factors(W, constrained(Y), alpha, tol, warm=warm)
             W = refine_sparse(W, factors, Y, scale)
-    return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey, memory=memory)
+    return normalized_cut(W, n_clusters, rng, enforced=obey, warm=warm)
 
 
 def propagate(W: Graph, Y: csr_array, alpha: float) -> Floats:
@@ -87,10 +87,10 @@ def propagation_factors(
     alpha: float,
     tol: float,
     *,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Factors:
     """Return the factors of `F`: the constrained columns of ``(1 - alpha) P``, sparse."""
-    P = (1 - alpha) * resolvents(W, columns, [alpha], tol=tol, memory=memory)[0]
+    P = (1 - alpha) * resolvents(W, columns, [alpha], tol=tol, warm=warm)[0]
     return Factors(csr_array(P), np.ones((1, 1)), P)
 
 

@@ -16,7 +16,7 @@ from linkwise.linalg.eigen import EigenPairs
 from linkwise.linalg.laplacian import combinatorial, degrees
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import constraint_graph
-from linkwise.methods._spectral import rounded
+from linkwise.methods.ncut import cluster_embedding
 from linkwise.partition import unit_rows
 from linkwise.result import Result
 
@@ -58,7 +58,7 @@ def fast_ge(
     else:
         pairs = _lowest(graphs, component, n_clusters, rng, solver=solver)
     embedding = unit_rows(pairs.vectors)
-    labels = rounded(embedding, n_clusters, rng, constraints if hard else None)
+    labels = cluster_embedding(embedding, n_clusters, rng, constraints if hard else None)
     return Result(
         labels=labels,
         embedding=embedding,

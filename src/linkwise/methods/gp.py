@@ -26,7 +26,7 @@ from linkwise.methods._propagation import (
     refined_pattern,
     symmetric,
 )
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
@@ -79,7 +79,7 @@ def gp_affinity(
         W = _conditioned_dense(scaled, Y, B) if exact else _conditioned(csr_array(scaled), Y, B)
         if n_clusters > 2:
             W = _without_cannot_links(W, Y)
-    return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey)
+    return normalized_cut(W, n_clusters, rng, enforced=obey)
 
 
 def covariance_shift(W: Graph, rng: np.random.RandomState) -> float:

@@ -14,7 +14,7 @@ from linkwise import metrics
 from linkwise.constraints import Constraints
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import canonical, recursive_bisection
 from linkwise.result import Result
 from linkwise.search.linear import SignedGroups, constrained_cut
@@ -47,7 +47,7 @@ def sclc(
     rng = check_random_state(random_state)
     facts = _certain(constraints)
     if facts.is_empty:
-        return normalized_cut(W, n_clusters, rng, rows="unit")
+        return normalized_cut(W, n_clusters, rng)
     if n_clusters == 2:
         cut = constrained_cut(W, signed_groups(facts), rng)
         return _result(W, canonical(cut.labels), [(np.arange(W.shape[0]), cut)])

@@ -12,11 +12,11 @@ from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
 from linkwise.linalg.components import symmetric_components
-from linkwise.linalg.laplacian import absolute_degrees, signed_normalized_adjacency
-from linkwise.linalg.walk import component_vectors, remembered_vectors, staying_if_isolated
+from linkwise.linalg.embedding import component_vectors, looped_adjacency, warm_eigs
+from linkwise.linalg.laplacian import absolute_degrees
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import constraint_graph, link_strength
-from linkwise.methods._spectral import normalized_cut, ratio_sum, rounded, spectral_result
+from linkwise.methods.ncut import cluster_embedding, normalized_cut, ratio_sum, spectral_result
 from linkwise.partition import canonical, kmeans, sign_split, unit_rows
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.linalg.eigen import EigenPairs
-    from linkwise.linalg.memory import Memory
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 __all__ = ["SignedCSC", "rounding_score", "signed_csc", "signed_ncut"]
@@ -45,7 +45,7 @@ def signed_csc(
     selection: str = "sound",
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Result:
     r"""Cluster a graph with the constraints as signed edges beside it.
 
@@ -63,14 +63,14 @@ def signed_csc(
     weights = A.data if issparse(A) else A
     if selection == "sound" and not (weights < 0).any():
         # Nothing is signed: the criterion is the plain normalised cut of A.
-        return normalized_cut(A, n_clusters, rng, rows="unit", obey=obey, memory=memory)
+        return normalized_cut(A, n_clusters, rng, enforced=obey, warm=warm)
     d = absolute_degrees(A)
-    pairs = lowest_vectors(A, d, n_clusters, rng, memory=memory)
+    pairs = lowest_vectors(A, d, n_clusters, rng, warm=warm)
     rounding = paper_rounding if selection == "paper" else sound_rounding
     embedding = unit_rows(pairs.vectors)
     labels = rounding(A, Q, pairs.vectors, rng)
     if obey is not None and constraints.n_violated(labels):
-        labels = rounded(embedding, n_clusters, rng, obey)
+        labels = cluster_embedding(embedding, n_clusters, rng, obey)
     return spectral_result(labels, embedding, pairs, ratio_sum(A, labels, d))
 
 
@@ -80,14 +80,14 @@ def lowest_vectors(
     k: int,
     rng: np.random.RandomState,
     *,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> EigenPairs:
     """Return the `k` lowest eigenpairs of the signed Laplacian, as leading ones of ``I - L``.
 
     `d` are the absolute degrees. Components without a negative edge have the eigenvalue 0 and a
     known eigenvector.
     """
-    S = staying_if_isolated(signed_normalized_adjacency(A, d), d)
+    S = looped_adjacency(A, d)
     n_components, component = symmetric_components(S)
     has_negative = np.zeros(n_components, dtype=bool)
     has_negative[component[negative_rows(A)]] = True
@@ -97,7 +97,8 @@ def lowest_vectors(
         profile = np.sqrt(d)[is_plain]
         known = np.zeros((component.size, min(k, np.unique(component[is_plain]).size)))
         known[is_plain] = component_vectors(S[is_plain][:, is_plain], profile, k)
-    return remembered_vectors(S, k, rng, known=known, memory=memory)
+    start = None if warm is None else warm.adjacency
+    return warm_eigs(S, k, rng, known=known, warm=start)
 
 
 def negative_rows(A: Graph) -> Ints:

@@ -9,18 +9,18 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
+from linkwise.linalg.embedding import leading_eigenpairs
 from linkwise.linalg.laplacian import additive_normalization
-from linkwise.linalg.walk import leading_vectors
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import edit
-from linkwise.methods._spectral import normalized_cut, ratio_sum, rounded, spectral_result
+from linkwise.methods.ncut import cluster_embedding, normalized_cut, ratio_sum, spectral_result
 from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
     from linkwise._types import Graph
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
-    from linkwise.linalg.memory import Memory
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 __all__ = ["SpectralLearning", "sl"]
@@ -35,15 +35,15 @@ def sl(
     link_weight: float | str = "max",
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Result:
     """Write the constraints into the affinities, then cluster by a normalised Markov chain."""
     rng = check_random_state(random_state)
     obey = constraints if hard else None
     A = edit(W, constraints, link_weight)
     if normalization == "symmetric":
-        return normalized_cut(A, n_clusters, rng, rows="unit", obey=obey, memory=memory)
-    return additive_cut(A, n_clusters, rng, obey, memory=memory)
+        return normalized_cut(A, n_clusters, rng, enforced=obey, warm=warm)
+    return additive_cut(A, n_clusters, rng, obey, warm=warm)
 
 
 def additive_cut(
@@ -52,7 +52,7 @@ def additive_cut(
     rng: np.random.RandomState,
     obey: Constraints | None = None,
     *,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Result:
     """Cluster by ``N = (A + d_max I - D) / d_max``, a walk that stays where degrees are low.
 
@@ -60,9 +60,10 @@ def additive_cut(
     """
     N = additive_normalization(A)
     profile = np.ones(N.shape[0])
-    pairs = leading_vectors(N, profile, n_clusters, rng, memory=memory, name="additive walk")
+    start = None if warm is None else warm.additive
+    pairs = leading_eigenpairs(N, profile, n_clusters, rng, warm=start)
     embedding = unit_rows(pairs.vectors)
-    labels = rounded(embedding, n_clusters, rng, obey)
+    labels = cluster_embedding(embedding, n_clusters, rng, obey)
     return spectral_result(labels, embedding, pairs, ratio_sum(A, labels, profile))
 
 

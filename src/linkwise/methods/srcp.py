@@ -24,13 +24,13 @@ from linkwise.methods._propagation import (
     resolvents,
     walk,
 )
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
-    from linkwise.linalg.memory import Memory
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 __all__ = ["SRCP", "propagate", "propagation_factors", "srcp"]
@@ -51,7 +51,7 @@ def srcp(
     tol: float = 5e-4,
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Result:
     r"""Spread the pairs along rows and columns of `Y` at once; cluster the adjusted graph.
 
@@ -70,9 +70,9 @@ def srcp(
             W = refine(W, propagate(W, Y, mu), Y, scale)
         else:
             W = csr_array(W)
-            factors = propagation_factors(W, constrained(Y), mu, tol, memory=memory)
+            factors = propagation_factors(W, constrained(Y), mu, tol, warm=warm)
             W = refine_sparse(W, factors, Y, scale)
-    return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey, memory=memory)
+    return normalized_cut(W, n_clusters, rng, enforced=obey, warm=warm)
 
 
 def propagate(W: Graph, Y: csr_array, mu: float) -> Floats:
@@ -94,7 +94,7 @@ def propagation_factors(
     mu: float,
     tol: float,
     *,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Factors:
     """Return factors of `F`: constrained columns of a few resolvents of the walk, sparse.
 
@@ -104,7 +104,7 @@ def propagation_factors(
     """
     separated = cauchy_sum(mu, mu + 2, KERNEL_TOL)
     damping = 1 / (1 + mu + separated.shifts)
-    found = resolvents(W, columns, damping.tolist(), tol=tol, memory=memory)
+    found = resolvents(W, columns, damping.tolist(), tol=tol, warm=warm)
     P = [a * of_damping for a, of_damping in zip(damping, found, strict=True)]
     G = csr_array(hstack(P, format="csc"))
     return Factors(G, 2 * mu * separated.weights, P[int(np.argmax(damping))])

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from linkwise._params import Interval, StrOptions
 from linkwise.linalg import eigen
+from linkwise.linalg.embedding import leading_eigenpairs
 from linkwise.linalg.laplacian import degrees
-from linkwise.linalg.walk import leading_vectors
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import constraint_graph
 from linkwise.methods._kernelkmeans import (
@@ -166,7 +166,8 @@ def _relaxation(
     """Return the leading eigenpairs of ``D^-1/2 M D^-1/2``, whose clusters relax the criterion."""
     s = diags_array(1 / np.sqrt(graph.d), format="csr")
     S = csr_array(s @ graph.M @ s)
-    return leading_vectors(S, np.sqrt(graph.d), k, rng) if is_plain else eigen.largest(S, k, rng)
+    profile = np.sqrt(graph.d)
+    return leading_eigenpairs(S, profile, k, rng) if is_plain else eigen.largest(S, k, rng)
 
 
 def _starts(

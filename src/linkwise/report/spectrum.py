@@ -9,8 +9,7 @@ import numpy as np
 
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg.components import symmetric_components
-from linkwise.linalg.laplacian import degrees, normalized_adjacency
-from linkwise.linalg.walk import leading_vectors, staying_if_isolated
+from linkwise.linalg.embedding import spectral_embedding
 
 if TYPE_CHECKING:
     from linkwise._types import Floats
@@ -68,11 +67,9 @@ def graph_spectrum(inputs: Inputs, rng: np.random.RandomState) -> Spectrum:
 
 def leading(W: Any, k: int, rng: np.random.RandomState) -> tuple[Floats, Floats, bool]:
     """Return the smallest eigenpairs of the normalised Laplacian, and whether they converged."""
-    d = degrees(W)
-    S = staying_if_isolated(normalized_adjacency(W), d)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # said in the report
-        pairs = leading_vectors(S, np.sqrt(d), k, rng)
+        pairs = spectral_embedding(W, k, rng)
     return np.maximum(1 - pairs.values, 0.0), pairs.vectors, pairs.converged
 
 
