@@ -8,29 +8,33 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import linkwise
+from tracing import TRACED, walk, walk_of_fit
 
 SOURCE = Path(linkwise.__file__).parent
 # A layer may import the ones on lines above its own, and itself.
 LAYERS = [
     {"_types"},
     {
-        *("_version", "_files", "_hints", "_interrupts", "_optional", "_params", "_quiet"),
+        *("_version", "_docs", "_files", "_hints", "_interrupts", "_optional", "_params", "_quiet"),
         *("_random", "_rows", "exceptions"),
     },
     {"result", "constraints", "linalg"},
-    {"search"},
     {"graph", "partition", "metrics", "datasets"},
-    {"experts"},
+    {"search"},
     {"methods"},
+    {"auto"},
+    {"registry"},
     {"plots", "evaluate", "active"},
     {"report"},
     {"demo"},
     {"cli"},
     {"__main__"},
 ]
+MODULE_NAME = re.compile(r"linkwise(\.\w+)+")
 OPTIONAL = [
     "matplotlib",
     "pandas",
@@ -46,20 +50,26 @@ OPTIONAL = [
 ]
 
 
-def imported_layers(path):
-    """Return the top-level modules of linkwise that a file imports, anywhere in it."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = []
+def imported_names(tree):
+    """Yield what a file imports: by statement, or by a string that names a module of linkwise."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        for name in names:
-            top, _, rest = name.partition(".")
-            layer = rest.partition(".")[0]
-            is_module = (SOURCE / layer).is_dir() or (SOURCE / f"{layer}.py").is_file()
-            if top == "linkwise" and layer and is_module:
-                yield layer
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.Constant) and MODULE_NAME.fullmatch(str(node.value)):
+            yield node.value  # import_module("linkwise.graph"), or a table of such names
+
+
+def imported_layers(source):
+    """Return the top-level modules of linkwise that a source text imports, anywhere in it."""
+    for name in imported_names(ast.parse(source)):
+        top, _, rest = name.partition(".")
+        layer = rest.partition(".")[0]
+        is_module = (SOURCE / layer).is_dir() or (SOURCE / f"{layer}.py").is_file()
+        if top == "linkwise" and layer and is_module:
+            yield layer
 
 
 def level(layer):
@@ -74,9 +84,39 @@ def test_imports_point_downwards(path):
     layer = path.relative_to(SOURCE).with_suffix("").parts[0]
     if layer == "demo":  # an application: it uses the library as a user does
         return
-    for used in imported_layers(path):
+    for used in imported_layers(path.read_text(encoding="utf-8")):
         if used != layer:
             assert level(used) < level(layer), f"{layer} imports linkwise.{used}"
+
+
+def test_imports_by_name_are_seen():
+    source = 'from importlib import import_module\nimport_module("linkwise.methods.ncut")\n'
+    assert list(imported_layers(source)) == ["methods"]
+
+
+def calls_upwards(found):
+    return sorted(call for call in found.calls if level(call[1]) > level(call[0]))
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_no_function_calls_a_higher_layer(name):
+    """Not even through a callback: whatever runs below was written below."""
+    assert calls_upwards(walk_of_fit(name)) == []
+
+
+def test_callbacks_upwards_are_seen():
+    from linkwise.evaluate.measure import _Clock
+    from linkwise.linalg.operators import Counted
+
+    class Callback:
+        shape = (2, 2)
+
+        def __matmul__(self, other):
+            _Clock().read()  # a function of `evaluate`, called from `linalg`
+            return other
+
+    found = walk(lambda: Counted(Callback()) @ np.ones(2))
+    assert ("linalg", "evaluate", "_Clock.read") in calls_upwards(found)
 
 
 def test_the_drawing_shows_all_layers():

@@ -38,7 +38,7 @@ from linkwise.evaluate.draws import counts, encoded
 from linkwise.evaluate.estimators import described
 from linkwise.evaluate.measure import CUTS, METRICS, _Clock
 from linkwise.exceptions import TooLargeError
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods import ConstrainedClusterer
 from linkwise.methods.signed import signed_csc
 
 CLOCKS = ("seconds", "cpu_seconds")

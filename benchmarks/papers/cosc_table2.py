@@ -43,9 +43,8 @@ from common import (
     tidy,
 )
 
-from linkwise import Affinity
+from linkwise import COSC, Affinity
 from linkwise.evaluate import Problem, learning_curve
-from linkwise.methods import COSC
 
 NAME = "cosc_table2"
 PAPER = "Rangapuram & Hein 2012: constrained 1-spectral clustering (COSC)"

@@ -36,8 +36,8 @@ from cosc_table2 import (
     too_large,
 )
 
+from linkwise import COSC
 from linkwise.evaluate import Problem, learning_curve
-from linkwise.methods import COSC
 
 NAME = "cosc_table3"
 PAPER = "Rangapuram & Hein 2012: constrained 1-spectral clustering (COSC)"

@@ -54,16 +54,16 @@ from common import (
     wins,
 )
 
-from linkwise import Affinity
-from linkwise.evaluate import learning_curve
-from linkwise.methods import (
+from linkwise import (
     CSP,
+    Affinity,
     ConstrainedLPP,
     ConstrainedPCA,
     NCut,
     SignedCSC,
     SpectralLearning,
 )
+from linkwise.evaluate import learning_curve
 
 NAME = "wacquet_fig1_2"
 PAPER = "Wacquet et al. 2013: signed Laplacian (cSC)"

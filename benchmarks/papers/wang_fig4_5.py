@@ -56,9 +56,8 @@ from common import (
     wins,
 )
 
-from linkwise import Affinity
+from linkwise import CSCGFHF, CSP, GFHF, LLGC, Affinity, NCut
 from linkwise.evaluate import Problem, learning_curve
-from linkwise.methods import CSCGFHF, CSP, GFHF, LLGC, NCut
 
 NAME = "wang_fig4_5"
 PAPER = "Wang et al.: labels and pairwise constraints (CSC+GFHF)"

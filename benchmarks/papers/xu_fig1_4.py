@@ -31,9 +31,8 @@ from scipy.sparse import issparse
 sys.path.insert(0, str(Path(__file__).parent))
 from common import Claim, Means, Outcome, finish, method_style, parsed, pinned
 
-from linkwise import Affinity, Constraints
+from linkwise import CCL, CSC, Affinity, Constraints, SpectralLearning
 from linkwise.datasets import make_xor
-from linkwise.methods import CCL, CSC, SpectralLearning
 from linkwise.methods._editing import edit
 from linkwise.metrics import adjusted_rand
 

@@ -32,9 +32,8 @@ from common import (
     wins,
 )
 
-from linkwise import Affinity
+from linkwise import CCL, CSC, Affinity, SpectralLearning
 from linkwise.evaluate import learning_curve
-from linkwise.methods import CCL, CSC, SpectralLearning
 
 NAME = "xu_fig5_6"
 PAPER = "Xu et al. 2005: local proximity (CSC)"

@@ -10,100 +10,51 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from linkwise._version import __version__
-
-if TYPE_CHECKING:
-    from linkwise.constraints import Constraints
-    from linkwise.exceptions import ConflictError
-    from linkwise.graph import Affinity, ApproximateNeighbors, Prepared
-    from linkwise.methods import (
-        CCL,
-        CCSR,
-        COSC,
-        CSC,
-        CSCGFHF,
-        CSP,
-        E2CP,
-        GFHF,
-        LLGC,
-        METHODS,
-        SCLC,
-        SRCP,
-        SSKK,
-        Auto,
-        ConstrainedCut,
-        ConstrainedLPP,
-        ConstrainedPCA,
-        FastGE,
-        GPAffinity,
-        NCut,
-        Poisson,
-        SignedCSC,
-        SpectralLearning,
-    )
-    from linkwise.result import Result
-
-__all__ = [
-    "CCL",
-    "CCSR",
-    "COSC",
-    "CSC",
-    "CSCGFHF",
-    "CSP",
-    "E2CP",
-    "GFHF",
-    "LLGC",
-    "METHODS",
-    "SCLC",
-    "SRCP",
-    "SSKK",
-    "Affinity",
-    "ApproximateNeighbors",
-    "Auto",
-    "ConflictError",
-    "ConstrainedCut",
-    "ConstrainedLPP",
-    "ConstrainedPCA",
-    "Constraints",
-    "FastGE",
-    "GPAffinity",
-    "NCut",
-    "Poisson",
-    "Prepared",
-    "Result",
-    "SignedCSC",
-    "SpectralLearning",
-    "__version__",
-]
+from linkwise._version import __version__ as __version__
 
 # numpy, scipy, scikit-learn and numba take seconds to import. What is not asked for is not
-# imported, so that `linkwise --help` answers at once. Names that are not here are methods.
+# imported, so that `linkwise --help` answers at once. Public names that are not here are methods.
 _HOME = {
-    "Constraints": "linkwise.constraints",
-    "ConflictError": "linkwise.exceptions",
     "Affinity": "linkwise.graph",
     "ApproximateNeighbors": "linkwise.graph",
+    "ConflictError": "linkwise.exceptions",
+    "Constraints": "linkwise.constraints",
     "Prepared": "linkwise.graph",
     "Result": "linkwise.result",
 }
 
+if TYPE_CHECKING:  # type checkers see every name, and misspelt ones
+    from linkwise.constraints import Constraints as Constraints
+    from linkwise.exceptions import ConflictError as ConflictError
+    from linkwise.graph import Affinity as Affinity
+    from linkwise.graph import ApproximateNeighbors as ApproximateNeighbors
+    from linkwise.graph import Prepared as Prepared
+    from linkwise.registry import *
+    from linkwise.result import Result as Result
+else:
 
-def _imported(name: str) -> Any:
-    """Import a public name, or a part of the library, when it is first used."""
-    if name in __all__:
-        value = getattr(import_module(_HOME.get(name, "linkwise.methods")), name)
-    elif not name.startswith("_") and find_spec(f"linkwise.{name}") is not None:
-        value = import_module(f"linkwise.{name}")
-    else:
-        message = f"module 'linkwise' has no attribute {name!r}"
-        raise AttributeError(message)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        """Import a public name, or a part of the library, when it is first used."""
+        if name in _HOME:
+            value = getattr(import_module(_HOME[name]), name)
+        elif not name.startswith("_") and find_spec(f"linkwise.{name}") is not None:
+            value = import_module(f"linkwise.{name}")
+        elif name == "__all__":
+            value = sorted({*_HOME, *_methods(), "__version__"})
+        elif not name.startswith("_") and name in _methods():
+            value = _methods()[name]
+        else:
+            message = f"module 'linkwise' has no attribute {name!r}"
+            raise AttributeError(message)
+        globals()[name] = value
+        return value
 
 
-if not TYPE_CHECKING:  # type checkers see the imports above, and misspelt names
-    __getattr__ = _imported
+def _methods() -> dict[str, Any]:
+    """Return `METHODS` and the class of every method, by name."""
+    METHODS = import_module("linkwise.registry").METHODS
+    return {"METHODS": METHODS, **{Method.__name__: Method for Method in METHODS.values()}}
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME, *_methods()})

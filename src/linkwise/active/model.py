@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 
-from linkwise.methods import METHODS
+from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
     from linkwise._types import Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Prepared
-    from linkwise.methods._base import ConstrainedClusterer
+    from linkwise.methods import ConstrainedClusterer
 
 __all__ = ["Model"]
 

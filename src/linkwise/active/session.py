@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from linkwise._types import Graph, Ints
     from linkwise.active.strategies import Pair, Strategy
-    from linkwise.methods._base import ConstrainedClusterer
+    from linkwise.methods import ConstrainedClusterer
 
 __all__ = ["STRATEGIES", "Session"]
 

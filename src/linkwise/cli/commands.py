@@ -112,7 +112,7 @@ def _stacked(*options: Callable[[Function], Function]) -> Callable[[Function], F
 
 
 def _complete_method(_: Any, __: Any, incomplete: str) -> list[str]:
-    methods = import_module("linkwise.methods").METHODS
+    methods = import_module("linkwise.registry").METHODS
     return [key for key in methods if key.startswith(incomplete)]
 
 

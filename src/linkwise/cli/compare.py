@@ -21,7 +21,7 @@ from linkwise.cli.writing import check_output
 from linkwise.constraints import Constraints
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.graph import Prepared
-from linkwise.methods import METHODS
+from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

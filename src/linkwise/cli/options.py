@@ -10,13 +10,13 @@ from linkwise._optional import require
 from linkwise._params import StrOptions
 from linkwise.cli.console import BadInput
 from linkwise.graph import Affinity
-from linkwise.methods import METHODS
+from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from linkwise.graph import Prepared
-    from linkwise.methods._base import ConstrainedClusterer
+    from linkwise.methods import ConstrainedClusterer
 
     Method = type[ConstrainedClusterer]
 

@@ -16,8 +16,8 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import clone
 
 from linkwise._hints import hint
-from linkwise.methods import METHODS
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods import ConstrainedClusterer
+from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
     from linkwise._types import AnyArray

@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from linkwise._docs import inherit_docs
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise.constraints import Constraints
 from linkwise.constraints.feasible import raise_if_too_few_groups
@@ -38,12 +39,28 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     graph), ``constraints``, ``warm`` (where solvers start), ``prepared`` (all that is set up once
     for the data), or a parameter of the estimator; it gets nothing else.
 
+    What several methods share is described here once. The docstring of a subclass names such a
+    parameter without a description, and gets it from here (see :func:`inherit_docs`); so it does
+    the attributes, and the allowed values of its parameters.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters.
+    affinity : Affinity, "precomputed" or None, default=None
+        How the graph is built; None means ``Affinity()``.
+    hard : bool, default=False
+        Whether certain pairs and labels hold without exception: k-means then chooses among the
+        partitions that satisfy them, and raises ConflictError if there is none.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the eigensolver's start and of k-means.
+
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample.
     result_ : Result
-        Labels, embedding, objective and certificate.
+        Labels, embedding, eigenvalues, residuals and objective, where the method has them.
     embedding_ : ndarray of shape (n_samples, n_dims)
         Coordinates that were partitioned, where the method has them.
     affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
@@ -55,13 +72,31 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     """
 
     solve: ClassVar[Callable[..., Result]]
-    obeys: ClassVar[str] = "soft"  # how far constraints bind, in a word or two
+
+    # Facts about the method, for tables and documentation.
+    paper: ClassVar[str | None] = None  # authors and year; the whole reference is in the docstring
+    family: ClassVar[str]  # methods that use constraints in the same way
+    takes: ClassVar[tuple[str, ...]] = ("pairs", "labels")  # kinds of constraints it uses
+    enforcement: ClassVar[str] = "soft"  # how far constraints hold, in a word or two
+    max_samples: ClassVar[int | None] = None  # None: it has no limit of its own
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 2, None, closed="left")],
         "affinity": [StrOptions({"precomputed"}), HasMethods(["fit_transform", "extend"]), None],
+        "hard": ["boolean"],
         "random_state": ["random_state"],
     }
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """Inherit the descriptions and the allowed values of shared parameters."""
+        super().__init_subclass__(**settings)
+        inherit_docs(cls)
+        if "__init__" in vars(cls):
+            allowed: dict[str, list[Any]] = {}
+            for base in reversed(cls.__mro__):
+                allowed |= vars(base).get("_parameter_constraints", {})
+            names = signature(cls).parameters
+            cls._parameter_constraints = {name: allowed[name] for name in names if name in allowed}
 
     # Nested validation stays on: the affinity is the user's object, and may be wrong as well.
     @validates_parameters(prefer_skip_nested_validation=False)
@@ -187,8 +222,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
 
         A new sample joins the cluster to which it is most similar: the affinities to its
         neighbours among the training samples are added up cluster by cluster, and the largest sum
-        wins. A sample that coincides with training samples is decided by these alone, so training
-        data get their labels back (unless copies of one sample are in several clusters).
+        wins. (In label propagation, each neighbour's label distribution is weighted by them.) A
+        sample that coincides with training samples is decided by these alone, so training data
+        get their labels back (unless copies of one sample are in several clusters).
 
         Parameters
         ----------
@@ -202,9 +238,12 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """
         X = self._new_samples(X, accept_sparse="csr")
         similarity = _similarities(X) if self.affinity_ is None else self.affinity_.extend(X)
-        membership = np.eye(self.labels_.max() + 1)[self.labels_]
-        votes: Floats = np.asarray(similarity @ membership)
+        votes: Floats = np.asarray(similarity @ self._memberships())
         return votes.argmax(axis=1)
+
+    def _memberships(self) -> Floats:
+        """Return how much each training sample belongs to each cluster."""
+        return np.eye(self.labels_.max() + 1)[self.labels_]
 
     def _new_samples(self, X: Any, *, accept_sparse: str | bool = False) -> Any:
         """Check samples that were not there when the estimator was fitted."""

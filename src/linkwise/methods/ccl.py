@@ -426,8 +426,7 @@ class CCL(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
+    n_clusters
     metric : {"euclidean", "manhattan", "cosine", "precomputed"}, default="euclidean"
         Distance of two samples. With ``"precomputed"``, `X` holds the distances between all
         samples, and for `predict` those of new samples to the training samples.
@@ -439,8 +438,6 @@ class CCL(ConstrainedClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     result_ : LinkageResult
         Labels, largest distance inside a cluster, and the tree.
     linkage_ : ndarray of shape (n_samples - 1, 4)
@@ -448,8 +445,6 @@ class CCL(ConstrainedClusterer):
         after ``n_samples - n_clusters`` merges.
     children_ : ndarray of shape (n_samples - 1, 2)
         The clusters of each merge, as in scikit-learn's ``AgglomerativeClustering``.
-    n_features_in_ : int
-        Number of features seen by `fit`.
 
     References
     ----------
@@ -459,20 +454,20 @@ class CCL(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.ccl import CCL
+    >>> from linkwise import CCL, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
     >>> CCL(2).fit_predict(X, constraints=known).tolist()
     [0, 0, 0, 1, 1, 1]
     """
 
-    obeys: ClassVar[str] = "hard where that is found"
+    paper = "Klein et al. 2002"
+    family = "hierarchical"
+    max_samples = MAX_GROUPS
+    enforcement = "hard where that is found"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": ConstrainedClusterer._parameter_constraints["n_clusters"],
         "metric": [StrOptions({*METRICS, "precomputed"})],
         "merging": [StrOptions({"sound", "paper"})],
-        "random_state": ["random_state"],
     }
     solve = staticmethod(ccl)
 

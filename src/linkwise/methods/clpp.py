@@ -139,8 +139,7 @@ class ConstrainedLPP(ConstrainedProjection):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
+    n_clusters
     n_components : int, default=None
         Number of directions, at most the number of samples and of features. None means as many as
         principal components hold 95 % of the variance. There are fewer than asked for if the data
@@ -148,32 +147,19 @@ class ConstrainedLPP(ConstrainedProjection):
     neighbors : int or neighbour transformer, default=10
         Neighbours in the graph, which is ``Affinity(neighbors)``. A transformer with an approximate
         search is worth it for many samples in many dimensions.
-    random_state : int, RandomState instance or None, default=None
-        Seed of k-means.
+    random_state
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
-    result_ : ProjectionResult
-        Labels, embedding, eigenvalues, residuals, objective, components, mean and centres.
-    embedding_ : ndarray of shape (n_samples, n_components_)
-        The projected samples.
     components_ : ndarray of shape (n_components_, n_features)
         Directions, that of the lowest criterion first. The entry of largest magnitude of each is
         positive.
     mean_ : ndarray of shape (n_features,)
         Mean of the samples, weighted by their absolute degrees.
-    cluster_centers_ : ndarray of shape (n_clusters, n_components_)
-        Centres of the clusters in the projection.
-    n_components_ : int
-        Number of directions.
     affinity_matrix_ : csr_array of shape (n_samples, n_samples)
         The graph, before any constraint touched it.
     affinity_ : Affinity
         The fitted graph builder.
-    n_features_in_ : int
-        Number of features seen by `fit`.
 
     References
     ----------
@@ -186,8 +172,7 @@ class ConstrainedLPP(ConstrainedProjection):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.clpp import ConstrainedLPP
+    >>> from linkwise import ConstrainedLPP, Constraints
     >>> X = np.array([[0.0, 0.0], [4.0, 0.1], [8.0, 0.0], [0.0, 2.0], [4.0, 2.1], [8.0, 2.0]])
     >>> known = Constraints(6, must_link=[(0, 2), (3, 5)], cannot_link=[(0, 3)])
     >>> model = ConstrainedLPP(2, n_components=1, neighbors=2, random_state=0)
@@ -197,8 +182,8 @@ class ConstrainedLPP(ConstrainedProjection):
     [1]
     """
 
+    paper = "Cevikalp et al. 2008"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedProjection._parameter_constraints,
         "neighbors": [Interval(Integral, 1, None, closed="left"), HasMethods(["fit_transform"])],
     }
     solve = staticmethod(clpp)

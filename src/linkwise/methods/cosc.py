@@ -299,15 +299,16 @@ class COSC(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.cosc import COSC
+    >>> from linkwise import COSC, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
     >>> COSC(2, random_state=0).fit_predict(X, constraints=known).tolist()
     [0, 0, 0, 1, 1, 1]
     """
 
-    obeys: ClassVar[str] = "hard, or soft with violations"
+    paper = "Rangapuram & Hein 2012"
+    family = "constrained cut"
+    enforcement = "hard, or soft with violations"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ConstrainedClusterer._parameter_constraints,
         "violations": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],

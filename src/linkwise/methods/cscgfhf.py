@@ -212,8 +212,7 @@ class CSCGFHF(ConstrainedClusterer):
     ----------
     n_clusters : int, default=2
         Number of clusters: at least the number of distinct labels.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    affinity
     sigma : float, default=0.5
         Width of the kernel (15) between propagated labels. Labels of two classes are numbers in
         [-1, 1], those of more are distributions over the classes.
@@ -228,16 +227,17 @@ class CSCGFHF(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.cscgfhf import CSCGFHF
+    >>> from linkwise import CSCGFHF, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints.from_labels([-1, 1, -1, -1, 0, -1])
     >>> CSCGFHF(2).fit_predict(X, constraints=known).tolist()
     [1, 1, 1, 0, 0, 0]
     """
 
+    paper = "Wang et al. 2012"
+    family = "label propagation"
+    takes = ("labels",)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "sigma": [Interval(Real, 1e-3, 1e3, closed="both")],
     }
     solve = staticmethod(cscgfhf)

@@ -602,10 +602,8 @@ class CSP(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     satisfaction : float below 1 or "auto", default="auto"
         Threshold of the satisfaction, as a share of the largest value that any vector attains.
         Negative values tolerate violations. A value that leaves fewer than ``n_clusters - 1``
@@ -622,25 +620,14 @@ class CSP(ConstrainedClusterer):
         ``"dense"`` computes all solutions and takes the cheapest, for at most 5,000 samples.
         ``"sparse"`` computes those that are best for their degree of satisfaction, at most 64, and
         takes the cheapest of them. ``"auto"`` is dense up to 1,000 samples.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start and of k-means.
+    random_state
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     satisfaction_ : float or None
         The threshold that was used; None without constraints.
     result_ : CSPResult
         Labels, embedding, eigenvalues, residuals and objective.
-    embedding_ : ndarray of shape (n_samples, n_clusters - 1)
-        Coordinates that were partitioned.
-    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph, before any constraint touched it.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
 
     References
     ----------
@@ -652,8 +639,7 @@ class CSP(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Affinity, Constraints
-    >>> from linkwise.methods.csp import CSP
+    >>> from linkwise import CSP, Affinity, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
     >>> model = CSP(2, affinity=Affinity(3), random_state=0).fit(X, constraints=known)
@@ -661,8 +647,9 @@ class CSP(ConstrainedClusterer):
     ([0, 0, 0, 1, 1, 1], 0.5)
     """
 
+    paper = "Wang & Davidson 2010"
+    family = "constrained criterion"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "satisfaction": [StrOptions({"auto"}), Interval(Real, None, 1, closed="neither")],
         "orthogonal": ["boolean"],
         "rows": [StrOptions({"unit", "raw"})],

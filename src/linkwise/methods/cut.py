@@ -294,7 +294,8 @@ class ConstrainedCut(ConstrainedClusterer):
     0
     """
 
-    obeys: ClassVar[str] = "hard, or soft with constraints_mode"
+    family = "constrained cut"
+    enforcement = "hard, or soft with constraints_mode"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ConstrainedClusterer._parameter_constraints,
         "objective": [StrOptions({"ncut", "kmeans"})],

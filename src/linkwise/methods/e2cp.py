@@ -103,10 +103,8 @@ class E2CP(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     alpha : float in (0, 1), default=0.8
         How far pairs are spread: the probability to walk on. Near 0 they stay where they are.
     scale : {"max", "paper"}, default="max"
@@ -119,11 +117,8 @@ class E2CP(ConstrainedClusterer):
         graphs.
     tol : float, default=5e-4
         Residual up to which ``"lowrank"`` follows the walk from a constrained sample.
-    hard : bool, default=False
-        Whether certain pairs and labels hold without exception: k-means then chooses among the
-        partitions that satisfy them, and raises ConflictError if there is none.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start and of k-means.
+    hard
+    random_state
 
     References
     ----------
@@ -133,21 +128,20 @@ class E2CP(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.e2cp import E2CP
+    >>> from linkwise import E2CP, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
     >>> E2CP(2, random_state=0).fit_predict(X, constraints=known).tolist()
     [0, 0, 0, 1, 1, 1]
     """
 
+    paper = "Lu & Ip 2010"
+    family = "constraint propagation"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "alpha": [Interval(Real, 0, 1, closed="neither")],
         "scale": [StrOptions({"max", "paper"})],
         "solver": [StrOptions({"auto", "exact", "lowrank"})],
         "tol": [Interval(Real, 0, 1, closed="neither")],
-        "hard": ["boolean"],
     }
     solve = staticmethod(e2cp)
 

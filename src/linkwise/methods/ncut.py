@@ -181,6 +181,9 @@ class NCut(ConstrainedClusterer):
     [0, 0, 0, 1, 1, 1]
     """
 
+    paper = "Ng et al. 2001"
+    family = "no constraints"
+    takes = ()
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ConstrainedClusterer._parameter_constraints,
         "rows": [StrOptions({"unit", "raw"})],

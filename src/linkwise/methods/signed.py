@@ -253,10 +253,8 @@ class SignedCSC(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     gamma : float in [0, 1], default=0.5
         Weight of the graph against the constraints. 1 is NCut, 0 uses the constraints alone.
     link_weight : float, "max" or "degree", default="max"
@@ -269,26 +267,8 @@ class SignedCSC(ConstrainedClusterer):
         cannot-links make untrue. ``"sound"``: the rounding with the lowest signed normalised cut,
         plus a price for violated constraints, among k-means on unit and raw rows and, for two
         clusters, all sign patterns in the plane of both vectors.
-    hard : bool, default=False
-        Whether certain pairs and labels hold without exception: k-means then chooses among the
-        partitions that satisfy them, and raises ConflictError if there is none.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start and of k-means.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
-    result_ : Result
-        Labels, embedding, eigenvalues, residuals and objective.
-    embedding_ : ndarray of shape (n_samples, n_clusters)
-        Coordinates that were partitioned.
-    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph, before any constraint touched it.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
+    hard
+    random_state
 
     References
     ----------
@@ -305,12 +285,12 @@ class SignedCSC(ConstrainedClusterer):
     [0, 0, 0, 1, 1, 1]
     """
 
+    paper = "Wacquet et al. 2013"
+    family = "constrained criterion"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "gamma": [Interval(Real, 0, 1, closed="both")],
         "link_weight": [StrOptions({"max", "degree"}), Interval(Real, 0, None, closed="neither")],
         "selection": [StrOptions({"sound", "paper"})],
-        "hard": ["boolean"],
     }
     solve = staticmethod(signed_csc)
 

@@ -75,36 +75,16 @@ class SpectralLearning(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     normalization : {"additive", "symmetric"}, default="additive"
         The Markov chain: ``(A + d_max I - D) / d_max`` of Kamvar et al. (the KKM of Xu 2005), or
         ``D^-1/2 A D^-1/2``, which is what Wacquet 2013 compares with as SL.
     link_weight : float, "max" or "degree", default="max"
         Affinity of a certain must-link: the largest of the graph, the mean degree (a strong
         link), or a number. The papers write 1, the maximum of their Gaussian affinities.
-    hard : bool, default=False
-        Whether certain pairs and labels hold without exception: k-means then chooses among the
-        partitions that satisfy them, and raises ConflictError if there is none.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start and of k-means.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
-    result_ : Result
-        Labels, embedding, eigenvalues, residuals and objective.
-    embedding_ : ndarray of shape (n_samples, n_clusters)
-        Coordinates that were partitioned.
-    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph, before any constraint touched it.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
+    hard
+    random_state
 
     References
     ----------
@@ -120,11 +100,11 @@ class SpectralLearning(ConstrainedClusterer):
     [0, 0, 0, 1, 1, 1]
     """
 
+    paper = "Kamvar et al. 2003"
+    family = "affinity editing"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "normalization": [StrOptions({"additive", "symmetric"})],
         "link_weight": [StrOptions({"max", "degree"}), Interval(Real, 0, None, closed="neither")],
-        "hard": ["boolean"],
     }
     solve = staticmethod(sl)
 

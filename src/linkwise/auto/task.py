@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwise.experts.consensus import matching
-from linkwise.experts.expert import Ridge, log_softmax
-from linkwise.experts.propagation import Pairs, propagate
+from linkwise.auto.consensus import matching
+from linkwise.auto.expert import Ridge, log_softmax
+from linkwise.auto.propagation import Pairs, propagate
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Ints

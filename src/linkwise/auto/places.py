@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from linkwise.auto.pool import Start
+from linkwise.auto.starts import PRICE, SmallClusters, Told, plain_clusters
+from linkwise.auto.task import labelled_samples
 from linkwise.constraints import Constraints
 from linkwise.constraints.coloring import find_coloring
 from linkwise.constraints.feasible import feasible_groups
 from linkwise.exceptions import ConflictError, TooLargeError
-from linkwise.experts.pool import Start
-from linkwise.experts.starts import PRICE, SmallClusters, Told, plain_clusters
-from linkwise.experts.task import labelled_samples
 from linkwise.linalg.warm import WarmStarts
 from linkwise.methods.e2cp import e2cp
 from linkwise.search.evolve import run_here
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from linkwise._types import Graph, Ints
-    from linkwise.experts.bases import Bases
+    from linkwise.auto.bases import Bases
 
 
 __all__ = ["MANY_ROWS", "Ground", "Places", "find_places", "low_cut", "to_cut"]

@@ -10,10 +10,10 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import Affinity, Constraints
-from linkwise.experts import pool
-from linkwise.experts.bases import build_bases
-from linkwise.experts.expert import Ridge
-from linkwise.experts.pool import (
+from linkwise.auto import pool
+from linkwise.auto.bases import build_bases
+from linkwise.auto.expert import Ridge
+from linkwise.auto.pool import (
     Assignment,
     Candidate,
     Party,
@@ -24,9 +24,9 @@ from linkwise.experts.pool import (
     soft,
     survey,
 )
-from linkwise.experts.propagation import Pairs
-from linkwise.experts.rehearsal import Opinion, Rehearsal, deal, without_held
-from linkwise.experts.task import Task, settle
+from linkwise.auto.propagation import Pairs
+from linkwise.auto.rehearsal import Opinion, Rehearsal, deal, without_held
+from linkwise.auto.task import Task, settle
 from linkwise.partition import kmeans
 from linkwise.search.evolve import run_here, workers
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
-from linkwise.experts.consensus import Consensus, likelihood, merge, shares, votes
-from linkwise.experts.expert import Expert, consult, log_softmax
-from linkwise.experts.rehearsal import (
+from linkwise.auto.consensus import Consensus, likelihood, merge, shares, votes
+from linkwise.auto.expert import Expert, consult, log_softmax
+from linkwise.auto.rehearsal import (
     SURE,
     Opinion,
     Rehearsal,
@@ -19,7 +19,7 @@ from linkwise.experts.rehearsal import (
     rehearsed_score,
     without_held,
 )
-from linkwise.experts.task import Settled, Task, settle
+from linkwise.auto.task import Settled, Task, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

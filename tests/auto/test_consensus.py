@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from linkwise.experts import consensus
-from linkwise.experts.consensus import likelihood, matching, merge, shares, votes
+from linkwise.auto import consensus
+from linkwise.auto.consensus import likelihood, matching, merge, shares, votes
 
 
 def soft(labels, k, trust=0.9):

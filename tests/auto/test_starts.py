@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise.experts import starts
-from linkwise.experts.starts import Small, SmallClusters, Told, plain_clusters
+from linkwise.auto import starts
+from linkwise.auto.starts import Small, SmallClusters, Told, plain_clusters
 
 NOTHING = Told(np.zeros((0, 2), np.intp), np.zeros(0))
 

@@ -11,8 +11,8 @@ from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 
 from linkwise import Affinity
-from linkwise.experts import bases
-from linkwise.experts.bases import Components, Landmarks, Spectrum, build_bases, n_vectors
+from linkwise.auto import bases
+from linkwise.auto.bases import Components, Landmarks, Spectrum, build_bases, n_vectors
 from linkwise.linalg.laplacian import random_walk
 
 

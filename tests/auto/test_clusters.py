@@ -6,7 +6,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from linkwise import Constraints
-from linkwise.experts.clusters import choose, gap_prior, least_clusters, range_of_clusters
+from linkwise.auto.clusters import choose, gap_prior, least_clusters, range_of_clusters
 
 
 def test_at_least_what_cannot_links_require():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from linkwise.experts.propagation import Pairs
-from linkwise.experts.rehearsal import Opinion, Rehearsal, deal, foretold, merged, without_held
-from linkwise.experts.task import Task, settle
+from linkwise.auto.propagation import Pairs
+from linkwise.auto.rehearsal import Opinion, Rehearsal, deal, foretold, merged, without_held
+from linkwise.auto.task import Task, settle
 
 
 def task_of(ends, together, labels=None, *, n=12, k=3):

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment, minimize
 from scipy.special import softmax
 
-from linkwise.experts.propagation import flip_rate
+from linkwise.auto.propagation import flip_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

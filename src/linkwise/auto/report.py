@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from linkwise.auto.task import misplaced
 from linkwise.constraints.suspect import Suspect, make_suspects
-from linkwise.experts.task import misplaced
 
 if TYPE_CHECKING:
     from linkwise._types import Ints
+    from linkwise.auto.clusters import Choice
+    from linkwise.auto.survey import Found, Said
     from linkwise.constraints import Constraints
-    from linkwise.experts.clusters import Choice
-    from linkwise.methods._survey import Found, Said
 
 
 __all__ = ["AutoReport", "Voice", "make_report", "n_violated", "rank_suspects"]

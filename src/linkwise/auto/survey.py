@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwise.experts.clusters import (
+from linkwise.auto.clusters import (
     Choice,
     choose,
     gap_prior,
     least_clusters,
     range_of_clusters,
 )
-from linkwise.experts.consensus import doubted, likelihood
-from linkwise.experts.expert import Ridge
-from linkwise.experts.pool import Pool, Trial, survey
-from linkwise.experts.propagation import Pairs, flip_rate
-from linkwise.experts.rehearsal import deal
-from linkwise.experts.task import Task, labelled_samples
-from linkwise.methods._places import MANY_ROWS, Places, find_places
+from linkwise.auto.consensus import doubted, likelihood
+from linkwise.auto.expert import Ridge
+from linkwise.auto.places import MANY_ROWS, Places, find_places
+from linkwise.auto.pool import Pool, Trial, survey
+from linkwise.auto.propagation import Pairs, flip_rate
+from linkwise.auto.rehearsal import deal
+from linkwise.auto.task import Task, labelled_samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from linkwise._types import Bools, Floats, Int32s, Ints
+    from linkwise.auto.bases import Bases
     from linkwise.constraints import Constraints
-    from linkwise.experts.bases import Bases
     from linkwise.search.evolve import Report, Run
 
 

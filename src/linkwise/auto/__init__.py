@@ -1,5 +1,10 @@
-"""Experts that learn from pairs, and their consensus: the pieces of :class:`linkwise.Auto`.
+""":class:`linkwise.Auto`: experts that learn from pairs, and their consensus.
 
 `bases` describe the samples; an `expert` forms an opinion from them; `propagation` adds what the
 pairs say; a `pool` of experts starts from `starts`, and their `consensus` is the answer.
+`estimator` is the method itself.
 """
+
+from linkwise.auto.estimator import Auto
+
+__all__ = ["Auto"]

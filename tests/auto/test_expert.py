@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from linkwise.experts import expert
-from linkwise.experts.expert import Ridge, consult, log_softmax
+from linkwise.auto import expert
+from linkwise.auto.expert import Ridge, consult, log_softmax
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from linkwise.auto.consensus import likelihood, merge
+from linkwise.auto.expert import log_softmax
+from linkwise.auto.task import Task, cluster_of_label, settle
 from linkwise.constraints.table import pair_keys
-from linkwise.experts.consensus import likelihood, merge
-from linkwise.experts.expert import log_softmax
-from linkwise.experts.task import Task, cluster_of_label, settle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

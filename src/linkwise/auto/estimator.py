@@ -15,25 +15,18 @@ from threadpoolctl import threadpool_limits
 
 from linkwise._params import Interval, StrOptions
 from linkwise._rows import RowIndex
-from linkwise.constraints import Constraints
-from linkwise.constraints.suspect import Suspect
-from linkwise.experts.assign import feasible_labels, likeliest_labels
-from linkwise.experts.bases import Bases, build_bases
-from linkwise.experts.clusters import Choice
-from linkwise.experts.pool import Pool, say
-from linkwise.experts.task import cluster_of_label, labelled_samples
-from linkwise.methods._autoreport import (
+from linkwise.auto.assign import feasible_labels, likeliest_labels
+from linkwise.auto.bases import Bases, build_bases
+from linkwise.auto.clusters import Choice
+from linkwise.auto.pool import Pool, say
+from linkwise.auto.report import (
     AutoReport,
     Voice,
     make_report,
     n_violated,
     rank_suspects,
 )
-from linkwise.methods._base import (
-    ConstrainedClusterer,
-    _similarities,
-)
-from linkwise.methods._survey import (
+from linkwise.auto.survey import (
     Found,
     Said,
     Survey,
@@ -41,6 +34,10 @@ from linkwise.methods._survey import (
     heard_constraints,
     most_clusters,
 )
+from linkwise.auto.task import cluster_of_label, labelled_samples
+from linkwise.constraints import Constraints
+from linkwise.constraints.suspect import Suspect
+from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.result import Result
 from linkwise.search.evolve import workers
 from linkwise.search.hard import certain_groups, warn_if_interrupted
@@ -50,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from linkwise._types import Floats, Graph, Ints
-    from linkwise.experts.expert import Expert
+    from linkwise.auto.expert import Expert
     from linkwise.graph import Affinity, Prepared
 
 
@@ -284,8 +281,6 @@ class Auto(ConstrainedClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     n_clusters_ : int
         Number of clusters.
     noise_ : float
@@ -300,10 +295,6 @@ class Auto(ConstrainedClusterer):
         How the samples are described. :class:`~linkwise.Prepared` data keep them for later fits.
     affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
         The graph.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
 
     Notes
     -----
@@ -322,10 +313,9 @@ class Auto(ConstrainedClusterer):
     (150, 3)
     """
 
+    family = "ensemble"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "n_clusters": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
-        "hard": ["boolean"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }

@@ -1,0 +1,192 @@
+"""k-means: rows around centres, from many starts."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import njit
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from linkwise.partition.labels import canonical, ranks
+
+if TYPE_CHECKING:
+    from linkwise._types import Floats, Ints
+
+__all__ = ["KMeansPartition", "kmeans"]
+
+# Restarts run on at most this many rows, and Lloyd's algorithm on all rows finishes the best:
+# on 100,000 structureless rows a tenth of the time, at an inertia within 0.1 %.
+RESTART_ROWS = 5_000
+
+# Restarts are cheap where few rows make bad luck likely.
+MANY_RESTARTS, MANY_RESTARTS_ROWS = 20, 2_000
+FEW_RESTARTS = 10
+
+# Up to RESTART_ROWS Lloyd runs until no row moves. Above, until the centres move less than this
+# share of the variance: structureless data would creep on for hundreds of iterations.
+LARGE_TOL = 1e-4
+
+# Rows nearer than this share of the largest entry differ by the rounding of an eigensolver only.
+SAME_ROW = 1e-12
+
+
+class KMeansPartition(NamedTuple):
+    """Clusters of the rows of a matrix."""
+
+    labels: Ints
+    centers: Floats
+    inertia: float
+    n_iter: int
+
+
+def kmeans(
+    V: Floats,
+    k: int,
+    rng: np.random.RandomState,
+    *,
+    n_init: int | None = None,
+    max_iter: int = 300,
+) -> KMeansPartition:
+    r"""Cluster rows around `k` centres.
+
+    Looks for the partition of the rows :math:`v_i` with the lowest inertia
+
+    .. math:: \sum_{c=1}^{k} \sum_{i \in c} \| v_i - \mu_c \|^2 .
+
+    The rows are taken as they are; spectral methods that want directions pass
+    :func:`unit_rows`. Several runs from random starts (k-means++) compete with one from the
+    farthest-first rows, which depends neither on the seed nor on the order of the rows; the
+    best of them is run until no row changes its cluster. Above 5,000 rows the competition is
+    held on a random sample and judged on all rows, and the last run ends when the centres move
+    by less than 1e-4 of the variance. An iteration costs ``O(n_rows * n_columns * k)``.
+
+    Parameters
+    ----------
+    V : ndarray of shape (n_rows, n_columns)
+        Rows to cluster.
+    k : int
+        Number of clusters.
+    rng : RandomState
+        Source of the random starts.
+    n_init : int, optional
+        Number of random starts: 20 up to 2,000 rows and 10 above, unless given.
+    max_iter : int, default=300
+        Iteration limit of each run.
+
+    Returns
+    -------
+    KMeansPartition
+        Labels numbered by first appearance (row 0 is in cluster 0), the centres in that order,
+        the inertia, and the iterations of the final run over all rows.
+        There are exactly `k` non-empty clusters when at least `k` rows are distinct. With fewer
+        distinct rows each of them is a cluster, so there are fewer than `k`: equal rows are
+        never separated, because must-linked samples often have them. Rows are distinct when
+        they are farther apart than 1e-12 times the largest entry of `V`.
+
+    Examples
+    --------
+    >>> V = np.array([[0.0], [5.0], [0.2], [5.2]])
+    >>> kmeans(V, 2, np.random.RandomState(0)).labels.tolist()
+    [0, 1, 0, 1]
+    """
+    V = np.ascontiguousarray(V, dtype=np.float64)
+    n_rows = V.shape[0]
+    seeds, nearest = _farthest_first(V, k)
+    if seeds.size < k:
+        return _partition(V, nearest)
+    if n_init is None:
+        n_init = MANY_RESTARTS if n_rows <= MANY_RESTARTS_ROWS else FEW_RESTARTS
+    start = _best_start(V, seeds, rng, n_init=n_init, max_iter=max_iter)
+    tol = 0.0 if n_rows <= RESTART_ROWS else LARGE_TOL
+    found = _lloyd(V, start, max_iter=max_iter, tol=tol)
+    # Lloyd can lose a cluster to rounding when rows nearly coincide; the seeds never do.
+    complete = bool(np.bincount(found.labels, minlength=k).all())
+    return _numbered_by_appearance(found) if complete else _partition(V, nearest)
+
+
+def _farthest_first(V: Floats, k: int) -> tuple[Ints, Ints]:
+    """Find up to `k` rows, each the farthest from those before, and put all with the nearest.
+
+    Stops early when every row equals one of those found. No cluster is empty, as the rows
+    found differ.
+    """
+    same = (SAME_ROW * np.abs(V).max(initial=0.0)) ** 2
+    distances, nearest = np.full(V.shape[0], np.inf), np.zeros(V.shape[0], dtype=np.intp)
+    _come_nearer(V, V.mean(axis=0), distances, nearest, 0)
+    seeds = [int(distances.argmax())]
+    distances[:] = np.inf
+    _come_nearer(V, V[seeds[0]], distances, nearest, 0)
+    while len(seeds) < k and distances.max() > same:
+        seeds.append(int(distances.argmax()))
+        _come_nearer(V, V[seeds[-1]], distances, nearest, len(seeds) - 1)
+    return np.array(seeds, dtype=np.intp), nearest
+
+
+@njit(cache=True, nogil=True)
+def _come_nearer(V, point, distances, nearest, label):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Lower squared distances to those from a point, and write its label where it is nearer."""
+    for i in range(V.shape[0]):
+        total = 0.0
+        for c in range(V.shape[1]):
+            # Differences: |v|^2 - 2 v.p + |p|^2 could not tell near rows from equal ones.
+            total += (V[i, c] - point[c]) ** 2
+        if total < distances[i]:
+            distances[i], nearest[i] = total, label
+
+
+def _partition(V: Floats, labels: Ints) -> KMeansPartition:
+    """Describe clusters found without Lloyd's algorithm."""
+    labels = canonical(labels)
+    sizes = np.bincount(labels)
+    centers = np.column_stack([np.bincount(labels, column) / sizes for column in V.T])
+    inertia = float(((V - centers[labels]) ** 2).sum())
+    return KMeansPartition(labels, centers, inertia, 0)
+
+
+def _best_start(
+    V: Floats, seeds: Ints, rng: np.random.RandomState, *, n_init: int, max_iter: int
+) -> Floats:
+    """Centres of the best of all starts, each run to the end on (a sample of) the rows."""
+    k, n_rows = seeds.size, V.shape[0]
+    sample = V
+    if n_rows > RESTART_ROWS:
+        # The seeds stay in, or a small far cluster might leave no row to run on.
+        chosen = rng.choice(n_rows, RESTART_ROWS, replace=False)
+        sample = V[np.union1d(chosen, seeds)]
+    ordered = _lloyd(sample, V[seeds], max_iter=max_iter)
+    random = _fit(KMeans(k, n_init=n_init, max_iter=max_iter, random_state=rng), sample)
+    if sample is V:
+        return min(ordered, random, key=lambda run: run.inertia).centers
+    return min(ordered.centers, random.centers, key=lambda centers: _inertia(V, centers))
+
+
+def _inertia(V: Floats, centers: Floats) -> float:
+    """Return the sum of the squared distances of all rows to their nearest centres."""
+    distances, nearest = np.full(V.shape[0], np.inf), np.zeros(V.shape[0], dtype=np.intp)
+    for label, center in enumerate(centers):
+        _come_nearer(V, center, distances, nearest, label)
+    return float(distances.sum())
+
+
+def _lloyd(V: Floats, start: Floats, *, max_iter: int, tol: float = 1e-4) -> KMeansPartition:
+    # Nothing is random from given centres; a fixed state keeps numpy's global one untouched.
+    model = KMeans(start.shape[0], init=start, n_init=1, max_iter=max_iter, tol=tol, random_state=0)
+    return _fit(model, V)
+
+
+def _fit(model: KMeans, V: Floats) -> KMeansPartition:
+    with warnings.catch_warnings():
+        # Clusters lost to rounding are dealt with in `kmeans`.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(V)
+    return KMeansPartition(
+        model.labels_.astype(np.intp), model.cluster_centers_, float(model.inertia_), model.n_iter_
+    )
+
+
+def _numbered_by_appearance(found: KMeansPartition) -> KMeansPartition:
+    rank = ranks(found.labels, found.centers.shape[0] - 1)
+    return found._replace(labels=rank[found.labels], centers=found.centers[np.argsort(rank)])
