@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -200,6 +201,16 @@ class Prepared:
             vectors=found.vectors[:, :k],
             residuals=found.residuals[:k],
         )
+
+    def cold(self) -> Prepared:
+        """Return the same data and graph without what solvers have found.
+
+        Fits on it do not depend on earlier ones: their labels can be reproduced, and their times
+        compared.
+        """
+        other = copy(self)
+        other.warm, other._embedding, other._attached = WarmStarts(), None, {}
+        return other
 
     def attached(self, kind: type[T]) -> T | None:
         """Return what was attached to the data of this class, or None."""
