@@ -53,7 +53,7 @@ def certain_groups(constraints: Constraints, k: int, rng: np.random.RandomState)
     Raises ConflictError if there is none, or none was found.
     """
     found = feasible_groups(constraints, k)
-    colors = require_coloring(constraints, k, rng, found).colors
+    colors = require_coloring(constraints, k, rng, groups=found).colors
     soft = soft_matrix(constraints, uncertain_only=True)
     groups = Groups(found.component.astype(np.int32), found.n_groups, found.graph, soft, colors)
     return merge_for_two(groups) if k == 2 else groups

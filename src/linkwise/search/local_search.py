@@ -14,7 +14,7 @@ from numba import njit
 
 from linkwise._heap import Heap, empty_heap, put, remove
 from linkwise._random import new_stream, shuffle
-from linkwise.constraints.coloring_kernels import Scratch, kempe_chain, new_scratch
+from linkwise.constraints.coloring.kernels import Scratch, kempe_chain, new_scratch
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Int32s, Int64s, UInt64s
