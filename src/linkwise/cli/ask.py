@@ -96,7 +96,7 @@ def run(request: AskRequest, console: Console) -> int:
         _tell_kept(request, session, console, written=False)
         raise
     if request.output is not None:
-        session.constraints.to_csv(request.output, ids=task.data.names)
+        session.constraints.to_file(request.output, ids=task.data.names)
         console.note(f"wrote {request.output}")
     _tell_kept(request, session, console, written=request.output is not None)
     said = [answer.answer for answer in session.answers]
