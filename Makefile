@@ -4,9 +4,11 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 MINIMUM := .venv-minimum
+# A test process for every core; each begins with a share of the files and takes over from slower ones.
+PARALLEL := -n logical --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint pytest test-minimum papers papers-full clean
+.PHONY: help demo test lint kernels pytest coverage test-minimum papers papers-full clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -21,7 +23,9 @@ $(STAMP): pyproject.toml src/linkwise/_version.py
 demo: $(STAMP) ## cluster built-in data without and with a few constraints; writes a picture
 	$(PY) -m linkwise.demo
 
-test: lint pytest ## everything CI runs: ruff, codespell, mypy, pytest
+test: $(STAMP) ## everything CI runs: ruff, codespell, mypy, pytest
+	@$(MAKE) --no-print-directory -j2 lint kernels
+	@$(MAKE) --no-print-directory pytest
 
 lint: $(STAMP) ## ruff, codespell and mypy
 	$(VENV)/bin/ruff check .
@@ -29,17 +33,24 @@ lint: $(STAMP) ## ruff, codespell and mypy
 	$(VENV)/bin/codespell
 	$(VENV)/bin/mypy
 
+# Compiled once for all test processes, which read them from the cache beside the source.
+kernels: $(STAMP) ## compile what most tests need
+	$(PY) tests/compile_kernels.py
+
 pytest: $(STAMP) ## the tests alone
-	$(PY) -m pytest -q
+	$(PY) -m pytest -q $(PARALLEL)
+
+coverage: $(STAMP) ## the tests, and the lines that none of them reaches
+	$(PY) -m pytest -q $(PARALLEL) --cov --cov-report=term:skip-covered
 
 test-minimum: ## the tests on the oldest supported versions of the dependencies
 	$(PYTHON) -m venv $(MINIMUM)
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check \
 	  'numpy==1.26.*' 'scipy==1.13.*' 'scikit-learn==1.6.*' 'numba==0.60.*' \
-	  'matplotlib==3.9.*' 'pandas==2.2.*' 'pytest==8.2.*' 'hypothesis==6.100.*' 'psutil>=6' 'threadpoolctl>=3.5' \
+	  'matplotlib==3.9.*' 'pandas==2.2.*' 'pytest==8.2.*' 'pytest-xdist==3.6.*' 'hypothesis==6.100.*' 'psutil>=6' 'threadpoolctl>=3.5' \
 	  'jinja2==3.1.*' 'click==8.1.*' 'tqdm==4.66.*'
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
-	$(MINIMUM)/bin/python -m pytest -q
+	$(MINIMUM)/bin/python -m pytest -q $(PARALLEL)
 
 papers: $(STAMP) ## the experiments of the five papers at a reduced size, under half an hour
 	$(PY) benchmarks/papers/run_all.py

@@ -16,9 +16,8 @@ from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise import Affinity, Constraints
-from linkwise.active import STRATEGIES, NoisyOracle, Session, State, TruthOracle, simulate
-from linkwise.active import strategies as neighbourhood_strategies
+from linkwise import Affinity, Constraints, Prepared
+from linkwise.active import STRATEGIES, NoisyOracle, Session, State, TruthOracle, forest, simulate
 from linkwise.active.entail import as_labels, neighbourhoods
 from linkwise.active.spectral import pieces, sensitivity
 from linkwise.active.state import Spectrum, spectrum
@@ -32,7 +31,7 @@ PAPER = Affinity(None, scale="xu")
 @pytest.fixture(scope="module", autouse=True)
 def small_forests():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbourhood_strategies, "N_TREES", 5)
+        patch.setattr(forest, "N_TREES", 5)
         yield
 
 
@@ -73,7 +72,7 @@ def undecided(n, k, known):
 def a_state(n, k, known, **more):
     rng = np.random.RandomState(n)
     X = rng.normal(size=(n, 2))
-    return State(Affinity(3).fit_transform(X), k, known, X=X, **more)
+    return State(Prepared(X, Affinity(3)), k, known, **more)
 
 
 # What follows from answers -----------------------------------------------------------------
@@ -187,7 +186,9 @@ def test_no_entailed_or_asked_pair_is_asked_and_the_truth_never_contradicts(stra
         y, data.draw(st.lists(st.sampled_from(list(combinations(range(n), 2))), max_size=2))
     )
     session = Session(X, k, strategy=strategy, constraints=start, random_state=0)
-    session._model.set_params(hard=False)  # tiny forests and fast fits: the questions are tested
+    session._model.estimator.set_params(
+        hard=False
+    )  # tiny forests and fast fits: the questions are tested
     asked = set()
     while (pair := session.next()) is not None:
         assert pair in undecided(n, k, session.constraints)

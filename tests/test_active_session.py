@@ -139,9 +139,9 @@ def test_estimators_and_methods_of_all_kinds_cluster():
     for method in ("cut", "cpca", "ncut", CSC(hard=True, rows="raw")):
         session = a_session(method=method)
         assert np.unique(session.labels).size == 3
-    assert isinstance(session._model, CSC)
-    assert session._model.get_params()["n_clusters"] == 3
-    assert session._model.rows == "raw"
+    assert isinstance(session._model.estimator, CSC)
+    assert session._model.estimator.get_params()["n_clusters"] == 3
+    assert session._model.estimator.rows == "raw"
 
 
 def test_what_was_known_before_counts():

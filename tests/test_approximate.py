@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from linkwise.exceptions import LowRecallWarning
-from linkwise.graph import Affinity, ApproximateNeighbors, affinity, approximate, cells, neighbors
+from linkwise.graph import Affinity, ApproximateNeighbors, affinity, cells, neighbors, transformer
 from linkwise.graph.neighbors import NeighborSearch
 
 
@@ -326,7 +326,7 @@ def test_a_scale_by_a_farther_neighbour_takes_one_search(parameters, monkeypatch
 
 
 def test_affinity_chooses_by_size_and_dimension(monkeypatch):
-    monkeypatch.setattr(neighbors, "EXACT_SAMPLES", 1_000)
+    monkeypatch.setattr(affinity, "EXACT_SAMPLES", 1_000)
     few, many = blobs(900), blobs(1_100)
     assert not hasattr(Affinity().fit(few), "transformer_")
     built = Affinity().fit(many)
@@ -342,7 +342,7 @@ def test_affinity_chooses_by_size_and_dimension(monkeypatch):
 
 
 def test_other_metrics_are_exact_and_say_when_they_are_slow(monkeypatch):
-    monkeypatch.setattr(affinity, "SLOW_METRIC", 100)
+    monkeypatch.setattr(neighbors, "SLOW_METRIC", 100)
     X = np.abs(blobs(150, 20))
     with pytest.warns(EfficiencyWarning, match="metric='cosine'.*all pairs of 150 samples"):
         built = Affinity(metric="cosine").fit(X)
@@ -412,8 +412,8 @@ def test_samples_in_float32_stay_float32_in_the_transformer():
 def test_rows_of_a_transformer_without_neighbours_do_not_count():
     graph = csr_array(([1.0], ([0], [1])), shape=(3, 3))
     search = NeighborSearch(np.array([[0.0], [1.0], [5.0]]))
-    assert approximate.recall_of_graph(graph, search, 0) == 1
-    assert approximate.recall_of_graph(csr_array((3, 3)), search, 0) == 1
+    assert transformer.recall_of_graph(graph, search, 0) == 1
+    assert transformer.recall_of_graph(csr_array((3, 3)), search, 0) == 1
 
 
 def test_a_sample_beyond_single_precision_is_named():

@@ -19,7 +19,7 @@ SOURCE = Path(linkwise.__file__).parent
 LAYERS = [
     {"_types"},
     {
-        *("_version", "_files", "_hints", "_interrupts", "_optional", "_params", "_quiet"),
+        *("_version", "_docs", "_files", "_hints", "_interrupts", "_optional", "_params", "_quiet"),
         *("_random", "_rows", "exceptions"),
     },
     {"result", "constraints", "linalg"},

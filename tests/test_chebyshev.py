@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import numba
 import numpy as np
@@ -15,13 +16,12 @@ from asserts import assert_eigenpairs, assert_same_subspace
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import aggregation, chebyshev, ordering
 from linkwise.linalg import block_kernels as kernels
-from linkwise.linalg.block_kernels import Team
+from linkwise.linalg.block_kernels import RowThreads
 from linkwise.linalg.eigen import largest, smallest
 from linkwise.linalg.laplacian import (
     additive_normalization,
     combinatorial,
     normalized_adjacency,
-    signed_symmetric,
 )
 from linkwise.linalg.operators import (
     Congruence,
@@ -29,9 +29,10 @@ from linkwise.linalg.operators import (
     Deflated,
     Projected,
     Shifted,
-    SparsePlusLowRank,
     as_sum,
 )
+from linkwise.linalg.warm import EigenWarmStart
+from theory import SparsePlusLowRank, signed_symmetric
 
 N = 700
 
@@ -85,9 +86,10 @@ def solved(A, k, solve=largest, **named):
 # --- kernels
 
 
+@pytest.mark.parametrize("step", [kernels.step, kernels.step_loop])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("m", [8, 16, 24, 32, 56])
-def test_step_against_scipy(kind, m):
+def test_step_against_scipy(step, kind, m):
     W = random_graph(300, degree=5)
     W = csr_array(block_diag([W, csr_array((3, 3))], format="csr"))  # rows without entries
     n = W.shape[0]
@@ -98,20 +100,30 @@ def test_step_against_scipy(kind, m):
     expected = alpha * (W @ X[:, 8:] - 0.25 * X[:, 8:] + gamma * R[:, 16:]) - beta * Y
     matrix = (W.indptr.astype(np.int64), W.indices.astype(np.uint32), W.data.astype(kind))
     coefficients = (alpha, beta, gamma, np.array([0.25], dtype=kind))
-    kernels.step(matrix, (X, R, Y), coefficients, (8, 16, 0), 0, n)
+    step(matrix, (X, R, Y), coefficients, (8, 16, 0), 0, n)
     assert_allclose(Y, expected, atol=200 * np.finfo(kind).eps)
 
 
+def test_the_loop_takes_over_where_the_vector_kernel_does_not_compile(monkeypatch):
+    def broken(*_):
+        raise RuntimeError("no such instruction")
+
+    assert kernels._fastest_step() is kernels._step_in_registers
+    monkeypatch.setattr(kernels, "_step_in_registers", broken)
+    with pytest.warns(UserWarning, match="does not compile: no such instruction"):
+        assert kernels._fastest_step.__wrapped__() is kernels.step_loop
+
+
 def test_small_kernels_against_numpy(monkeypatch):
-    monkeypatch.setattr(kernels, "ROWS_PER_PIECE", 50)
+    monkeypatch.setattr(kernels, "ROWS_PER_BLOCK", 50)
     n, m = 203, 8
     X, Y, V = rng(0).normal(size=(n, m)), rng(1).normal(size=(n, m)), rng(2).normal(size=(n, 3))
     Q, values = rng(3).normal(size=(m, m)), rng(4).normal(size=m)
-    team = Team(np.arange(n + 1))
-    assert team.n_pieces == 5
+    team = RowThreads(np.arange(n + 1))
+    assert team.n_blocks == 5
     assert_allclose(team.cross(V, X), V.T @ X, atol=1e-12)
     R, sums = np.empty((n, m), dtype=np.float32), np.empty((5, m))
-    team.on_pieces(kernels.residual, X, Y, values, R, sums)
+    team.on_blocks(kernels.residual, X, Y, values, R, sums)
     assert_allclose(R, Y - X * values, atol=1e-5)
     assert_allclose(sums.sum(axis=0), np.sum((Y - X * values) ** 2, axis=0))
     expected = X + V @ Q[:3]
@@ -124,23 +136,23 @@ def test_small_kernels_against_numpy(monkeypatch):
 
 @pytest.mark.parametrize("n", [1, 7, 8, 203])
 @pytest.mark.parametrize("m", [1, 3, 8, 11, 24])
-def test_dense_products_in_tiles(monkeypatch, n, m):
-    monkeypatch.setattr(kernels, "ROWS_PER_PIECE", 50)
+def test_dense_products(monkeypatch, n, m):
+    monkeypatch.setattr(kernels, "ROWS_PER_BLOCK", 50)
     X, Y = rng(0).normal(size=(n, m)), rng(1).normal(size=(n, 24))
-    team = Team(np.arange(n + 1))
+    team = RowThreads(np.arange(n + 1))
     assert_allclose(team.cross(X, Y), X.T @ Y, atol=1e-12)
-    assert_allclose(team.cross(Y, X), Y.T @ X, atol=1e-12)  # no multiple of the lanes
+    assert_allclose(team.cross(Y, X), Y.T @ X, atol=1e-12)
     Q = rng(2).normal(size=(24, 24))
     expected = Y @ Q
     kernels.rotate(Y, Q, 0, n)
     assert_allclose(Y, expected, atol=1e-12)
 
 
-def test_a_team_shares_all_rows(monkeypatch):
+def test_threads_share_all_rows(monkeypatch):
     monkeypatch.setattr(kernels, "PARALLEL_FROM", 0)
     monkeypatch.setattr(numba, "get_num_threads", lambda: 3)
     W = random_graph(100)
-    team = Team(W.indptr.astype(np.int64))
+    team = RowThreads(W.indptr.astype(np.int64))
     met = []
     team.on_rows(lambda first, last: met.extend(range(first, last)))
     team.close()
@@ -149,8 +161,8 @@ def test_a_team_shares_all_rows(monkeypatch):
 
 def test_filter_is_the_chebyshev_polynomial():
     # The residual form of the filter against the polynomial itself, of the dense matrix.
-    with chebyshev._product(S, 8) as product:
-        basis = chebyshev._Basis(product, 8, None, rng())
+    with chebyshev._product(S, 8, None) as product:
+        basis = chebyshev._Basis(product, 8, rng())
         basis.fill(None)
         basis.rayleigh_ritz()
         X, low, bound, degree = basis.X.copy(), -0.6, 0.1, 9
@@ -189,12 +201,14 @@ def test_order_is_worth_it_if_some_neighbours_get_near(monkeypatch):
 def test_the_order_is_kept_for_the_next_call(monkeypatch):
     monkeypatch.setattr(ordering, "NEAR", 1_000)
     A = normalized_adjacency(planar(3_000))
-    kept = {}
-    first = solved(A, 5, tol=1e-8, kept=kept)
-    assert sorted(kept) == ["bounds", "ends", "order"]
-    assert_array_equal(np.sort(kept["order"]), np.arange(3_000))
+    warm = EigenWarmStart()
+    first = solved(A, 5, tol=1e-8, warm=warm)
+    assert warm.vectors is first.vectors
+    assert warm.spectrum is not None
+    assert list(warm.cutoffs) == [5]
+    assert_array_equal(np.sort(warm.row_order), np.arange(3_000))
     monkeypatch.delattr("linkwise.linalg.chebyshev.local_order")
-    second = solved(A, 5, tol=1e-8, kept=kept)
+    second = solved(A, 5, tol=1e-8, warm=EigenWarmStart(row_order=warm.row_order))
     assert_allclose(second.values, first.values, atol=1e-12)
 
 
@@ -297,7 +311,7 @@ def test_a_lower_end_that_lanczos_does_not_see():
 
 
 def test_a_bound_that_is_none_is_corrected():
-    found = chebyshev.leading(S, 4, rng(), ends=(-0.01, 1.0), tol=1e-8)
+    found = chebyshev.leading(S, 4, rng(), bounds=(-0.01, 1.0), tol=1e-8)
     assert_allclose(found.values, VALUES[:4], atol=1e-12)
 
 
@@ -313,7 +327,7 @@ def test_growth_out_of_range_starts_again(monkeypatch):
             return original(self, (0.0, 0.2), 300, 0)
 
     monkeypatch.setattr(chebyshev._Basis, "filter", overflows)
-    found = chebyshev.leading(S, 4, rng(), ends=(-0.6, 1.0), tol=1e-8)
+    found = chebyshev.leading(S, 4, rng(), bounds=(-0.6, 1.0), tol=1e-8)
     assert_allclose(found.values, VALUES[:4], atol=1e-12)
     assert calls[1] <= -1  # the bound that cannot be wrong
 
@@ -444,7 +458,7 @@ STARTS = {
 @pytest.mark.parametrize("method", ["chebyshev", "arpack", "lobpcg"])
 @pytest.mark.parametrize("name", STARTS)
 def test_a_start_never_changes_the_answer(method, name):
-    pairs = largest(S, 5, rng(), tol=1e-7, method=method, start=STARTS[name])
+    pairs = largest(S, 5, rng(), tol=1e-7, method=method, warm=EigenWarmStart(STARTS[name]))
     assert_allclose(pairs.values, VALUES[:5], atol=1e-11)
     assert pairs.converged
 
@@ -452,20 +466,24 @@ def test_a_start_never_changes_the_answer(method, name):
 def test_a_start_that_lacks_more_than_there_are_guards():
     start = VECTORS[:, 30:50]
     assert chebyshev.block_width(15) - start.shape[1] < 15
-    assert_allclose(solved(S, 15, tol=1e-7, start=start).values, VALUES[:15], atol=1e-11)
+    assert_allclose(
+        solved(S, 15, tol=1e-7, warm=EigenWarmStart(start)).values, VALUES[:15], atol=1e-11
+    )
 
 
 def test_a_good_start_saves_products():
     cold = solved(S, 5).n_products
-    assert solved(S, 5, start=STARTS["good"]).n_products < 0.3 * cold
-    assert solved(S, 5, start=STARTS["noisy"]).n_products < 0.7 * cold
-    assert smallest(-S, 5, rng(), method="chebyshev", start=STARTS["good"]).n_products < 0.3 * cold
+    good, noisy = (EigenWarmStart(STARTS[name]) for name in ("good", "noisy"))
+    assert solved(-S, 5, smallest, warm=good).n_products < 0.3 * cold
+    assert solved(S, 5, warm=EigenWarmStart(STARTS["good"])).n_products < 0.3 * cold
+    assert solved(S, 5, warm=noisy).n_products < 0.7 * cold
 
 
 def test_known_vectors_in_a_start_take_no_place():
     known = {"known": VECTORS[:, :1], "known_values": VALUES[:1]}
     with_it, without = (
-        solved(S, 5, start=VECTORS[:, first:5], **known).n_products for first in (0, 1)
+        solved(S, 5, warm=EigenWarmStart(VECTORS[:, first:5]), **known).n_products
+        for first in (0, 1)
     )
     assert with_it == without
 
@@ -492,24 +510,24 @@ def degrees(monkeypatch):
 
 def test_the_first_filter_is_made_for_the_bound_of_another_matrix(degrees):
     A = other_graph()
-    kept = {}
-    solved(S, 5, kept=kept)
+    warm = EigenWarmStart()
+    solved(S, 5, warm=warm)
     n_filters = []
-    for bounds in (kept["bounds"], {}):
+    for cutoffs in (warm.cutoffs, {}):
         degrees.clear()
-        pairs = solved(A, 5, start=VECTORS[:, :5], kept={**kept, "bounds": dict(bounds)})
+        pairs = solved(A, 5, warm=replace(warm, vectors=VECTORS[:, :5], cutoffs=dict(cutoffs)))
         n_filters.append(len(degrees))
         assert_allclose(pairs.values, np.linalg.eigvalsh(A.toarray())[::-1][:5], atol=1e-9)
     assert n_filters[0] < n_filters[1]
 
 
-@pytest.mark.parametrize("bound", [-5.0, -0.5, 0.999, 5.0])
-@pytest.mark.parametrize("ends", [(-0.01, 0.9, 1.0), (-3.0, 3.0, 3.0), (0.5, 0.5, 0.5)])
-def test_what_was_kept_of_another_matrix_does_no_harm(bound, ends):
+@pytest.mark.parametrize("cutoff", [-5.0, -0.5, 0.999, 5.0])
+@pytest.mark.parametrize("spectrum", [(-0.01, 0.9, 1.0), (-3.0, 3.0, 3.0), (0.5, 0.5, 0.5)])
+def test_the_warm_start_of_another_matrix_does_no_harm(cutoff, spectrum):
     A = other_graph(50.0)
-    kept = {"bounds": {5: bound}, "ends": ends}
     for start in (VECTORS[:, :5], VECTORS[:, 20:25]):
-        pairs = solved(A, 5, tol=1e-7, start=start, kept=dict(kept, bounds=dict(kept["bounds"])))
+        warm = EigenWarmStart(start, spectrum=spectrum, cutoffs={5: cutoff})
+        pairs = solved(A, 5, tol=1e-7, warm=warm)
         assert_allclose(pairs.values, np.linalg.eigvalsh(A.toarray())[::-1][:5], atol=1e-9)
         assert pairs.converged
 
@@ -518,15 +536,15 @@ def test_a_bound_close_to_the_wanted_values_is_not_taken(degrees):
     A = normalized_adjacency(planar(3_000))
     cold = solved(A, 5)
     degrees.clear()
-    solved(A, 5, start=cold.vectors, kept={"bounds": {5: float(cold.values[4])}})
+    solved(A, 5, warm=EigenWarmStart(cold.vectors, cutoffs={5: float(cold.values[4])}))
     assert degrees[0] <= chebyshev.BRIEF_DEGREE
 
 
 def test_a_short_search_leaves_the_rows_in_their_order(monkeypatch):
     monkeypatch.setattr(ordering, "NEAR", 1_000)
     A = normalized_adjacency(planar(3_000))
-    kept = {}
-    cold = solved(A, 5, tol=1e-8, kept=kept)
+    warm = EigenWarmStart()
+    cold = solved(A, 5, tol=1e-8, warm=warm)
     taken = []
     run = chebyshev._SparseProduct._ordered
     monkeypatch.setattr(
@@ -534,10 +552,10 @@ def test_a_short_search_leaves_the_rows_in_their_order(monkeypatch):
         "_ordered",
         lambda self, matrix: taken.append(1) or run(self, matrix),
     )
-    brief = solved(A, 5, tol=1e-8, start=cold.vectors, kept=kept)
+    brief = solved(A, 5, tol=1e-8, warm=warm)
     assert not taken
     monkeypatch.setattr(chebyshev, "UNORDERED", 0)
-    ordered = solved(A, 5, tol=1e-8, start=cold.vectors, kept=kept)
+    ordered = solved(A, 5, tol=1e-8, warm=warm)
     assert taken
     assert_allclose(brief.values, cold.values, atol=1e-12)
     assert_allclose(ordered.values, cold.values, atol=1e-12)
@@ -548,7 +566,7 @@ def test_vectors_of_a_slightly_other_matrix_are_improved_not_doubted(monkeypatch
     W[3, 9] = W[9, 3] = 5.0
     A = normalized_adjacency(csr_array(W))
     monkeypatch.setattr(chebyshev._Basis, "renew", None)  # only for what the start had not
-    pairs = solved(A, 5, start=VECTORS[:, :5])
+    pairs = solved(A, 5, warm=EigenWarmStart(VECTORS[:, :5]))
     exact = np.linalg.eigvalsh(A.toarray())[::-1][:5]
     assert np.abs(exact - VALUES[:5]).max() > 1e-4  # another matrix indeed
     assert_allclose(pairs.values, exact, atol=1e-9)

@@ -59,7 +59,7 @@ def one_method(key, X, y, asked):
         seconds["anew"].append(spent(lambda data=data: fit(data[0], anew))[1])
     best = {name: min(values) for name, values in seconds.items()}
     cold = METHODS[key](k, affinity="precomputed", random_state=0)
-    cold = cold.fit(data[0].graph, constraints=second).labels_
+    cold = cold.fit(data[0].W, constraints=second).labels_
     return [
         f"`{key}`",
         *(f"{best[name]:.2f}" for name in ("first", "second", "anew")),

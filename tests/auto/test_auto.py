@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from linkwise import Affinity, ConflictError, Constraints, NCut, Prepared
 from linkwise.auto import estimator as module
 from linkwise.auto import places, pool, survey
-from linkwise.auto.bases import build_bases
+from linkwise.auto.bases import Bases, build_bases
 from linkwise.auto.estimator import Auto, auto
 from linkwise.constraints import feasible
 from linkwise.datasets import make_xor
@@ -33,6 +33,20 @@ def iris():
 @pytest.fixture(scope="module")
 def blobs():
     return make_blobs(90, centers=3, cluster_std=1.0, random_state=3)
+
+
+@pytest.fixture(scope="module")
+def told():
+    """Return a model of iris with 30 pairs, for tests that only look at it."""
+    X, y = load_iris(return_X_y=True)
+    known = Constraints.sample(y, 30, random_state=0)
+    return Auto(3, random_state=0).fit(StandardScaler().fit_transform(X), constraints=known)
+
+
+@pytest.fixture
+def few_numbers(monkeypatch):
+    """Consider at most six clusters."""
+    monkeypatch.setattr("linkwise.experts.clusters.MOST", 6)
 
 
 def ari(a, b):
@@ -157,7 +171,7 @@ def test_soft_pairs_may_contradict_each_other(blobs):
     assert set(Auto(2, random_state=0).fit(X[:4], constraints=everything).labels_) == {0, 1}
 
 
-def test_more_labels_than_clusters(blobs):
+def test_more_labels_than_clusters(blobs, few_numbers):
     labels = np.full(90, -1)
     labels[:4] = np.arange(4)
     known = Constraints.from_labels(labels)
@@ -169,10 +183,11 @@ def test_more_labels_than_clusters(blobs):
 # Number of clusters -----------------------------------------------------------------------------
 
 
-def test_the_number_of_clusters_is_found():
+def test_the_number_of_clusters_is_found(monkeypatch):
     for k in (2, 3, 5):
         X, y = make_blobs(150, centers=k, cluster_std=0.5, center_box=(-15, 15), random_state=1)
         assert Auto(random_state=0).fit(X).n_clusters_ == k
+        monkeypatch.setattr("linkwise.experts.clusters.MOST", k + 2)
         known = Constraints.sample(y, 60, random_state=0)
         model = Auto(random_state=0).fit(X, constraints=known)
         assert model.n_clusters_ == k
@@ -181,7 +196,7 @@ def test_the_number_of_clusters_is_found():
         assert max(probability, key=probability.get) == k
 
 
-def test_cannot_links_require_clusters(blobs):
+def test_cannot_links_require_clusters(blobs, few_numbers):
     clique = Constraints(90, cannot_link=[(i, j) for j in range(5) for i in range(j)])
     assert Auto(random_state=0).fit(blobs[0], constraints=clique).n_clusters_ >= 5
 
@@ -466,48 +481,45 @@ def test_a_belief_is_a_rate_of_errors(blobs):
 # How it works -----------------------------------------------------------------------------------
 
 
-def test_function_and_estimator_agree(iris):
+def test_function_and_estimator_agree(iris, told):
     X, y = iris
     known = Constraints.sample(y, 30, random_state=0)
-    model = Auto(3, random_state=0).fit(X, constraints=known)
     result = auto(X, Affinity().fit_transform(X), known, 3, random_state=0)
-    assert_array_equal(result.labels, model.labels_)
-    assert_allclose(result.probability, model.result_.probability)
+    assert_array_equal(result.labels, told.labels_)
+    assert_allclose(result.probability, told.result_.probability)
 
 
 def test_threads_change_nothing(iris):
     X, y = iris
-    known = Constraints.sample(y, 30, random_state=0)
+    known = Constraints.sample(y, 9, random_state=0)
     one, two = (Auto(3, random_state=0, n_jobs=n).fit(X, constraints=known) for n in (1, 2))
     assert_array_equal(one.result_.probability, two.result_.probability)
 
 
-def test_prepared_data_are_described_once(iris):
+def test_prepared_data_are_described_once(iris, told):
     X, y = iris
-    first, second = (Constraints.sample(y, m, random_state=0) for m in (20, 30))
+    first, second = (Constraints.sample(y, m, random_state=0) for m in (9, 30))
     data = Prepared(X)
     Auto(3, random_state=0).fit(data, constraints=first)
-    kept = data.memory.recall("bases")
+    kept = data.attached(Bases)
     again = Auto(3, random_state=0).fit(data, constraints=second)
-    assert data.memory.recall("bases") is kept
-    fresh = Auto(3, random_state=0).fit(X, constraints=second)
-    assert_array_equal(again.result_.probability, fresh.result_.probability)
-    assert_array_equal(again.predict_proba(X[:9] + 0.1), fresh.predict_proba(X[:9] + 0.1))
-    other = Auto(2, random_state=0).fit(data, constraints=second)
-    plain = Auto(2, random_state=0).fit(X, constraints=second)
+    assert data.attached(Bases) is kept
+    assert_array_equal(again.result_.probability, told.result_.probability)
+    assert_array_equal(again.predict_proba(X[:9] + 0.1), told.predict_proba(X[:9] + 0.1))
+    other = Auto(2, random_state=0).fit(data, constraints=first)
+    plain = Auto(2, random_state=0).fit(X, constraints=first)
     assert_array_equal(other.result_.probability, plain.result_.probability)
 
 
-def test_bases_for_more_clusters_begin_with_those_for_fewer(iris):
+def test_bases_for_more_clusters_begin_with_those_for_fewer(iris, told):
     X, y = iris
     known = Constraints.sample(y, 30, random_state=0)
     data = Prepared(X)
     Auto(12, random_state=0).fit(data)
     shared = Auto(3, random_state=0).fit(data, constraints=known)
-    plain = Auto(3, random_state=0).fit(X, constraints=known)
     assert shared.bases_.graphs["graph"].values.size == 30
-    assert_array_equal(shared.labels_, plain.labels_)
-    assert_allclose(shared.result_.probability, plain.result_.probability, atol=1e-3)
+    assert_array_equal(shared.labels_, told.labels_)
+    assert_allclose(shared.result_.probability, told.result_.probability, atol=1e-3)
 
 
 def test_clusters_are_numbered_as_their_labels(blobs):
@@ -597,7 +609,7 @@ def test_labels_too_many_to_learn_from_are_heard_in_the_end(monkeypatch):
 
 def test_prepared_graphs_and_affinities(iris):
     X, y = iris
-    known = Constraints.sample(y, 30, random_state=0)
+    known = Constraints.sample(y, 9, random_state=0)
     W = Affinity(8).fit_transform(X)
     graph = Auto(3, random_state=0).fit(Prepared(W, affinity="precomputed"), constraints=known)
     plain = Auto(3, affinity="precomputed", random_state=0).fit(W, constraints=known)
@@ -723,10 +735,9 @@ def test_the_report_counts_labels_and_pairs(iris):
     assert "experts heard, the 6 heaviest" in str(model.report_)
 
 
-def test_sparse_features(iris):
+def test_sparse_features(iris, told):
     X, y = iris
-    known = Constraints.sample(y, 30, random_state=0)
-    dense = Auto(3, random_state=0).fit(X, constraints=known)
+    known, dense = Constraints.sample(y, 30, random_state=0), told
     for data in (csr_array(X), Prepared(csr_array(X))):
         model = Auto(3, random_state=0).fit(data, constraints=known)
         assert_allclose(model.result_.probability, dense.result_.probability, atol=1e-3)
@@ -744,7 +755,7 @@ def test_contradictions_are_found_before_the_number_of_clusters(iris, monkeypatc
         Auto(hard=True).fit(iris[0], constraints=known)
 
 
-def test_labels_that_contradict_a_pair_with_the_number_of_clusters_unknown():
+def test_labels_that_contradict_a_pair_with_the_number_of_clusters_unknown(few_numbers):
     y = np.arange(60) % 5
     X = np.random.RandomState(0).normal(size=(60, 3)) + 6 * np.eye(5)[y][:, :3]
     labels = np.where(np.arange(60) < 10, y, -1)

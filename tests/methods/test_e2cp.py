@@ -19,7 +19,7 @@ from linkwise import Affinity, Constraints, NCut
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
 from linkwise.linalg.lowrank import values_on
-from linkwise.linalg.memory import Memory
+from linkwise.linalg.warm import WarmStarts
 from linkwise.methods import _propagation
 from linkwise.methods._propagation import (
     constrained,
@@ -377,8 +377,8 @@ def test_surroundings_of_many_links_against_all_pairs():
 
 def test_the_walk_is_not_formed_if_no_column_is_missing(monkeypatch):
     W, Y = sparse_problem(60, 10, seed=0)
-    memory = Memory()
-    first = propagation_factors(W, constrained(Y), 0.8, 1e-4, memory=memory)
+    warm = WarmStarts()
+    first = propagation_factors(W, constrained(Y), 0.8, 1e-4, warm=warm)
     monkeypatch.delattr(_propagation, "walk")
-    second = propagation_factors(W, constrained(Y), 0.8, 1e-4, memory=memory)
+    second = propagation_factors(W, constrained(Y), 0.8, 1e-4, warm=warm)
     assert_array_equal(first.G.toarray(), second.G.toarray())

@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 
 from linkwise import CSC, Affinity, Constraints, NCut, SpectralLearning
 from linkwise.methods._editing import edit
-from linkwise.methods._spectral import ratio_sum
+from linkwise.methods.ncut import ratio_sum
 from linkwise.methods.sl import sl
 from linkwise.metrics import ncut, rcut
 from linkwise.partition import canonical

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from linkwise._types import AnyArray, Bools, Floats, Ints
-    from linkwise.active.session import Answer, Session
+    from linkwise.active.answers import Answer
+    from linkwise.active.session import Session
 
     Oracle: TypeAlias = Callable[[int, int], str | bool | None]
 

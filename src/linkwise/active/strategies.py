@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.special import entr
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import pairwise_distances_chunked
 
+from linkwise.active.forest import Forest
 from linkwise.partition import canonical
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["explore", "random", "take", "uncertainty"]
 
 DRAWS = 1_000  # random pairs tried before the open ones are searched for one by one
-N_TREES = 50  # as in the paper
-MAX_FOREST_ROWS = 2_000  # drawn for each tree: a forest of any number of samples in a moment
 
 
 def take(
@@ -211,19 +209,10 @@ def memberships(state: State) -> Floats:
 
 
 def leaves(state: State) -> Ints:
-    """Return the leaf of every sample in each tree of a forest that learnt the clustering.
-
-    The forest is grown anew only when the clustering has changed; so its seed does not change.
-    """
-    labels = canonical(state.labels)
-    known, found = state.shared.get("leaves", (None, None))
-    if known is None or not np.array_equal(known, labels):
-        rows = min(state.n_samples, MAX_FOREST_ROWS)
-        forest = RandomForestClassifier(N_TREES, max_samples=rows, random_state=0)
-        found = forest.fit(state.points, labels).apply(state.points).astype(np.intp)
-        state.shared["leaves"] = labels, found
-    leaf: Ints = found
-    return leaf
+    """Return the leaf of every sample in each tree of a forest that learnt the clustering."""
+    if state.cache.forest is None:
+        state.cache.forest = Forest(state.points)
+    return state.cache.forest.leaves(canonical(state.labels))
 
 
 def leaf_similarity(leaf: Ints, groups: list[Ints]) -> Floats:

@@ -28,8 +28,8 @@ from linkwise._quiet import quiet
 from linkwise.graph import Affinity
 from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
-from linkwise.linalg.laplacian import degrees, normalized_adjacency
-from linkwise.linalg.walk import leading_vectors, staying_if_isolated, walk_vectors
+from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
+from linkwise.linalg.laplacian import degrees
 from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
@@ -108,12 +108,11 @@ class Spectrum(NamedTuple):
         """Return the first `m` functions on the graph `W`."""
         d = degrees(W)
         d = d / (d[d > 0].mean() if d.any() else 1.0)  # no scale of the graph over- or underflows
-        S = staying_if_isolated(normalized_adjacency(W), d)
         tol = LARGE_TOL if d.size > LARGE else eigen.DEFAULT_TOL
-        found = leading_vectors(S, np.sqrt(d), m, rng, tol=tol)
-        vectors = walk_vectors(found.vectors, d)
+        found = spectral_embedding(W, m, rng, tol=tol)
+        vectors = random_walk_vectors(found.vectors, d)
         vectors /= np.sqrt((vectors**2).mean(axis=0))
-        return cls(vectors, np.maximum(1 - found.values, 0.0), symmetric_components(S)[0])
+        return cls(vectors, np.maximum(1 - found.values, 0.0), symmetric_components(W)[0])
 
     def first(self, m: int) -> Spectrum:
         """Return the `m` smoothest functions."""

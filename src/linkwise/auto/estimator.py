@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from linkwise._params import Interval, StrOptions, validates_parameters
+from linkwise._params import Interval, StrOptions
 from linkwise._rows import RowIndex
 from linkwise.auto.assign import feasible_labels, likeliest_labels
 from linkwise.auto.bases import Bases, build_bases
@@ -35,14 +35,9 @@ from linkwise.auto.survey import (
     most_clusters,
 )
 from linkwise.auto.task import cluster_of_label, labelled_samples
+from linkwise.constraints import Constraints
 from linkwise.constraints.suspect import Suspect
-from linkwise.linalg.memory import Memory
-from linkwise.methods._base import (
-    ConstrainedClusterer,
-    _similarities,
-    refuse_as_y,
-    refuse_too_many_clusters,
-)
+from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.result import Result
 from linkwise.search.evolve import workers
 from linkwise.search.hard import certain_groups, warn_if_interrupted
@@ -53,7 +48,6 @@ if TYPE_CHECKING:
 
     from linkwise._types import Floats, Graph, Ints
     from linkwise.auto.expert import Expert
-    from linkwise.constraints import Constraints
     from linkwise.graph import Affinity, Prepared
 
 
@@ -287,8 +281,6 @@ class Auto(ConstrainedClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     n_clusters_ : int
         Number of clusters.
     noise_ : float
@@ -303,10 +295,6 @@ class Auto(ConstrainedClusterer):
         How the samples are described. :class:`~linkwise.Prepared` data keep them for later fits.
     affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
         The graph.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
 
     Notes
     -----
@@ -325,14 +313,14 @@ class Auto(ConstrainedClusterer):
     (150, 3)
     """
 
+    family = "ensemble"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "n_clusters": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
-        "hard": ["boolean"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
     solve = staticmethod(auto)
+    result_: AutoResult
 
     def __init__(
         self,
@@ -351,40 +339,28 @@ class Auto(ConstrainedClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @validates_parameters(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: object = None, *, constraints: Constraints | None = None) -> Auto:
-        """Cluster `X`; see :meth:`ConstrainedClusterer.fit`.
-
-        Prepared data keep their description, so a fit after some more answers is quick.
-        """
-        refuse_as_y(y)
-        data = self._prepared(X)
-        self._is_graph = self._is_precomputed if data is None else data.is_graph
-        X = self._validated(X, needs_features=False)
-        n = X.shape[0]
-        if not isinstance(self.n_clusters, str):
-            refuse_too_many_clusters(self.n_clusters, n)
-        constraints = self._checked(constraints, n)
-        bases = self._described(X, data, most_clusters(constraints, self.n_clusters, n))
+    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> AutoResult:
+        n = prepared.n_samples
+        constraints = Constraints(n) if constraints is None else constraints
+        bases = self._described(prepared, most_clusters(constraints, self.n_clusters, n))
         if bases.components is not None and not bases.components.scores.any():
             message = "All samples are equal: only constraints can tell them apart."
-            warnings.warn(message, UserWarning, stacklevel=3)
+            warnings.warn(message, UserWarning, stacklevel=4)
         options = Options(self.n_clusters, self.hard, self.random_state, self.n_jobs, self.verbose)
-        self.result_: AutoResult = consult_experts(bases, constraints, options)
-        self.labels_ = self.result_.labels
-        self.bases_ = bases.for_clusters(self.n_clusters_)
-        return self
+        result = consult_experts(bases, constraints, options)
+        assert result.report is not None
+        self.bases_ = bases.for_clusters(result.report.n_clusters)
+        return result
 
-    def _described(self, X: Any, data: Prepared | None, most_clusters: int) -> Bases:
+    def _described(self, prepared: Prepared, most_clusters: int) -> Bases:
         """Build the graph and the bases, unless prepared data hold them already."""
-        self.affinity_matrix_ = self._graph(X if data is None else data)
-        features = None if self._is_graph else X
-        memory = Memory() if data is None else data.memory
-        bases = memory.recall("bases")
+        self.affinity_matrix_, self.affinity_ = prepared.W, prepared.affinity_
+        features = None if prepared.is_graph else prepared.X
+        bases = prepared.attached(Bases)
         if bases is None or bases.n_clusters < most_clusters:
-            fine = (self.affinity if data is None else data.affinity) is None
+            fine = prepared.affinity is None
             bases = build_bases(features, self.affinity_matrix_, most_clusters, fine=fine)
-            memory.keep("bases", bases)
+            prepared.attach(bases)
         self._known = None if features is None else RowIndex(features)
         return bases
 
@@ -481,7 +457,7 @@ class Auto(ConstrainedClusterer):
         """False: features are used if there are any."""
         return False
 
-    def _refuse_impossible(self, constraints: Constraints) -> None:
+    def _check_feasible(self, constraints: Constraints) -> None:
         if self.hard and isinstance(self.n_clusters, str):
             constraints.check(constraints.n_samples)  # contradictions, whatever the number
         if self.hard or isinstance(self.n_clusters, str):

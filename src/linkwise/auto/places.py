@@ -14,7 +14,7 @@ from linkwise.constraints import Constraints
 from linkwise.constraints.coloring import find_coloring
 from linkwise.constraints.feasible import feasible_groups
 from linkwise.exceptions import ConflictError, TooLargeError
-from linkwise.linalg.memory import Memory
+from linkwise.linalg.warm import WarmStarts
 from linkwise.methods.e2cp import e2cp
 from linkwise.search.evolve import run_here
 from linkwise.search.hard import Search, hard_labels
@@ -48,7 +48,7 @@ class Places(NamedTuple):
     bases: Bases
     rows: Ints
     grounds: tuple[Ground, ...]
-    memory: Memory  # of pairs spread over the graph
+    warm: WarmStarts  # of pairs spread over the graph
     spreads: bool  # whether pairs are spread over the graph
     cut: CutData | None  # the graph, if it is cut the way the pairs want it
 
@@ -72,7 +72,7 @@ class Places(NamedTuple):
                 self.bases.n_clusters,
                 solver="lowrank" if issparse(self.bases.W) else "exact",
                 random_state=seed,
-                memory=self.memory,
+                warm=self.warm,
             ).labels
             yield "e2cp", labels
         if self.cut is not None:
@@ -120,7 +120,7 @@ def find_places(bases: Bases, heard: Constraints, rows: Ints, *, seed: int, quic
         silent = number > 0 or (spreads and is_graph)
         voice = 0.0 if silent else VOICE["spectral"]
         grounds += _round_of_grounds(bases, rows, rng, voice=voice, has_pairs=has_pairs)
-    return Places(bases, rows, tuple(grounds), Memory(), spreads, cut)
+    return Places(bases, rows, tuple(grounds), WarmStarts(), spreads, cut)
 
 
 def _can_spread(W: Graph, heard: Constraints) -> bool:

@@ -1,22 +1,20 @@
-"""``linkwise methods``: the registry as a table. All facts are read from the classes."""
+"""``linkwise methods``: the registry as a table. All facts are attributes of the classes."""
 
 from __future__ import annotations
 
-import re
 from inspect import getdoc, signature
 from typing import TYPE_CHECKING, Any
 
 from linkwise.cli.options import needs_features, parameters_of, takes_graph
-from linkwise.methods._labels import LabelPropagator
 from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
     from linkwise.cli.console import Console
+    from linkwise.cli.options import Method
 
 __all__ = ["facts_of", "run"]
 
 HEADER = ("key", "class", "data", "knowledge", "constraints", "scale", "paper")
-YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
 def run(console: Console) -> int:
@@ -31,57 +29,29 @@ def run(console: Console) -> int:
 def facts_of(key: str) -> dict[str, Any]:
     """Return what the class of a method tells about it."""
     Method = METHODS[key]
-    text = getdoc(Method) or ""
     return {
         "key": key,
         "class": Method.__name__,
+        "family": Method.family,
         "data": "features or graph" if takes_graph(Method) else "features",
-        "knowledge": _knowledge(Method),
-        "constraints": _strictness(Method),
+        "knowledge": ", ".join(Method.takes) or "none",
+        "constraints": _enforcement(Method),
         "scale": _scale(Method),
-        "paper": _paper(text),
-        "idea": text.partition("\n")[0],
+        "paper": Method.paper or "-",
+        "idea": (getdoc(Method) or "").partition("\n")[0],
         "parameters": list(parameters_of(Method)),
     }
 
 
-def _knowledge(Method: Any) -> str:
-    if "constraints" not in signature(Method.solve).parameters:
-        return "none"
-    # What is called a seed is a sample of known class: pairs can only stand in for labels.
-    from_seeds = issubclass(Method, LabelPropagator) or "label_seeds" in vars(_module(Method))
-    return "labels" if from_seeds else "pairs, labels"
-
-
-def _module(Method: Any) -> Any:
-    return __import__(Method.__module__, fromlist=["_"])
-
-
-def _strictness(Method: Any) -> str:
-    if "constraints" not in signature(Method.solve).parameters:
+def _enforcement(Method: Method) -> str:
+    if not Method.takes:
         return "-"
-    if "hard" in signature(Method).parameters:
-        return f"{Method.obeys}, or hard=true"
-    return str(Method.obeys)
+    can_be_hard = "hard" in signature(Method).parameters
+    return Method.enforcement + (", or hard=true" if can_be_hard else "")
 
 
-def _scale(Method: Any) -> str:
+def _scale(Method: Method) -> str:
     """Return up to what size a method goes: sparse ones have no limit of their own."""
-    limit = getattr(_module(Method), "MAX_GROUPS", None)  # dense in the samples
-    if limit is not None:
-        return f"{limit:,} samples"
+    if Method.max_samples is not None:
+        return f"{Method.max_samples:,} samples"
     return "large tables" if needs_features(Method) else "large sparse graphs"
-
-
-def _paper(text: str) -> str:
-    """Return authors and year of the first reference."""
-    _, _, references = text.partition("References\n----------\n")
-    first = " ".join(references.partition("\n\n")[0].split())
-    authors = [part.rsplit(" ", 1)[-1] for part in first.partition(":")[0].split(", ")]
-    year = YEAR.search(first)
-    if not first or year is None:
-        return "-"
-    shown = authors[0] if len(authors) == 1 else f"{authors[0]} et al."
-    if len(authors) == 2:
-        shown = f"{authors[0]} & {authors[1]}"
-    return f"{shown} {year[0]}"

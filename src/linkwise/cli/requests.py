@@ -1,4 +1,4 @@
-"""What was typed, as values: one class for each command that has many options."""
+"""Parsed options: one class for each command that has many."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class DataRequest:
     labels: str | None = None
     truth: str | None = None
     constraints: Path | None = None
+    prepared: Path | None = None
 
     @property
     def name(self) -> str:

@@ -10,59 +10,60 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.exceptions import EfficiencyWarning
 from sklearn.neighbors import VALID_METRICS
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
-from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
-from linkwise.graph.approximate import (
-    LOW_RECALL,
-    ApproximateNeighbors,
-    recall_of_graph,
-    warn_of_low_recall,
-)
-from linkwise.graph.connect import shortest_links, with_links
+from linkwise.exceptions import DisconnectedGraphWarning
+from linkwise.graph.approximate import ApproximateNeighbors
+from linkwise.graph.connect import add_links, shortest_links
+from linkwise.graph.extension import keep_a_link, link_duplicates_only, link_empty_rows
 from linkwise.graph.neighbors import (
-    DENSE_LIMIT,
     NeighborSearch,
     chunks,
-    exact_is_cheap,
     minkowski_exponent,
-    nearest_stored,
     neighbor_table_to_graph,
-    transformer_graph,
-    without_diagonal,
 )
+from linkwise.graph.precomputed import check_distances, listed_sizes
 from linkwise.graph.reduce import SPARSE_DIMENSIONS, Reduction
+from linkwise.graph.transformer import (
+    extended_graph,
+    fitted_graph,
+    kth_stored,
+    last_stored,
+    measured_recall,
+    row_length,
+)
 from linkwise.graph.weights import (
-    gaussian,
-    positive_scale,
-    sigma_variance,
-    sigma_xu,
+    FIXED,
+    SELF_TUNING_NEIGHBOR,
+    WEIGHTS,
     smallest_positive,
     symmetrized,
-    xu_neighbor,
 )
 from linkwise.linalg.components import symmetric_components
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from linkwise._types import Floats
+    from linkwise._types import Floats, Ints, Matrix
 
 
 __all__ = ["Affinity"]
 
-# Zelnik-Manor & Perona (2004) scale by the distance to the 7th neighbour.
-SELF_TUNING_NEIGHBOR = 7
-SLOW_METRIC = 100_000  # samples; above, comparing all pairs by any metric takes minutes
 LARGEST = 1e151  # feature whose square can be used; 1 / LARGEST is the smallest such one
+# An exact search is the rule while it is cheap. CPU seconds of an exact and an approximate search
+# (k = 10, five clusters, one thread): n = 20,000, 8 features 1.2 and 0.5, 16 features 1.8 and 0.9,
+# 50 features 2.6 and 1.2; n = 50,000, 8 features 8.4 and 1.0, 16 features 9.1 and 2.0, 50 features
+# 17.6 and 4.7. A k-d tree keeps up in few dimensions: n = 100,000, 2 features 0.6 and 1.3, 4
+# features 1.7 and 1.5, 8 features 22.7 and 2.5.
+EXACT_SAMPLES = 30_000
+EXACT_FEATURES = 4
 
 
 class Affinity(TransformerMixin, BaseEstimator):
-    r"""Similarity graph of samples: neighbours, Gaussian weights, one connected piece.
+    r"""Similarity graph of samples: neighbours, Gaussian weights, one connected component.
 
     The default is a graph of the 10 nearest neighbours with self-tuning weights
 
@@ -79,7 +80,7 @@ class Affinity(TransformerMixin, BaseEstimator):
         `fit_transform` (and `transform`, for `extend`) that returns a sparse matrix of
         distances, such as :class:`sklearn.neighbors.KNeighborsTransformer` or pynndescent's
         ``PyNNDescentTransformer``. A transformer searches by its own metric: give the same one
-        as `metric`, which is still used for joining pieces and for `scale="xu"`.
+        as `metric`, which is still used for joining components and for `scale="xu"`.
     radius : float, default=None
         Link all samples at most this far apart (an epsilon graph). When set, a number of
         `neighbors` plays no role.
@@ -108,8 +109,8 @@ class Affinity(TransformerMixin, BaseEstimator):
     metric_params : dict, default=None
         Parameters of the metric.
     connect : {"mst"} or None, default="mst"
-        What to do with a graph in several pieces: add the links of the minimum spanning tree
-        between the pieces, or leave it and warn.
+        What to do with a graph of several connected components: add the links of the minimum
+        spanning tree between them, or leave it and warn.
     search : {"auto", "exact", "approximate"}, default="auto"
         How a number of `neighbors` is searched for: comparing all pairs or with a k-d tree, or by
         :class:`ApproximateNeighbors`, for the Euclidean metric. "auto" is exact up to 30,000
@@ -174,7 +175,7 @@ class Affinity(TransformerMixin, BaseEstimator):
     of the other edges, so that the graph stays connected in floating point. The links are the
     exact minimum spanning tree in few dimensions (8 for a million samples, 11 for a hundred
     thousand), and elsewhere as long as a round of its search takes at most 2e9 distances; beyond
-    that, the link between two large pieces may be a locally shortest one.
+    that, the link between two large components may be a locally shortest one.
 
     Examples
     --------
@@ -197,7 +198,7 @@ class Affinity(TransformerMixin, BaseEstimator):
         ],
         "radius": [Interval(Real, 0, None, closed="neither"), None],
         "scale": [
-            StrOptions({"local", "xu", "variance", "connectivity"}),
+            StrOptions(set(WEIGHTS)),
             Interval(Real, 0, None, closed="neither"),
         ],
         "scale_neighbor": [Interval(Integral, 1, None, closed="left"), None],
@@ -212,7 +213,8 @@ class Affinity(TransformerMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    _ranks: Floats | None  # while fitting: distances to more neighbours than the graph has
+    reduction_: Reduction | None
+    _table: Any  # distances and indices of approximate neighbours, while fitting
 
     def __init__(  # noqa: PLR0913  (a scikit-learn estimator lists its parameters here)
         self,
@@ -247,21 +249,9 @@ class Affinity(TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._is_precomputed
-        tags.input_tags.sparse = not self._is_precomputed
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        tags.input_tags.sparse = self.metric != "precomputed"
         return tags
-
-    @property
-    def _is_precomputed(self) -> bool:
-        return isinstance(self.metric, str) and self.metric == "precomputed"
-
-    @property
-    def _kind(self) -> str:
-        if self.radius is not None:
-            return "radius"
-        if self.neighbors is None:
-            return "full"
-        return "nearest" if isinstance(self.neighbors, Integral) else "transformer"
 
     @validates_parameters(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Affinity:
@@ -279,34 +269,28 @@ class Affinity(TransformerMixin, BaseEstimator):
         Affinity
             The builder itself; the graph is `affinity_matrix_`.
         """
-        X = self._reduced(self._checked_input(X))
-        self._search = NeighborSearch(X, self.metric, self.metric_params, self.n_jobs)
-        distances = self._distances(X)
-        self._choose_scale(distances)
-        self._ranks = None
+        X = self._checked(X)
+        self.recall_, self.reduction_, self._table = 1.0, None, None
+        if self.reduce_to is not None or issparse(X):
+            X = self._reduced(X)
+        self._search = NeighborSearch(X, self.metric, self.metric_params, n_jobs=self.n_jobs)
+        self._is_by_cells = self._is_approximate(X)
+        if self._is_by_cells:
+            self._search_by_cells(X)
+        # The distance graph D, not symmetric: row i holds the neighbours of sample i.
+        distances = self._distances()
+        self._smallest_distance = smallest_positive(distances)
+        # The scales s, and W = exp(-d_ij^2 / (s_i s_j)), made symmetric.
+        self._weight = WEIGHTS[self.scale] if isinstance(self.scale, str) else FIXED
+        self.scale_ = self._weight.choose(self, distances)
+        self._table = None
         W = symmetrized(self._weighted(distances), self.symmetrize)
-        if issparse(W):
-            W.eliminate_zeros()
-            W.sort_indices()
-        self._smallest_weight = smallest_positive(W.data if issparse(W) else W)
-        self.affinity_matrix_ = self._joined(W)
+        # The links of the minimum spanning tree between the connected components of W.
+        self.affinity_matrix_ = self._connected(W)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Build the graph and return it.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Samples; distances if `metric="precomputed"`.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        csr_array or ndarray of shape (n_samples, n_samples)
-            The graph, `affinity_matrix_`.
-        """
+    def fit_transform(self, X: Any, y: Any = None) -> Matrix:
+        """Build the graph of `X`, as in `fit`, and return it: `affinity_matrix_`."""
         return self.fit(X, y).affinity_matrix_
 
     def transform(self, X: Any) -> csr_array:
@@ -339,345 +323,189 @@ class Affinity(TransformerMixin, BaseEstimator):
             Affinities.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse=self._sparse_format, dtype=np.float64)
+        X = validate_data(self, X, reset=False, accept_sparse=self._accepted, dtype=np.float64)
         X = X if self.reduction_ is None else self.reduction_.transform(X)
         X = self._search.in_same_format(X)
-        distances = self._distances_of_new(X)
-        scale: Any = self.scale_
-        if self._is_local:
-            own = self._local_scale(distances, query=X)
-            scale = positive_scale(own, self._smallest_distance)
-        weights = self._weighted(distances, scale)
-        lift_empty_rows(weights, distances, self._smallest_weight)
+        distances = self._distances(X)
+        own = self._weight.choose(self, distances, X) if self._weight.is_per_sample else None
+        weights = self._weighted(distances, own)
+        keep_a_link(weights, distances, self._smallest_weight)
         link_duplicates_only(weights, distances)
         weights.eliminate_zeros()
         weights.sort_indices()
         return weights
 
-    @property
-    def _sparse_format(self) -> Any:
-        return False if self._is_precomputed else "csr"
-
-    @property
-    def _is_local(self) -> bool:
-        return isinstance(self.scale, str) and self.scale == "local"
-
-    def _checked_input(self, X: Any) -> Any:
+    def _checked(self, X: Any) -> Any:
+        self._accepted: Any = False if self.metric == "precomputed" else "csr"
         X = validate_data(
-            self, X, accept_sparse=self._sparse_format, dtype=np.float64, ensure_min_samples=2
+            self, X, accept_sparse=self._accepted, dtype=np.float64, ensure_min_samples=2
         )
-        n = X.shape[0]
-        if self._kind == "radius" and hasattr(self.neighbors, "fit_transform"):
-            message = (
-                f"radius={self.radius:g} and the neighbour transformer "
-                f"{type(self.neighbors).__name__} both say who is linked. Leave one out."
-            )
-            raise ValueError(message)
-        if self._kind == "full" and n > DENSE_LIMIT:
-            message = (
-                f"A full graph of {n:,} samples is dense; the limit is {DENSE_LIMIT:,}. "
-                "Use a graph of nearest neighbours: neighbors=10."
-            )
-            raise TooLargeError(message)
-        if self._is_precomputed:
-            self._check_precomputed(X)
-        if self.reduce_to is not None:
-            self._refuse_without_euclid(f"reduce_to={self.reduce_to}")
-        if self.search == "approximate" and self._kind == "nearest":
-            self._refuse_without_euclid('search="approximate"')
+        self._kind = "nearest" if isinstance(self.neighbors, Integral) else "transformer"
+        if self.radius is not None or self.neighbors is None:
+            self._kind = "full" if self.radius is None else "radius"
+        self._is_euclidean = minkowski_exponent(self.metric, self.metric_params or {}) == 2
         if self._is_euclidean:
-            refuse_extreme_numbers(X)
+            check_magnitude(X)
+            return X
+        if self.metric == "precomputed":
+            check_distances(X)
+        if self.reduce_to is not None:
+            self._raise_not_euclidean(f"reduce_to={self.reduce_to}")
+        if self.search == "approximate" and self._kind == "nearest":
+            self._raise_not_euclidean('search="approximate"')
         return X
 
-    @property
-    def _is_euclidean(self) -> bool:
-        return minkowski_exponent(self.metric, self.metric_params or {}) == 2
+    def _raise_not_euclidean(self, setting: str) -> None:
+        message = (
+            f"{setting} needs Euclidean distances, but metric={self.metric!r}. For the cosine "
+            "metric scale the samples to length 1 and leave metric out: the neighbours are the "
+            "same."
+        )
+        raise ValueError(message)
 
     def _is_approximate(self, X: Any) -> bool:
         if self._kind != "nearest" or not self._is_euclidean or self.search == "exact":
             return False
-        return self.search == "approximate" or not exact_is_cheap(*X.shape)
-
-    def _refuse_without_euclid(self, name: str) -> None:
-        if self._is_euclidean:
-            return
-        message = (
-            f"{name} needs Euclidean distances, but metric={self.metric!r}. For the cosine metric "
-            "scale the samples to length 1 and leave metric out: the neighbours are the same."
-        )
-        raise ValueError(message)
+        is_cheap = X.shape[0] <= EXACT_SAMPLES or X.shape[1] <= EXACT_FEATURES
+        return self.search == "approximate" or not is_cheap
 
     def _reduced(self, X: Any) -> Any:
         """Return the samples in the space in which distances are taken."""
-        self.reduction_: Reduction | None = None
+        is_approximate = self._is_approximate(X)
         n_dimensions = self.reduce_to
-        if n_dimensions is None and issparse(X) and self._is_approximate(X):
-            n_dimensions = SPARSE_DIMENSIONS
         if n_dimensions is None:
-            return X
+            if not is_approximate:
+                return X
+            n_dimensions = SPARSE_DIMENSIONS
         if n_dimensions >= X.shape[1]:
-            return X.toarray() if issparse(X) and self._is_approximate(X) else X
+            return X.toarray() if issparse(X) and is_approximate else X
         self.reduction_ = Reduction(int(n_dimensions), check_random_state(self.random_state))
         return self.reduction_.fit_transform(X)
 
-    def _check_precomputed(self, X: Floats) -> None:
-        if X.shape[0] != X.shape[1]:
-            message = f'metric="precomputed" needs a square matrix of distances, got {X.shape}.'
-            raise ValueError(message)
-        if X.min() < 0:
-            i, j = np.unravel_index(X.argmin(), X.shape)
-            message = f"Distances must not be negative, but X[{i}, {j}] is {X[i, j]}."
-            raise ValueError(message)
-        gap = np.abs(X - X.T)
-        if gap.max() > 1e-8 * X.max():
-            i, j = np.unravel_index(gap.argmax(), X.shape)
-            message = (
-                f"Distances must be symmetric, but X[{i}, {j}] is {X[i, j]:g} and X[{j}, {i}] is "
-                f"{X[j, i]:g}. Fill in both triangles, for example X + X.T."
-            )
-            raise ValueError(message)
-        if isinstance(self.scale, str) and self.scale == "variance":
-            message = (
-                'scale="variance" is about features, but metric="precomputed" gives none. '
-                'Use scale="local" or a number.'
-            )
-            raise ValueError(message)
+    def _distances(self, query: Any = None) -> Matrix:
+        """Distance graph from the samples of `fit`, or from new ones, to those of `fit`.
 
-    def _distances(self, X: Any) -> Any:
-        """Distance graph of the samples: dense for full graphs, without diagonal otherwise."""
+        Dense for the full graph of the samples of `fit`.
+        """
         search = self._search
-        self.recall_ = 1.0
-        self._ranks = None
-        if self.radius is not None:
-            distances = search.within(self.radius)
-        elif self._kind == "full":
-            distances = search.all_distances()
-            np.fill_diagonal(distances, 0)
-        elif self._kind == "nearest":
-            found = self._nearest_of_all(X)
+        if self._kind == "nearest":
+            found = self._nearest(int(self.neighbors), query)
             distances = neighbor_table_to_graph(*found, search.n_samples)
-        else:
-            # Not all transformers are estimators; others are copied as they are.
-            self.transformer_ = clone(self.neighbors, safe=False)
-            output = self.transformer_.fit_transform(X)
-            name = f"{type(self.transformer_).__name__}.fit_transform"
-            shape = (search.n_samples, search.n_samples)
-            distances = nearest_stored(without_diagonal(transformer_graph(output, shape, name)))
-            self._measure_recall(distances)
-        self._check_finite(distances)
-        return distances
-
-    def _nearest_of_all(self, X: Any) -> tuple[Floats, Any]:
-        k = int(self.neighbors)
-        self._is_by_cells = self._is_approximate(X)
-        if not self._is_by_cells:
-            self._warn_if_slow(X)
-            return self._search.nearest(k)
-        # As many neighbours as the scale asks for, in one search.
-        rank = max(k, int(self.scale_neighbor or 0), int(self.m or 0))
-        self.transformer_ = ApproximateNeighbors(
-            rank, n_jobs=self.n_jobs, random_state=self.random_state
-        )
-        distances, indices = self.transformer_.fit(X).kneighbors()
-        self.recall_ = self.transformer_.recall_
-        self._ranks = distances
-        return distances[:, :k], indices[:, :k]
-
-    def _warn_if_slow(self, X: Any) -> None:
-        n_samples = X.shape[0]
-        if n_samples <= SLOW_METRIC or self._is_euclidean or self._search.has_tree:
-            return
-        message = (
-            f"With metric={self.metric!r} the search for neighbours compares all pairs of "
-            f"{n_samples:,} samples. An approximate search takes the Euclidean metric (for "
-            '"cosine", scale the samples to length 1), or another transformer as neighbors=.'
-        )
-        warnings.warn(message, EfficiencyWarning, stacklevel=2)
-
-    def _measure_recall(self, distances: csr_array) -> None:
-        """Compare what a transformer found for some samples with their true neighbours."""
-        known = getattr(self.transformer_, "recall_", None)
-        if known is not None:  # it has measured, and warned, itself
-            self.recall_ = float(known)
-            return
-        self.recall_ = recall_of_graph(distances, self._search, self.random_state)
-        if self.recall_ < LOW_RECALL:
-            name = type(self.transformer_).__name__
-            warn_of_low_recall(
-                self.recall_,
-                f"Let {name} search more widely; or give its metric as metric= here, where it is "
-                f"{self.metric!r}.",
-                stacklevel=2,
-            )
-
-    def _distances_of_new(self, X: Any) -> csr_array:
-        search = self._search
-        if self.radius is not None:
-            graph = with_nearest_in_empty_rows(search.within(self.radius, X), search, X)
         elif self._kind == "full":
-            distances = search.all_distances(X)
-            # Built by hand: a conversion would drop the zero distances of duplicates.
-            columns = np.tile(np.arange(search.n_samples), (distances.shape[0], 1))
-            graph = neighbor_table_to_graph(distances, columns, search.n_samples)
-        elif self._kind == "nearest":
-            found = self._nearest_of_new(int(self.neighbors), X)
-            graph = neighbor_table_to_graph(*found, search.n_samples)
+            distances = search.full_graph(query)
+        elif self._kind == "radius":
+            distances = self._within(self.radius, query)
         else:
-            graph = self._transformed(X)
-        self._check_finite(graph)
-        return graph
-
-    def _nearest_of_new(self, k: int, X: Any) -> tuple[Floats, Any]:
-        if self._is_by_cells:
-            return self.transformer_.kneighbors(X, k)
-        return self._search.nearest(k, query=X)
-
-    def _transformed(self, X: Any) -> csr_array:
-        name = type(self.transformer_).__name__
-        if not hasattr(self.transformer_, "transform"):
-            message = f"{name} has no transform, so it cannot find the neighbours of new samples."
-            raise TypeError(message)
-        shape = (X.shape[0], self._search.n_samples)
-        graph = transformer_graph(self.transformer_.transform(X), shape, f"{name}.transform")
-        # Transformers count a training sample as its own neighbour, and give new ones as many.
-        return nearest_stored(graph, self._transformer_row_length)
-
-    @staticmethod
-    def _check_finite(distances: Any) -> None:
-        values = distances.data if issparse(distances) else distances
-        if not np.isfinite(values).all():
+            distances = self._by_transformer(query)
+        if not np.isfinite(distances.data if issparse(distances) else distances).all():
             message = (
                 "Some distances between samples are not finite: they overflow, or the metric is "
                 "not defined for some samples. Rescale X, or choose another metric."
             )
             raise ValueError(message)
+        return distances
 
-    def _choose_scale(self, distances: Any) -> None:
-        values = distances.data if issparse(distances) else distances
-        self._smallest_distance = smallest_positive(values)
-        if self._kind == "transformer":
-            lengths = np.unique(np.diff(distances.indptr))
-            self._transformer_row_length = int(lengths[0]) if lengths.size == 1 else None
-        self.scale_: Any
-        if not isinstance(self.scale, str):
-            self.scale_ = float(self.scale)
-        elif self.scale == "connectivity":
-            self.scale_ = None
-        elif self.scale == "local":
-            self.scale_ = positive_scale(self._local_scale(distances), self._smallest_distance)
-        else:
-            sigma = (
-                sigma_variance(self._search.X)
-                if self.scale == "variance"
-                else self._sigma_xu(distances)
+    def _within(self, radius: Any, query: Any) -> csr_array:
+        if hasattr(self.neighbors, "fit_transform"):
+            message = (
+                f"radius={radius:g} and the neighbour transformer "
+                f"{type(self.neighbors).__name__} both say who is linked. Leave one out."
             )
-            self.scale_ = sigma if sigma > 0 else self._smallest_distance
+            raise ValueError(message)
+        return link_empty_rows(self._search.within(radius, query), self._search, query)
 
-    def _sigma_xu(self, distances: Any) -> float:
-        if self.m is None:
-            self.m_, widest = xu_neighbor(self._search)
-        else:
-            self.m_ = min(int(self.m), self._search.n_samples - 1)
-            widest = float(self._kth_distance(distances, self.m_, "m").max())
-        return sigma_xu(widest)
+    def _search_by_cells(self, X: Any) -> None:
+        """Search once for all neighbours that the graph and its scale need."""
+        rank = max(int(self.neighbors), int(self.scale_neighbor or 0), int(self.m or 0))
+        self.transformer_ = ApproximateNeighbors(
+            rank, n_jobs=self.n_jobs, random_state=self.random_state
+        )
+        self._table = self.transformer_.fit(X).kneighbors()
+        self.recall_ = self.transformer_.recall_
 
-    def _local_scale(self, distances: Any, query: Any = None) -> Floats:
-        rank = self.scale_neighbor
-        if rank is None and self._kind == "transformer":
-            return last_in_rows(distances)
-        if rank is None:
-            rank = int(self.neighbors) if self._kind == "nearest" else SELF_TUNING_NEIGHBOR
-        rank = min(rank, self._search.n_samples - 1)
-        return self._kth_distance(distances, rank, "scale_neighbor", query)
+    def _nearest(self, k: int, query: Any) -> tuple[Floats, Ints]:
+        if not self._is_by_cells:
+            return self._search.nearest(k, query=query)
+        if query is not None:
+            return self.transformer_.kneighbors(query, k)
+        distances, indices = self._table  # there is one while fitting
+        return distances[:, :k], indices[:, :k]
 
-    def _kth_distance(self, distances: Any, k: int, name: str, query: Any = None) -> Floats:
-        """Distance of every sample to its k-th neighbour, from the graph if it goes that far."""
+    def _by_transformer(self, query: Any) -> csr_array:
+        if query is not None:
+            n_samples = self._search.n_samples
+            return extended_graph(self.transformer_, query, n_samples, k=self._row_length)
+        # Not all transformers are estimators; others are copied as they are.
+        self.transformer_ = clone(self.neighbors, safe=False)
+        graph = fitted_graph(self.transformer_, self._search.X)
+        self._row_length: int | None = row_length(graph)
+        self.recall_ = measured_recall(
+            self.transformer_, graph, self._search, random_state=self.random_state
+        )
+        return graph
+
+    def _kth_distance(self, distances: Matrix, parameter: str, query: Any = None) -> Floats:
+        """Distance of every sample to the neighbour that a parameter asks for."""
+        k = getattr(self, parameter)
+        if k is None and self._kind == "transformer":
+            return last_stored(distances)
+        if k is None:
+            k = self.neighbors if self._kind == "nearest" else SELF_TUNING_NEIGHBOR
+        k = min(int(k), self._search.n_samples - 1)
         if self._kind == "transformer":
-            lengths = np.diff(distances.indptr)
-            if lengths.min() < k:
-                i = int(lengths.argmin())
-                message = (
-                    f"{name}={k}, but {type(self.transformer_).__name__} found only {lengths[i]} "
-                    f"neighbours of sample {i}. Let it search for more, or lower {name}."
-                )
-                raise ValueError(message)
-            return np.asarray(distances.data[distances.indptr[:-1] + k - 1])
-        if self._kind == "nearest":
-            stored = distances.data.reshape(distances.shape[0], -1)
-            if k <= stored.shape[1]:
-                return np.array(stored[:, k - 1])
-            if query is not None:
-                return self._nearest_of_new(k, query)[0][:, -1]
-            if self._ranks is not None:
-                return np.array(self._ranks[:, k - 1])
-        return self._search.nearest(k, query=query)[0][:, -1]
+            return kth_stored(distances, k, parameter=parameter, transformer=self.transformer_)
+        if self._kind == "nearest" and k <= (n_stored := distances.nnz // distances.shape[0]):
+            return np.array(distances.data.reshape(-1, n_stored)[:, k - 1])
+        return self._nearest(k, query)[0][:, -1]
 
-    def _weighted(self, distances: Any, own_scale: Any = None) -> Any:
-        """Weights of a distance graph; `own_scale` is that of its rows if they are new samples."""
-        if not issparse(distances):
-            return self._weighted_in_place(distances)
-        rows = np.repeat(np.arange(distances.shape[0]), np.diff(distances.indptr))
-        own_scale = self.scale_ if own_scale is None else own_scale
-        values = self._weights(distances.data, self._at(own_scale, rows), distances.indices)
-        return csr_array((values, distances.indices, distances.indptr), shape=distances.shape)
-
-    def _weighted_in_place(self, distances: Floats) -> Floats:
-        columns = np.arange(distances.shape[1])
+    def _weighted(self, distances: Matrix, own: Floats | None = None) -> Matrix:
+        """Weights of a distance graph; `own` are the scales of its rows if they are new samples."""
+        if issparse(distances):
+            rows = np.repeat(np.arange(distances.shape[0]), np.diff(distances.indptr))
+            values = self._weights(distances.data, (rows, distances.indices), own)
+            return csr_array((values, distances.indices, distances.indptr), shape=distances.shape)
         for part in chunks(*distances.shape):
-            own = self.scale_[part, None] if self._is_local else self.scale_
-            distances[part] = self._weights(distances[part], own, columns)
+            pairs = ((part, None), slice(None))
+            distances[part] = self._weights(distances[part], pairs)
         np.fill_diagonal(distances, 0)
         return distances
 
-    def _weights(self, distances: Floats, own_scale: Any, columns: Any) -> Floats:
-        if self.scale_ is None:
-            return np.ones_like(distances)
-        if self._is_local:
-            return gaussian(distances, own_scale, self.scale_[columns])
-        bandwidth = np.sqrt(2) * self.scale_
-        return gaussian(distances, bandwidth, bandwidth)
+    def _weights(
+        self, distances: Floats, pairs: tuple[Any, Any], own: Floats | None = None
+    ) -> Floats:
+        """Weights of the distances between the samples `i` and `j` of each pair."""
+        if not self._weight.is_per_sample:
+            return self._weight.formula(distances, self.scale_, self.scale_)
+        i, j = pairs
+        own = self.scale_ if own is None else own
+        return self._weight.formula(distances, own[i], self.scale_[j])
 
-    def _at(self, scale: Any, samples: Any) -> Any:
-        return scale[samples] if self._is_local else scale
-
-    def _joined(self, W: Any) -> Any:
-        _, labels = symmetric_components(W)
-        self.component_sizes_ = np.sort(np.bincount(labels))[::-1]
+    def _connected(self, W: Matrix) -> Matrix:
+        if issparse(W):
+            W.eliminate_zeros()
+            W.sort_indices()
+        self._smallest_weight = smallest_positive(W)
+        _, component = symmetric_components(W)
+        self.component_sizes_ = np.sort(np.bincount(component))[::-1]
         self.n_components_ = int(self.component_sizes_.size)
-        self.n_joined_ = 0
-        if self.n_components_ == 1:
-            return W
-        if self.connect is None:
-            warnings.warn(self._pieces_message(), DisconnectedGraphWarning, stacklevel=2)
-            return W
-        links = shortest_links(self._search, labels)
-        self.n_joined_ = len(links)
-        return with_links(W, links, self._link_weights(links, has_edges=self._has_edges(W)))
-
-    def _link_weights(self, links: Any, *, has_edges: bool) -> Floats:
-        i = np.array([link.i for link in links])
-        j = np.array([link.j for link in links])
-        weights = self._weights(
-            np.array([link.distance for link in links]), self._at(self.scale_, i), j
-        )
-        if not has_edges:
-            self._smallest_weight = smallest_positive(weights)
-        return np.maximum(weights, self._smallest_weight)
-
-    @staticmethod
-    def _has_edges(W: Any) -> bool:
-        return bool(W.nnz if issparse(W) else W.any())
-
-    def _pieces_message(self) -> str:
-        sizes = ", ".join(map(str, self.component_sizes_[:5].tolist()))
-        more = ", ..." if self.n_components_ > 5 else ""
-        return (
-            f"The graph has {self.n_components_} connected components, of {sizes}{more} samples. "
-            'Use connect="mst" to join them by their shortest links, or more neighbours.'
-        )
+        self.n_joined_ = 0 if self.connect is None else self.n_components_ - 1
+        if self.n_joined_:
+            links = shortest_links(self._search, component)
+            weights = self._weights(links.distance, (links.i, links.j))
+            if not (W.nnz if issparse(W) else W.any()):
+                self._smallest_weight = smallest_positive(weights)
+            return add_links(W, links, np.maximum(weights, self._smallest_weight))
+        if self.n_components_ > 1:
+            message = (
+                f"The graph has {self.n_components_} connected components, of "
+                f"{listed_sizes(self.component_sizes_)} samples. "
+                'Use connect="mst" to join them by their shortest links, or more neighbours.'
+            )
+            warnings.warn(message, DisconnectedGraphWarning, stacklevel=2)
+        return W
 
 
-def refuse_extreme_numbers(X: Any) -> None:
+def check_magnitude(X: Any) -> None:
     """Raise ValueError if squares of the features leave the range of numbers."""
     values = X.data if issparse(X) else X
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
@@ -687,43 +515,3 @@ def refuse_extreme_numbers(X: Any) -> None:
             "range of floating-point numbers. Divide X by np.abs(X).max()."
         )
         raise ValueError(message)
-
-
-def last_in_rows(distances: csr_array) -> Floats:
-    """Distance to the last neighbour of each row, zero for rows without any."""
-    lengths = np.diff(distances.indptr)
-    last = np.zeros(lengths.size)
-    last[lengths > 0] = distances.data[distances.indptr[1:][lengths > 0] - 1]
-    return last
-
-
-def with_nearest_in_empty_rows(graph: csr_array, search: NeighborSearch, X: Any) -> csr_array:
-    """Give each new sample that has no neighbour its nearest one."""
-    empty = np.flatnonzero(np.diff(graph.indptr) == 0)
-    if empty.size == 0:
-        return graph
-    distances, indices = search.nearest(1, query=X[empty])
-    stored = graph.tocoo()
-    rows = np.concatenate([stored.coords[0], empty])
-    columns = np.concatenate([stored.coords[1], indices[:, 0]])
-    values = np.concatenate([stored.data, distances[:, 0]])
-    return csr_array((values, (rows, columns)), shape=graph.shape)
-
-
-def lift_empty_rows(weights: csr_array, distances: csr_array, smallest: float) -> None:
-    """Where all weights of a row underflow, give its nearest neighbour the smallest weight."""
-    largest = np.zeros(weights.shape[0])
-    rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
-    np.maximum.at(largest, rows, weights.data)
-    order = np.lexsort((distances.data, rows))
-    has_edges = np.diff(weights.indptr) > 0
-    lost = (largest == 0) & has_edges
-    weights.data[order[weights.indptr[:-1][lost]]] = smallest
-
-
-def link_duplicates_only(weights: csr_array, distances: csr_array) -> None:
-    """In rows of samples that equal training samples, cut all links but those of distance 0."""
-    rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
-    is_duplicate = np.zeros(weights.shape[0], dtype=bool)
-    is_duplicate[rows[distances.data == 0]] = True
-    weights.data[is_duplicate[rows] & (distances.data > 0)] = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._params import Interval, validates_parameters
-from linkwise.exceptions import LowRecallWarning
 from linkwise.graph.cells import (
     SPARE,
     Found,
@@ -26,19 +24,16 @@ from linkwise.graph.cells import (
     worker_count,
 )
 from linkwise.graph.neighbors import drop_self, neighbor_table_to_graph
+from linkwise.graph.transformer import LOW_RECALL, SAMPLE_SIZE, recall_of, warn_of_low_recall
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from linkwise._types import Floats, Int32s, Ints
-    from linkwise.graph.neighbors import NeighborSearch
 
 
-__all__ = ["LOW_RECALL", "ApproximateNeighbors", "recall_of_graph", "warn_of_low_recall"]
+__all__ = ["ApproximateNeighbors"]
 
-SAMPLE_SIZE = 500  # queries with k = 10: the standard error of a recall of 0.98 is below 0.004
-LOW_RECALL = 0.95
-LONGEST_ROW = 100  # neighbours of a sample that the recall of a transformer is measured on
 # Cells, times the root of n: fewer have more members to compare with, more make smaller products,
 # which are slower. CPU seconds on images of digits with 50 features: n = 70,000, 1.0: 2.1 and
 # 1.5: 2.2; n = 300,000, 1.5: 10.7 and 2.5: 12.0.
@@ -375,34 +370,3 @@ def refuse_far_outliers(X: Any) -> None:
             'Affinity(search="exact").'
         )
         raise ValueError(message)
-
-
-def recall_of(found: Floats, farthest: Any) -> float:
-    """Share of found neighbours that are as near as the farthest true one.
-
-    By distance, for of several samples equally far any may be a neighbour.
-    """
-    # Distances of a transformer may be in single precision.
-    return float(np.mean(found <= farthest * (1 + 1e-6)))
-
-
-def recall_of_graph(graph: csr_array, search: NeighborSearch, random_state: Any) -> float:
-    """Recall of a distance graph, on some of its rows; a row of m should hold the m nearest."""
-    n_samples = search.n_samples
-    drawn = np.sort(check_random_state(random_state).permutation(n_samples)[:SAMPLE_SIZE])
-    lengths = np.diff(graph.indptr)[drawn]
-    sample, lengths = drawn[lengths > 0], np.minimum(lengths[lengths > 0], LONGEST_ROW)
-    if sample.size == 0:
-        return 1.0
-    true, _ = search.nearest(int(lengths.max()), samples=sample)
-    shares = [
-        recall_of(graph.data[start : start + length], true[row, length - 1])
-        for row, (start, length) in enumerate(zip(graph.indptr[sample], lengths, strict=True))
-    ]
-    return float(np.average(shares, weights=lengths))
-
-
-def warn_of_low_recall(recall: float, advice: str, stacklevel: int) -> None:
-    """Say how many neighbours are missed, and what to do."""
-    message = f"About {1 - recall:.0%} of the nearest neighbours were not found. {advice}"
-    warnings.warn(message, LowRecallWarning, stacklevel=stacklevel)

@@ -50,7 +50,7 @@ def build_boxes(X: Floats) -> BoxTree:
 
 
 def closest_by_boxes(
-    tree: BoxTree, forest: Ints, skipped: int, exponent: float
+    tree: BoxTree, forest: Ints, skipped: int, *, exponent: float
 ) -> tuple[Floats, Ints, Ints]:
     """For every component the closest pair of a member and another sample.
 

@@ -8,12 +8,14 @@ its own neighbour: it is left out by its index, for its distance does not tell i
 from __future__ import annotations
 
 import os
+import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from scipy.spatial import KDTree
+from sklearn.exceptions import EfficiencyWarning
 from sklearn.metrics import pairwise_distances, pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
@@ -23,15 +25,13 @@ from linkwise.exceptions import TooLargeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from linkwise._types import Floats, Ints
+    from linkwise._types import Floats, Ints, Matrix
 
 
 __all__ = [
     "DENSE_LIMIT",
     "NeighborSearch",
-    "nearest_stored",
     "neighbor_table_to_graph",
-    "transformer_graph",
     "without_diagonal",
 ]
 
@@ -47,14 +47,7 @@ MINKOWSKI_EXPONENTS = {
     "chebyshev": np.inf,
 }
 
-# An exact search is the rule while it is cheap. CPU seconds of an exact and an approximate search
-# (k = 10, five clusters, one thread): n = 20,000, 8 features 1.2 and 0.5, 16 features 1.8 and 0.9,
-# 50 features 2.6 and 1.2; n = 50,000, 8 features 8.4 and 1.0, 16 features 9.1 and 2.0, 50 features
-# 17.6 and 4.7. A k-d tree keeps up in few dimensions: n = 100,000, 2 features 0.6 and 1.3, 4
-# features 1.7 and 1.5, 8 features 22.7 and 2.5.
-EXACT_SAMPLES = 30_000
-EXACT_FEATURES = 4
-
+SLOW_METRIC = 100_000  # samples; above, comparing all pairs by any metric takes minutes
 BLOCK_ENTRIES = 4_000_000  # numbers held at once by a chunked computation: 32 MB
 
 
@@ -80,11 +73,6 @@ def tree_is_faster(n_samples: int, n_features: int) -> bool:
     return n_features <= 15 and (n_samples <= 1_000 or 150 * 2**n_features <= n_samples)
 
 
-def exact_is_cheap(n_samples: int, n_features: int) -> bool:
-    """Whether an exact Euclidean search is fast enough not to be replaced by an approximate one."""
-    return n_samples <= EXACT_SAMPLES or n_features <= EXACT_FEATURES
-
-
 def thread_count(n_jobs: int | None) -> int:
     """Read scikit-learn's `n_jobs`: None is one thread, -1 all cores, -2 all but one."""
     n_jobs = 1 if n_jobs is None else int(n_jobs)
@@ -97,15 +85,16 @@ def chunks(n_rows: int, entries_per_row: int) -> Iterator[slice]:
     return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
 
 
-def exact_euclidean(A: Any, B: Any, rows: Ints, cols: Ints) -> Floats:
-    """Distances between the samples ``A[rows]`` and ``B[cols]``, pair by pair.
+def exact_euclidean(A: Any, B: Any, pairs: tuple[Ints, ...]) -> Floats:
+    """Distances between the samples ``A[i]`` and ``B[j]`` of each pair.
 
     Fast Euclidean distances come from ``|a|^2 - 2 a'b + |b|^2``, which cancels: duplicates would
     be about 1e-8 apart. The difference of the vectors does not cancel.
     """
-    distances = np.empty(rows.size)
-    for part in chunks(rows.size, A.shape[1]):
-        difference = A[rows[part]] - B[cols[part]]
+    i, j = pairs
+    distances = np.empty(i.size)
+    for part in chunks(i.size, A.shape[1]):
+        difference = A[i[part]] - B[j[part]]
         if issparse(difference):
             squares = np.asarray(difference.multiply(difference).sum(axis=1)).ravel()
         else:
@@ -120,8 +109,8 @@ def euclidean_block(A: Any, B: Any, norms_B: Floats) -> Floats:
     distances: Floats = euclidean_distances(
         A, B, X_norm_squared=norms_A[:, None], Y_norm_squared=norms_B
     )
-    rows, cols = np.nonzero(distances**2 <= 1e-6 * (norms_A[:, None] + norms_B))
-    distances[rows, cols] = exact_euclidean(A, B, rows, cols)
+    tiny = np.nonzero(distances**2 <= 1e-6 * (norms_A[:, None] + norms_B))
+    distances[tiny] = exact_euclidean(A, B, tiny)
     return distances
 
 
@@ -176,30 +165,27 @@ class NeighborSearch:
         X: Any,
         metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
+        *,
         n_jobs: int | None = None,
     ) -> None:
         self.X = X
+        self.n_samples = int(X.shape[0])
         self.metric = metric
         self.metric_params = dict(metric_params or {})
         self.n_jobs = n_jobs
+        self.is_precomputed = metric == "precomputed"
         self.exponent = minkowski_exponent(metric, self.metric_params)
+        self.is_euclidean = self.exponent == 2
         self.has_boxes = self.exponent is not None and not issparse(X)
         self.has_tree = self.has_boxes and tree_is_faster(*X.shape)
-        self._offset = self._useful_offset()
 
-    @property
-    def n_samples(self) -> int:
-        """Number of samples searched."""
-        return int(self.X.shape[0])
-
-    @property
-    def is_precomputed(self) -> bool:
-        """Whether `X` holds distances."""
-        return isinstance(self.metric, str) and self.metric == "precomputed"
-
-    @property
-    def _is_euclidean(self) -> bool:
-        return self.exponent == 2
+    @cached_property
+    def _offset(self) -> Floats | None:
+        # Norms far above the spread of the samples would hide the differences among them.
+        if not self.is_euclidean or issparse(self.X):
+            return None
+        mean = self.X.mean(axis=0)
+        return mean if mean @ mean > self.X.var(axis=0).sum() else None
 
     @cached_property
     def _centred_X(self) -> Any:  # noqa: N802
@@ -214,13 +200,6 @@ class NeighborSearch:
         if issparse(self.X):
             return csr_array(query)
         return query.toarray() if issparse(query) else query
-
-    def _useful_offset(self) -> Floats | None:
-        # Norms far above the spread of the samples would hide the differences among them.
-        if not self._is_euclidean or issparse(self.X):
-            return None
-        mean = self.X.mean(axis=0)
-        return mean if mean @ mean > self.X.var(axis=0).sum() else None
 
     def _centred(self, samples: Any) -> Any:
         return samples if self._offset is None else samples - self._offset
@@ -255,8 +234,18 @@ class NeighborSearch:
         if samples is None:
             samples = np.arange(self.n_samples)
         whole = samples.size == self.n_samples
+        if whole and self.n_samples > SLOW_METRIC and not (self.is_euclidean or self.has_tree):
+            self._warn_slow()
         rows = self.X if whole else self.X[samples]
         return drop_self(*self._lookup(rows, min(k, self.n_samples - 1) + 1), samples)
+
+    def _warn_slow(self) -> None:
+        message = (
+            f"With metric={self.metric!r} the search for neighbours compares all pairs of "
+            f"{self.n_samples:,} samples. An approximate search takes the Euclidean metric (for "
+            '"cosine", scale the samples to length 1), or another transformer as neighbors=.'
+        )
+        warnings.warn(message, EfficiencyWarning, stacklevel=2)
 
     def _lookup(self, query: Any, k: int) -> tuple[Floats, Ints]:
         if self.is_precomputed:
@@ -268,10 +257,10 @@ class NeighborSearch:
             shape = (query.shape[0], k)
             return distances.reshape(shape), indices.reshape(shape)
         distances, indices = self._index.kneighbors(self._centred(query), n_neighbors=k)
-        if not self._is_euclidean:
+        if not self.is_euclidean:
             return distances, indices
         rows = np.repeat(np.arange(query.shape[0]), k)
-        exact = exact_euclidean(query, self.X, rows, indices.ravel())
+        exact = exact_euclidean(query, self.X, (rows, indices.ravel()))
         return sort_rows(exact.reshape(indices.shape), indices)
 
     def _lookup_in_rows(self, rows: Floats, k: int) -> tuple[Floats, Ints]:
@@ -294,12 +283,28 @@ class NeighborSearch:
             distances[part] = self._block(rows[part])
         return distances
 
+    def full_graph(self, query: Any = None) -> Matrix:
+        """All distances: a dense matrix, but a distance graph from the samples in `query`."""
+        if query is None and self.n_samples > DENSE_LIMIT:
+            message = (
+                f"A full graph of {self.n_samples:,} samples is dense; the limit is "
+                f"{DENSE_LIMIT:,}. Use a graph of nearest neighbours: neighbors=10."
+            )
+            raise TooLargeError(message)
+        distances = self.all_distances(query)
+        if query is None:
+            np.fill_diagonal(distances, 0)
+            return distances
+        # Built by hand: a conversion would drop the zero distances of duplicates.
+        columns = np.tile(np.arange(self.n_samples), (distances.shape[0], 1))
+        return neighbor_table_to_graph(distances, columns, self.n_samples)
+
     def from_samples(self, samples: Ints | slice) -> Floats:
         """Distances from some of the samples to all of them."""
         return self.X[samples] if self.is_precomputed else self._block(self.X[samples])
 
     def _block(self, rows: Any) -> Floats:
-        if self._is_euclidean:
+        if self.is_euclidean:
             return euclidean_block(self._centred(rows), self._centred_X, self._squared_norms)
         return np.asarray(
             pairwise_distances(rows, self.X, metric=self.metric, **self.metric_params), dtype=float
@@ -328,7 +333,7 @@ class NeighborSearch:
         tree = KDTree(rows)
         # Counting is much cheaper than listing, and tells beforehand whether the list fits.
         n_found = self._index.count_neighbors(tree, radius, p=self.exponent)
-        refuse_wide_balls(int(n_found), radius)
+        check_ball_sizes(int(n_found), radius)
         found = tree.sparse_distance_matrix(
             self._index, radius, p=self.exponent, output_type="ndarray"
         )
@@ -343,7 +348,7 @@ class NeighborSearch:
             i, j = np.nonzero(block <= radius)
             found.append((block[i, j], i + part.start, j))
             n_found += i.size
-            refuse_wide_balls(n_found, radius)
+            check_ball_sizes(n_found, radius)
         values, i, j = (np.concatenate(pieces) for pieces in zip(*found, strict=True))
         return csr_array((values, (i, j)), shape=(rows.shape[0], self.n_samples))
 
@@ -361,12 +366,12 @@ class NeighborSearch:
         best, distances = pairwise_distances_argmin_min(
             A, B, metric=self.metric, metric_kwargs=self.metric_params or None
         )
-        if self._is_euclidean:
-            distances = exact_euclidean(self.X, self.X, rows, cols[best])
+        if self.is_euclidean:
+            distances = exact_euclidean(self.X, self.X, (rows, cols[best]))
         return distances, cols[best]
 
 
-def refuse_wide_balls(n_found: int, radius: float) -> None:
+def check_ball_sizes(n_found: int, radius: float) -> None:
     """Stop before an epsilon graph outgrows the memory that a full graph may take."""
     if n_found > DENSE_LIMIT**2:
         message = (
@@ -394,45 +399,3 @@ def without_diagonal(graph: csr_array) -> csr_array:
     counts = np.bincount(rows[kept], minlength=graph.shape[0])
     indptr = np.concatenate([[0], np.cumsum(counts)])
     return csr_array((graph.data[kept], graph.indices[kept], indptr), shape=graph.shape)
-
-
-def nearest_stored(graph: csr_array, k: int | None = None) -> csr_array:
-    """Order the rows of a distance graph from near to far and keep the first `k` of each."""
-    rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
-    order = np.lexsort((graph.indices, graph.data, rows))
-    counts = np.diff(graph.indptr)
-    if k is not None:
-        rank = np.arange(rows.size) - np.repeat(graph.indptr[:-1], counts)
-        order = order[rank < k]
-        counts = np.minimum(counts, k)
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    return csr_array((graph.data[order], graph.indices[order], indptr), shape=graph.shape)
-
-
-def transformer_graph(output: Any, shape: tuple[int, int], name: str) -> csr_array:
-    """Check what a neighbour transformer returned, and make it a distance graph.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When the output is not a sparse matrix of finite, non-negative distances of this shape.
-    """
-    if not issparse(output):
-        message = (
-            f"{name} returned a {type(output).__name__}; a neighbour transformer must return a "
-            "sparse matrix of distances, like sklearn.neighbors.KNeighborsTransformer."
-        )
-        raise TypeError(message)
-    if output.shape != shape:
-        message = f"{name} returned distances of shape {output.shape}; expected {shape}."
-        raise ValueError(message)
-    graph = csr_array(output, dtype=np.float64)
-    wrong = np.flatnonzero(~(np.isfinite(graph.data) & (graph.data >= 0)))
-    if wrong.size:
-        i = int(np.searchsorted(graph.indptr, wrong[0], side="right")) - 1
-        message = (
-            f"{name} returned {graph.data[wrong[0]]} as the distance between samples {i} and "
-            f"{graph.indices[wrong[0]]}; distances must be finite and not negative."
-        )
-        raise ValueError(message)
-    return graph

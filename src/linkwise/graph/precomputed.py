@@ -1,4 +1,4 @@
-"""Check of graphs that users bring."""
+"""Checks of graphs and distances that users bring."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.linalg.components import symmetric_components
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Graph
+    from linkwise._types import Floats, Graph, Ints
 
 
-__all__ = ["check_affinity"]
+__all__ = ["check_affinity", "check_distances", "listed_sizes"]
 
 # Rounding of a symmetric computation stays far below, a real asymmetry far above.
 SYMMETRY_TOLERANCE = 1e-8
@@ -34,7 +34,7 @@ def check_affinity(W: Graph) -> Graph:
         )
         raise ValueError(message)
     W = _without_loops(W)
-    _refuse_negative(W)
+    _check_sign(W)
     W = _symmetric(W)
     _warn_if_disconnected(W)
     return W
@@ -54,7 +54,7 @@ def _without_loops(W: Graph) -> Graph:
     return W
 
 
-def _refuse_negative(W: Graph) -> None:
+def _check_sign(W: Graph) -> None:
     values: Floats = W.data if issparse(W) else W  # type: ignore[assignment]
     if values.size == 0 or values.min() >= 0:
         return
@@ -103,11 +103,34 @@ def _warn_if_disconnected(W: Graph) -> None:
     if n_components == 1:
         return
     sizes = np.sort(np.bincount(component))[::-1]
-    shown = ", ".join(map(str, sizes[:5])) + (", ..." if sizes.size > 5 else "")
     message = (
-        f"The graph has {n_components} connected components (sizes {shown}). Nothing in it says "
-        "how its pieces belong together: unless constraints link them, clusters follow the pieces. "
-        "Connect them, or build the graph with linkwise.Affinity, which joins its pieces."
+        f"The graph has {n_components} connected components (sizes {listed_sizes(sizes)}). Nothing "
+        "in it says how they belong together: unless constraints link them, clusters follow the "
+        "components. Connect them, or build the graph with linkwise.Affinity, which joins them."
     )
-    # The user's line is behind check_affinity, the shell's two methods and scikit-learn's wrapper.
-    warnings.warn(message, DisconnectedGraphWarning, stacklevel=6)
+    # The user's line is behind check_affinity, Prepared, the shell and scikit-learn's wrapper.
+    warnings.warn(message, DisconnectedGraphWarning, stacklevel=7)
+
+
+def listed_sizes(sizes: Ints) -> str:
+    """Write the first sizes of components, in decreasing order."""
+    return ", ".join(map(str, sizes[:5].tolist())) + (", ..." if sizes.size > 5 else "")
+
+
+def check_distances(D: Floats) -> None:
+    """Raise ValueError unless `D` is a square symmetric matrix without negative entries."""
+    if D.shape[0] != D.shape[1]:
+        message = f'metric="precomputed" needs a square matrix of distances, got {D.shape}.'
+        raise ValueError(message)
+    if D.min() < 0:
+        i, j = np.unravel_index(D.argmin(), D.shape)
+        message = f"Distances must not be negative, but X[{i}, {j}] is {D[i, j]}."
+        raise ValueError(message)
+    gap = np.abs(D - D.T)
+    if gap.max() > SYMMETRY_TOLERANCE * D.max():
+        i, j = np.unravel_index(gap.argmax(), D.shape)
+        message = (
+            f"Distances must be symmetric, but X[{i}, {j}] is {D[i, j]:g} and X[{j}, {i}] is "
+            f"{D[j, i]:g}. Fill in both triangles, for example X + X.T."
+        )
+        raise ValueError(message)

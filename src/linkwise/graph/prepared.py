@@ -1,18 +1,34 @@
-"""Prepared: data whose graph is built once and shared by many fits."""
+"""Prepared: samples, their graph and what solvers found, set up once and shared by many fits."""
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from dataclasses import replace
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import check_array
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_array, validate_data
 
+from linkwise.graph import storage
 from linkwise.graph.affinity import Affinity
 from linkwise.graph.precomputed import check_affinity
-from linkwise.linalg.memory import Memory
+from linkwise.linalg.components import symmetric_components
+from linkwise.linalg.embedding import spectral_embedding
+from linkwise.linalg.laplacian import degrees
+from linkwise.linalg.warm import WarmStarts, nbytes
+
+if TYPE_CHECKING:
+    import os
+
+    from linkwise._types import Floats, Graph, Ints
+    from linkwise.linalg.eigen import EigenPairs
 
 __all__ = ["Prepared"]
+
+T = TypeVar("T")
 
 
 class Prepared:
@@ -32,32 +48,52 @@ class Prepared:
     ----------
     X : ndarray, csr_array or csr_matrix
         The data, checked.
+    source : object
+        The data as they were given.
+    feature_names : ndarray of str or None
+        Names of the features, if the data are a frame with names.
+    W : csr_array or ndarray of shape (n_samples, n_samples)
+        The graph, built when it is first needed.
     affinity_ : Affinity or None
-        The graph builder, fitted when the graph was first needed; None for a precomputed graph.
-    memory : linkwise.linalg.memory.Memory
-        What earlier fits left behind.
+        The fitted graph builder; None for a precomputed graph, and before the graph is built.
+    degrees : ndarray of shape (n_samples,)
+        Sum of the weights at each sample.
+    components : ndarray of shape (n_samples,)
+        Connected component of each sample, numbered from 0.
+    warm : linkwise.linalg.warm.WarmStarts
+        Where the solvers of the next fit start.
 
     Notes
     -----
     The answer of a fit is the one without preparation up to the tolerance of the eigensolver: the
     solver stops as soon as its start is good enough. Do not change the data in place.
 
-    Beside the graph it keeps, for each kind of eigenproblem, the last vectors (``8 k`` bytes a
+    Beside the graph it holds, for each kind of eigenproblem, the last vectors (``8 k`` bytes a
     sample) and an order of the samples, and for each damping of a propagation the columns of the
     constrained samples, at most 10 million entries unless a single fit has more.
+
+    Several threads may fit one `Prepared` at the same time. The graph and the embedding are
+    computed by one of them, the others wait.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import CSC, Constraints, Prepared, SignedCSC
+    >>> from linkwise import CSC, Constraints, NCut, Prepared
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> data = Prepared(X)
     >>> known = Constraints(6, must_link=[(0, 2)])
     >>> CSC(2, random_state=0).fit(data, constraints=known).labels_.tolist()
     [0, 0, 0, 1, 1, 1]
-    >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
-    >>> SignedCSC(2, random_state=0).fit(data, constraints=known).labels_.tolist()
+    >>> NCut(2, random_state=0).fit(data).labels_.tolist()
     [0, 0, 0, 1, 1, 1]
+    >>> print(data)  # doctest: +NORMALIZE_WHITESPACE
+    Prepared data of 6 samples
+    X                                    6 x 1                48 bytes
+    W                                 15 edges               388 bytes
+    degrees                                                   48 bytes
+    embedding                        2 vectors                96 bytes
+    warm: adjacency                  2 vectors                 0 bytes
+    total                                                    580 bytes
     """
 
     def __init__(self, X: Any, affinity: Affinity | str | None = None) -> None:
@@ -67,12 +103,45 @@ class Prepared:
                 message = f'affinity is an Affinity, "precomputed" or None, not {affinity!r}.'
                 raise ValueError(message)
             checked = check_affinity(checked)
-        self.source = X  # knows the names of the features, if there are any
+        names = BaseEstimator()  # scikit-learn reads the names of the features from many frames
+        validate_data(names, X, skip_check_array=True)
+        self.source = X
         self.X = checked
+        self.feature_names = getattr(names, "feature_names_in_", None)
         self.affinity = affinity
         self.affinity_: Affinity | None = None
-        self.memory = Memory()
-        self._graph = checked if self.is_graph else None
+        self.warm = WarmStarts()
+        self._W: Any = checked if isinstance(affinity, str) else None
+        self._degrees: Floats | None = None
+        self._components: Ints | None = None
+        self._embedding: EigenPairs | None = None
+        self._attached: dict[type, Any] = {}
+        self._lock = RLock()
+
+    @classmethod
+    def of(cls, X: Any, affinity: Affinity | str | None = None) -> Prepared:
+        """Return prepared data: `X` itself if it is prepared already.
+
+        Raises
+        ------
+        ValueError
+            If `X` is prepared with another affinity than the one asked for.
+        """
+        if not isinstance(X, cls):
+            return cls(X, affinity)
+        if affinity is not None and not _is_same(affinity, X.affinity):
+            message = (
+                f"affinity={affinity!r} was asked for, but the data are prepared with "
+                f"affinity={X.affinity!r}. Give it to Prepared(X, affinity=...) and leave it out "
+                "elsewhere."
+            )
+            raise ValueError(message)
+        return X
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return int(self.X.shape[0])
 
     @property
     def is_graph(self) -> bool:
@@ -80,14 +149,149 @@ class Prepared:
         return isinstance(self.affinity, str)
 
     @property
-    def graph(self) -> Any:
-        """The graph, a csr_array or ndarray of shape (n_samples, n_samples)."""
-        if self._graph is None:
-            builder = Affinity() if self.affinity is None else clone(self.affinity)
-            graph = builder.fit_transform(self.X)
-            self.affinity_, self._graph = builder, graph  # in this order, for other threads
-        return self._graph
+    def W(self) -> Graph:  # noqa: N802  (a matrix, as everywhere)
+        """The graph, built when it is first needed."""
+        if self._W is None:
+            with self._lock:
+                if self._W is None:  # no other thread was faster
+                    builder = Affinity() if self.affinity is None else clone(self.affinity)
+                    W = builder.fit_transform(self.X)
+                    self.affinity_, self._W = builder, W  # in this order, for other threads
+        graph: Graph = self._W
+        return graph
+
+    @property
+    def degrees(self) -> Floats:
+        """Sum of the weights at each sample."""
+        if self._degrees is None:
+            self._degrees = degrees(self.W)
+        return self._degrees
+
+    @property
+    def components(self) -> Ints:
+        """Connected component of each sample, numbered from 0."""
+        if self._components is None:
+            self._components = symmetric_components(self.W)[1]
+        return self._components
+
+    def embedding(self, k: int, rng: np.random.RandomState) -> EigenPairs:
+        """Return the `k` leading eigenpairs of the normalised adjacency of the graph.
+
+        They are computed once; fewer pairs later are the first ones of these. See
+        :func:`linkwise.linalg.embedding.spectral_embedding`.
+
+        Parameters
+        ----------
+        k : int
+            Number of pairs.
+        rng : RandomState
+            Source of the start vectors. As much is drawn from it if the pairs are there already.
+        """
+        with self._lock:
+            found = self._embedding
+            # With k components or more the last vectors differ for every k, and cost nothing.
+            if found is None or found.values.size < k or k <= self.components.max() + 1:
+                found = spectral_embedding(self.W, k, rng, d=self.degrees, warm=self.warm.adjacency)
+                self._embedding = found if found.converged else None
+                return found
+        rng.randint(2**31)  # what the solver would have drawn
+        return replace(
+            found,
+            values=found.values[:k],
+            vectors=found.vectors[:, :k],
+            residuals=found.residuals[:k],
+        )
+
+    def cold(self) -> Prepared:
+        """Return the same data and graph without what solvers have found.
+
+        Fits on it do not depend on earlier ones: their labels can be reproduced, and their times
+        compared.
+        """
+        other = copy(self)
+        other.warm, other._embedding, other._attached = WarmStarts(), None, {}
+        return other
+
+    def attached(self, kind: type[T]) -> T | None:
+        """Return what was attached to the data of this class, or None."""
+        return self._attached.get(kind)
+
+    def attach(self, value: object) -> None:
+        """Keep a value that describes the data, in place of one of the same class."""
+        self._attached[type(value)] = value
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the data, the graph, the embedding and the warm starts to a file.
+
+        The file is an npz archive of plain arrays. What was attached is left out.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Raises
+        ------
+        ValueError
+            If the affinity cannot be written: it is no `Affinity`, or has an object for parameter.
+        """
+        storage.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Prepared:
+        """Read data that `save` has written.
+
+        The graph builder is fitted again when new samples are first predicted.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or was not written by `save`.
+        """
+        return storage.load(cls, path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=RLock())
 
     def __repr__(self) -> str:
-        built = "" if self._graph is None else ", graph built"
-        return f"Prepared({self.X.shape[0]} samples{built})"
+        built = "" if self._W is None else ", graph built"
+        return f"Prepared({self.n_samples} samples{built})"
+
+    def __str__(self) -> str:
+        rows = [("X", f"{self.X.shape[0]:,} x {self.X.shape[1]:,}", nbytes(self.X))]
+        if self._W is not None:
+            n_edges = (self._W.nnz if issparse(self._W) else np.count_nonzero(self._W)) // 2
+            size = 0 if self._W is self.X else nbytes(self._W)
+            rows.append(("W", f"{n_edges:,} edges", size))
+        if self._degrees is not None:
+            rows.append(("degrees", "", nbytes(self._degrees)))
+        if self._components is not None:
+            n_components = int(self._components.max()) + 1
+            rows.append(("components", str(n_components), nbytes(self._components)))
+        if self._embedding is not None:
+            vectors = self._embedding.vectors
+            rows.append(("embedding", f"{vectors.shape[1]} vectors", nbytes(vectors)))
+        rows += self.warm.table(None if self._embedding is None else self._embedding.vectors)
+        rows += [(kind.__name__, "attached", 0) for kind in self._attached]
+        rows.append(("total", "", sum(size for _, _, size in rows)))
+        lines = [f"{name:<24}{note:>18}{size:>18,} bytes" for name, note, size in rows]
+        return "\n".join([f"Prepared data of {self.n_samples:,} samples", *lines])
+
+
+def _is_same(affinity: Any, other: Any) -> bool:
+    """Whether two affinities build the same graph, by their parameters."""
+    other = Affinity() if other is None else other
+    if affinity is other:
+        return True
+    try:
+        return bool(storage.described(affinity) == storage.described(other))
+    except ValueError:  # an object that only knows itself
+        return False

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from linkwise._docs import inherit_docs
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise.constraints import Constraints
 from linkwise.constraints.feasible import raise_if_too_few_groups
 from linkwise.exceptions import ConstraintsIgnoredWarning
-from linkwise.graph import Affinity, Prepared, check_affinity
+from linkwise.graph import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
     from linkwise.result import Result
 
-__all__ = ["ConstrainedClusterer", "refuse_as_y", "refuse_too_many_clusters"]
+__all__ = ["ConstrainedClusterer"]
 
 
 class ConstrainedClusterer(ClusterMixin, BaseEstimator):
@@ -35,15 +36,31 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
 
     A subclass gives `solve`, a function of plain values that returns a
     :class:`~linkwise.Result`. The function names what it needs: ``X`` (the data), ``W`` (the
-    graph), ``constraints``, ``memory`` (what earlier fits of the same prepared data left behind),
-    or a parameter of the estimator; it gets nothing else.
+    graph), ``constraints``, ``warm`` (where solvers start), ``prepared`` (all that is set up once
+    for the data), or a parameter of the estimator; it gets nothing else.
+
+    What several methods share is described here once. The docstring of a subclass names such a
+    parameter without a description, and gets it from here (see :func:`inherit_docs`); so it does
+    the attributes, and the allowed values of its parameters.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters.
+    affinity : Affinity, "precomputed" or None, default=None
+        How the graph is built; None means ``Affinity()``.
+    hard : bool, default=False
+        Whether certain pairs and labels hold without exception: k-means then chooses among the
+        partitions that satisfy them, and raises ConflictError if there is none.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the eigensolver's start and of k-means.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample.
     result_ : Result
-        Labels, embedding, objective and certificate.
+        Labels, embedding, eigenvalues, residuals and objective, where the method has them.
     embedding_ : ndarray of shape (n_samples, n_dims)
         Coordinates that were partitioned, where the method has them.
     affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
@@ -55,13 +72,31 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     """
 
     solve: ClassVar[Callable[..., Result]]
-    obeys: ClassVar[str] = "soft"  # how far constraints bind, in a word or two
+
+    # Facts about the method, for tables and documentation.
+    paper: ClassVar[str | None] = None  # authors and year; the whole reference is in the docstring
+    family: ClassVar[str]  # methods that use constraints in the same way
+    takes: ClassVar[tuple[str, ...]] = ("pairs", "labels")  # kinds of constraints it uses
+    enforcement: ClassVar[str] = "soft"  # how far constraints hold, in a word or two
+    max_samples: ClassVar[int | None] = None  # None: it has no limit of its own
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 2, None, closed="left")],
         "affinity": [StrOptions({"precomputed"}), HasMethods(["fit_transform", "extend"]), None],
+        "hard": ["boolean"],
         "random_state": ["random_state"],
     }
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """Inherit the descriptions and the allowed values of shared parameters."""
+        super().__init_subclass__(**settings)
+        inherit_docs(cls)
+        if "__init__" in vars(cls):
+            allowed: dict[str, list[Any]] = {}
+            for base in reversed(cls.__mro__):
+                allowed |= vars(base).get("_parameter_constraints", {})
+            names = signature(cls).parameters
+            cls._parameter_constraints = {name: allowed[name] for name in names if name in allowed}
 
     # Nested validation stays on: the affinity is the user's object, and may be wrong as well.
     @validates_parameters(prefer_skip_nested_validation=False)
@@ -86,106 +121,48 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        refuse_as_y(y)
-        self._refuse_settings()
-        solve = self._solver()
-        needed = signature(solve).parameters
-        prepared = self._prepared(X)
-        X = self._validated(X if prepared is None else prepared, needs_features=self.needs_features)
-        refuse_too_many_clusters(self.n_clusters, X.shape[0])
-        constraints = self._checked(constraints, X.shape[0])
-        if "constraints" not in needed and not constraints.is_empty:
-            message = (
-                f"{type(self).__name__} clusters without constraints and ignores the ones given. "
-                "Take another method to use them, for example linkwise.SignedCSC."
-            )
-            warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=3)
-        given = {"X": X, "constraints": constraints, **self.get_params(deep=False)}
-        given["memory"] = None if prepared is None else prepared.memory
-        if "W" in needed:
-            given["W"] = self.affinity_matrix_ = self._graph(X if prepared is None else prepared)
-        self.result_ = solve(**{name: given[name] for name in needed})
+        if isinstance(y, Constraints):
+            message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
+            raise TypeError(message)
+        self._check_settings()
+        prepared = Prepared.of(X, getattr(self, "affinity", None))
+        self._check_samples(prepared)
+        if constraints is not None:
+            self._check_constraints(constraints, prepared.n_samples)
+        self.result_ = self._solve(prepared, constraints)
         self.labels_ = self.result_.labels
         if self.result_.embedding is not None:
             self.embedding_ = self.result_.embedding
-        self._remember(X)
+        self._keep_samples(prepared.X)
         return self
 
-    def _remember(self, X: Any) -> None:
-        """Keep what a method's `predict` needs of the training data."""
+    # --- the steps of `fit`; a method may replace them
 
-    def predict(self, X: Any) -> Ints:
-        """Assign new samples to the clusters found by `fit`.
+    def _check_settings(self) -> None:
+        """Raise ValueError if valid parameters do not go together."""
 
-        A new sample joins the cluster to which it is most similar: the affinities to its
-        neighbours among the training samples are added up cluster by cluster, and the largest sum
-        wins. A sample that coincides with training samples is decided by these alone, so training
-        data get their labels back (unless copies of one sample are in several clusters).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_new, n_features)
-            New samples; with ``affinity="precomputed"`` their affinities to the training samples,
-            of shape (n_new, n_samples).
-
-        Returns
-        -------
-        ndarray of shape (n_new,)
-        """
-        X = self._new_samples(X, accept_sparse="csr")
-        similarity = _similarities(X) if self.affinity_ is None else self.affinity_.extend(X)
-        membership = np.eye(self.labels_.max() + 1)[self.labels_]
-        votes: Floats = np.asarray(similarity @ membership)
-        return votes.argmax(axis=1)
-
-    def _new_samples(self, X: Any, *, accept_sparse: str | bool = False) -> Any:
-        """Check samples that were not there when the estimator was fitted."""
-        check_is_fitted(self)
-        if isinstance(X, Prepared):
-            message = "New samples are given as an array; Prepared is for fit. Pass its .X."
-            raise TypeError(message)
-        return validate_data(self, X, accept_sparse=accept_sparse, dtype=np.float64, reset=False)
-
-    def _prepared(self, X: Any) -> Prepared | None:
-        """Return prepared data that suit this estimator; None for plain data."""
-        if not isinstance(X, Prepared):
-            return None
-        affinity = getattr(self, "affinity", None)
-        if affinity is not None and affinity != X.affinity:
+    def _check_samples(self, prepared: Prepared) -> None:
+        """Raise ValueError if the data do not suit the method; note their features."""
+        X = prepared.X
+        if self.needs_features and (prepared.is_graph or issparse(X)):
             message = (
-                f"affinity={affinity!r} was given to {type(self).__name__}, but the data are "
-                f"prepared with affinity={X.affinity!r}. Give it to Prepared(X, affinity=...) and "
-                "leave it out here."
+                f"{type(self).__name__} needs dense features, but the data are "
+                f"{'a graph' if prepared.is_graph else 'sparse'}. Give the array of features."
             )
             raise ValueError(message)
-        return X
-
-    def _validated(self, X: Any, *, needs_features: bool) -> Any:
-        if isinstance(X, Prepared):
-            return self._validated_before(X, needs_features=needs_features)
-        if not self._is_precomputed:
-            sparse = False if needs_features else "csr"
-            return validate_data(
-                self, X, accept_sparse=sparse, dtype=np.float64, ensure_min_samples=2
-            )
-        W = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
-        return check_affinity(W)
-
-    def _validated_before(self, prepared: Prepared, *, needs_features: bool) -> Any:
-        """Take prepared data as they are; they have been checked once for all fits."""
-        if needs_features and (prepared.is_graph or issparse(prepared.X)):
-            found = "a graph" if prepared.is_graph else "sparse"
+        if not isinstance(self.n_clusters, str) and self.n_clusters > X.shape[0]:
             message = (
-                f"{type(self).__name__} needs dense features, but the prepared data are {found}. "
-                "Prepare the array of features: Prepared(X)."
+                f"n_clusters={self.n_clusters} is more than the {X.shape[0]} samples of X. "
+                f"Choose at most {X.shape[0]} clusters."
             )
             raise ValueError(message)
-        validate_data(self, prepared.source, skip_check_array=True)
-        return prepared.X
+        self.n_features_in_ = X.shape[1]
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        if prepared.feature_names is not None:
+            self.feature_names_in_ = prepared.feature_names
 
-    def _checked(self, constraints: Any, n_samples: int) -> Constraints:
-        if constraints is None:
-            return Constraints(n_samples)
+    def _check_constraints(self, constraints: Any, n_samples: int) -> None:
+        """Raise an error unless these are constraints that can hold on as many samples."""
         if not isinstance(constraints, Constraints):
             message = (
                 f"constraints must be a linkwise.Constraints, got {type(constraints).__name__}. "
@@ -199,31 +176,78 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
                 f"{n_samples}. Use constraints.restrict(indices) for a subset of X."
             )
             raise ValueError(message)
-        self._refuse_impossible(constraints)
-        return constraints
+        self._check_feasible(constraints)
 
-    def _refuse_settings(self) -> None:
-        """Raise ValueError if valid parameters do not go together."""
-
-    def _refuse_impossible(self, constraints: Constraints) -> None:
+    def _check_feasible(self, constraints: Constraints) -> None:
         """Raise ConflictError if certain constraints cannot all hold in non-empty clusters."""
         constraints.check(self.n_clusters)
         n_groups = int(constraints.components().max()) + 1
         raise_if_too_few_groups(n_groups, self.n_clusters)
 
+    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> Result:
+        """Call the method's function with what it names."""
+        solve = self._solver()
+        needed = signature(solve).parameters
+        given: dict[str, Any] = {"X": prepared.X, "warm": prepared.warm, "prepared": prepared}
+        given.update(self.get_params(deep=False))
+        if "constraints" in needed:
+            none = constraints is None
+            given["constraints"] = Constraints(prepared.n_samples) if none else constraints
+        elif constraints is not None and not constraints.is_empty:
+            message = (
+                f"{type(self).__name__} clusters without constraints and ignores the ones given. "
+                "Take another method to use them, for example linkwise.SignedCSC."
+            )
+            warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=4)
+        if "W" in needed:
+            given["W"] = self.affinity_matrix_ = prepared.W
+            self.affinity_ = prepared.affinity_
+        return solve(**{name: given[name] for name in needed})
+
     def _solver(self) -> Callable[..., Result]:
         """Return the function that `fit` calls; a method may choose it by its parameters."""
         return self.solve
 
-    def _graph(self, X: Any) -> Any:
+    def _keep_samples(self, X: Any) -> None:
+        """Keep what a method's `predict` needs of the training data."""
+
+    # --- new samples
+
+    def predict(self, X: Any) -> Ints:
+        """Assign new samples to the clusters found by `fit`.
+
+        A new sample joins the cluster to which it is most similar: the affinities to its
+        neighbours among the training samples are added up cluster by cluster, and the largest sum
+        wins. (In label propagation, each neighbour's label distribution is weighted by them.) A
+        sample that coincides with training samples is decided by these alone, so training data
+        get their labels back (unless copies of one sample are in several clusters).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_new, n_features)
+            New samples; with ``affinity="precomputed"`` their affinities to the training samples,
+            of shape (n_new, n_samples).
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+        """
+        X = self._new_samples(X, accept_sparse="csr")
+        similarity = _similarities(X) if self.affinity_ is None else self.affinity_.extend(X)
+        votes: Floats = np.asarray(similarity @ self._memberships())
+        return votes.argmax(axis=1)
+
+    def _memberships(self) -> Floats:
+        """Return how much each training sample belongs to each cluster."""
+        return np.eye(self.labels_.max() + 1)[self.labels_]
+
+    def _new_samples(self, X: Any, *, accept_sparse: str | bool = False) -> Any:
+        """Check samples that were not there when the estimator was fitted."""
+        check_is_fitted(self)
         if isinstance(X, Prepared):
-            W, self.affinity_ = X.graph, X.affinity_
-            return W
-        if self._is_precomputed:
-            self.affinity_ = None
-            return X
-        self.affinity_ = Affinity() if self.affinity is None else clone(self.affinity)
-        return self.affinity_.fit_transform(X)
+            message = "New samples are given as an array; Prepared is for fit. Pass its .X."
+            raise TypeError(message)
+        return validate_data(self, X, accept_sparse=accept_sparse, dtype=np.float64, reset=False)
 
     @property
     def accepts_contradictions(self) -> bool:
@@ -244,23 +268,6 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         tags.input_tags.sparse = not self.needs_features
         tags.input_tags.pairwise = self._is_precomputed
         return tags
-
-
-def refuse_as_y(y: object) -> None:
-    """Raise TypeError if constraints are in the place of y, which is ignored."""
-    if isinstance(y, Constraints):
-        message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
-        raise TypeError(message)
-
-
-def refuse_too_many_clusters(n_clusters: int, n_samples: int) -> None:
-    """Raise ValueError if there are more clusters than samples."""
-    if n_clusters > n_samples:
-        message = (
-            f"n_clusters={n_clusters} is more than the {n_samples} samples of X. "
-            f"Choose at most {n_samples} clusters."
-        )
-        raise ValueError(message)
 
 
 def _similarities(X: Any) -> Any:

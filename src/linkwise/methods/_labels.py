@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise.exceptions import ConflictError, ConstraintsIgnoredWarning
-from linkwise.methods._base import ConstrainedClusterer, _similarities
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods.ncut import normalized_cut
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Graph, Ints
@@ -236,7 +236,7 @@ def plain_cut(
     W: Graph, n_clusters: int, random_state: int | np.random.RandomState | None
 ) -> Result:
     """Cluster without any knowledge: the normalised cut, each sample wholly in its cluster."""
-    found = normalized_cut(W, n_clusters, check_random_state(random_state), rows="unit")
+    found = normalized_cut(W, n_clusters, check_random_state(random_state))
     membership = np.eye(int(found.labels.max()) + 1)[found.labels]
     return replace(found, embedding=membership, eigenvalues=None)
 
@@ -255,7 +255,23 @@ def smoothness(L: Any, F: Floats) -> float:
 
 
 class LabelPropagator(ConstrainedClusterer):
-    """Base class of the methods that give every sample a score for every class."""
+    """Base class of the methods that give every sample a score for every class.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of clusters: at least the number of distinct labels.
+    random_state : int, RandomState instance or None, default=None
+        Used without constraints only: seed of the normalised cut.
+
+    Attributes
+    ----------
+    label_distributions_ : ndarray of shape (n_samples, n_classes)
+        Share of each class; also ``embedding_``. Classes are the labels in increasing order.
+    """
+
+    family = "label propagation"
+    takes = ("labels",)
 
     @property
     def label_distributions_(self) -> Floats:
@@ -263,25 +279,5 @@ class LabelPropagator(ConstrainedClusterer):
         check_is_fitted(self)
         return np.asarray(self.result_.embedding)
 
-    def predict(self, X: Any) -> Ints:
-        """Assign new samples to the clusters found by `fit`.
-
-        A new sample gets the mean of its neighbours' label distributions, weighted by affinity:
-        the harmonic rule that GFHF follows within the graph, while the graph stays as it is. A
-        sample that coincides with training samples gets the mean of theirs alone, so the training
-        data themselves get their labels back.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_new, n_features)
-            New samples; with ``affinity="precomputed"`` their affinities to the training samples,
-            of shape (n_new, n_samples).
-
-        Returns
-        -------
-        ndarray of shape (n_new,)
-        """
-        X = self._new_samples(X, accept_sparse="csr")
-        similarity = _similarities(X) if self.affinity_ is None else self.affinity_.extend(X)
-        scores: Floats = np.asarray(similarity @ self.label_distributions_)
-        return scores.argmax(axis=1)
+    def _memberships(self) -> Floats:
+        return self.label_distributions_

@@ -24,6 +24,7 @@ from linkwise.result import Result
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
+    from linkwise.graph import Prepared
     from linkwise.linalg.eigen import EigenPairs
 
 
@@ -243,24 +244,29 @@ class ConstrainedProjection(
     Their function names ``X`` and returns a `ProjectionResult`. There is no `affinity` parameter:
     new samples are placed by the projection, not by a graph.
 
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None, default=None
+        Seed of k-means.
+
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     result_ : ProjectionResult
-        Labels, embedding, eigenvalues, objective, components, mean and centres.
+        Labels, embedding, eigenvalues, residuals, objective, components, mean and centres.
     embedding_ : ndarray of shape (n_samples, n_components_)
         The projected samples.
-    n_features_in_ : int
-        Number of features seen by `fit`.
+    cluster_centers_ : ndarray of shape (n_clusters, n_components_)
+        Centres of the clusters in the projection.
+    n_components_ : int
+        Number of directions.
     """
+
+    family = "linear projection"
 
     result_: ProjectionResult
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": ConstrainedClusterer._parameter_constraints["n_clusters"],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "random_state": ConstrainedClusterer._parameter_constraints["random_state"],
     }
 
     @property
@@ -322,8 +328,9 @@ class ConstrainedProjection(
         check_is_fitted(self)
         return self.result_
 
-    def _validated(self, X: Any, *, needs_features: bool) -> Any:
-        X = super()._validated(X, needs_features=needs_features)
+    def _check_samples(self, prepared: Prepared) -> None:
+        super()._check_samples(prepared)
+        X = prepared.X
         limit = min(X.shape)
         if self.n_components is not None and self.n_components > limit:
             message = (
@@ -331,7 +338,6 @@ class ConstrainedProjection(
                 f"{X.shape[1]} features: choose at most {limit} components, the smaller of the two."
             )
             raise ValueError(message)
-        return X
 
     @property
     def _is_precomputed(self) -> bool:

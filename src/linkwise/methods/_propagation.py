@@ -9,9 +9,10 @@ from numba import njit
 from scipy.sparse import csc_array, csr_array, issparse, kron, triu
 
 from linkwise.exceptions import TooLargeError
-from linkwise.linalg.laplacian import degrees, normalized_adjacency
+from linkwise.linalg.embedding import looped_adjacency
+from linkwise.linalg.laplacian import degrees
 from linkwise.linalg.lowrank import resolvent_columns, values_on
-from linkwise.linalg.walk import staying_if_isolated
+from linkwise.linalg.warm import WarmStarts
 from linkwise.methods._editing import canonical_format, constraint_graph
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from linkwise._types import Floats, Graph, Int32s, Ints
     from linkwise.constraints import Constraints
-    from linkwise.linalg.memory import Memory
 
 
 __all__ = [
@@ -95,7 +95,7 @@ def walk(W: Graph) -> Walk:
     d = degrees(W)
     mean = d.mean() if d.any() else 1.0
     profile = np.sqrt(np.where(d > 0, d / mean, 1.0))
-    return Walk(staying_if_isolated(normalized_adjacency(W, d), d), profile)
+    return Walk(looped_adjacency(W, d), profile)
 
 
 def resolvents(
@@ -104,12 +104,12 @@ def resolvents(
     alphas: list[float],
     *,
     tol: float,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> list[csc_array]:
     """Return columns of ``(I - alpha S)^-1``, one matrix for each alpha.
 
-    Those that the memory holds are not computed again. A memory belongs to one graph, so `S` is the
-    same as long as the memory is; it is not even formed if nothing is missing.
+    Those of an earlier fit are not computed again. Warm starts belong to one graph, so `S` is the
+    same as long as they are; it is not even formed if nothing is missing.
     """
     given: list[Walk] = []
 
@@ -122,11 +122,8 @@ def resolvents(
 
         return compute
 
-    if memory is None:
-        return [columns_for(alpha)(columns) for alpha in alphas]
-    return [
-        memory.columns(("resolvent", alpha, tol), columns, columns_for(alpha)) for alpha in alphas
-    ]
+    warm = WarmStarts() if warm is None else warm
+    return [warm.columns((alpha, tol), columns, columns_for(alpha)) for alpha in alphas]
 
 
 class Factors(NamedTuple):

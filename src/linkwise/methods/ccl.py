@@ -12,12 +12,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from linkwise._params import StrOptions
 from linkwise.constraints.coloring import assign, graph_of
 from linkwise.exceptions import TooLargeError
-from linkwise.graph import Prepared
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.partition import canonical
 from linkwise.result import Result
@@ -25,6 +24,7 @@ from linkwise.result import Result
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
     from linkwise.constraints import Constraints
+    from linkwise.graph import Prepared
 
 
 __all__ = [
@@ -425,8 +425,7 @@ class CCL(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
+    n_clusters
     metric : {"euclidean", "manhattan", "cosine", "precomputed"}, default="euclidean"
         Distance of two samples. With ``"precomputed"``, `X` holds the distances between all
         samples, and for `predict` those of new samples to the training samples.
@@ -438,8 +437,6 @@ class CCL(ConstrainedClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     result_ : LinkageResult
         Labels, largest distance inside a cluster, and the tree.
     linkage_ : ndarray of shape (n_samples - 1, 4)
@@ -447,8 +444,6 @@ class CCL(ConstrainedClusterer):
         after ``n_samples - n_clusters`` merges.
     children_ : ndarray of shape (n_samples - 1, 2)
         The clusters of each merge, as in scikit-learn's ``AgglomerativeClustering``.
-    n_features_in_ : int
-        Number of features seen by `fit`.
 
     References
     ----------
@@ -458,20 +453,20 @@ class CCL(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.ccl import CCL
+    >>> from linkwise import CCL, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
     >>> CCL(2).fit_predict(X, constraints=known).tolist()
     [0, 0, 0, 1, 1, 1]
     """
 
-    obeys: ClassVar[str] = "hard where that is found"
+    paper = "Klein et al. 2002"
+    family = "hierarchical"
+    max_samples = MAX_GROUPS
+    enforcement = "hard where that is found"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": ConstrainedClusterer._parameter_constraints["n_clusters"],
         "metric": [StrOptions({*METRICS, "precomputed"})],
         "merging": [StrOptions({"sound", "paper"})],
-        "random_state": ["random_state"],
     }
     solve = staticmethod(ccl)
 
@@ -526,16 +521,12 @@ class CCL(ConstrainedClusterer):
         ]
         return self.labels_[np.concatenate(nearest)]
 
-    def _validated(self, X: Any, *, needs_features: bool) -> Any:
-        if isinstance(X, Prepared):
-            X = super()._validated(X, needs_features=True)
-        else:
-            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+    def _check_samples(self, prepared: Prepared) -> None:
+        super()._check_samples(prepared)
         if self._is_precomputed:
-            _refuse_no_distances(X)
+            _refuse_no_distances(prepared.X)
         else:
-            self._samples = X
-        return X
+            self._samples = prepared.X
 
     @property
     def _is_precomputed(self) -> bool:

@@ -12,17 +12,15 @@ from sklearn.utils import check_random_state
 from linkwise._params import Interval
 from linkwise.exceptions import TooLargeError
 from linkwise.linalg import cone
-from linkwise.linalg.laplacian import degrees, normalized_adjacency
-from linkwise.linalg.walk import leading_vectors, staying_if_isolated
+from linkwise.linalg.embedding import spectral_embedding
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._spectral import rounded
+from linkwise.methods.ncut import cluster_embedding
 from linkwise.result import Result
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
     from linkwise.constraints import Constraints
-    from linkwise.graph import Affinity
-    from linkwise.linalg.eigen import EigenPairs
+    from linkwise.graph import Affinity, Prepared
 
 __all__ = ["CCSR", "ccsr", "criterion"]
 
@@ -39,6 +37,7 @@ def ccsr(
     ridge: float = 0.3,
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
+    prepared: Prepared | None = None,
 ) -> Result:
     r"""Stretch the spectral embedding until it agrees with the pairs.
 
@@ -51,7 +50,8 @@ def ccsr(
     """
     rng = check_random_state(random_state)
     m = _n_vectors(W.shape[0], n_clusters, n_components)
-    pairs = _first_vectors(W, m, rng)
+    # The `m` lowest eigenvectors of the normalised Laplacian.
+    pairs = spectral_embedding(W, m, rng) if prepared is None else prepared.embedding(m, rng)
     # F' F = n I: an entry of F is of order one, and the trace of M as well.
     F = np.sqrt(W.shape[0]) * pairs.vectors
     M_0 = np.diag(np.arange(m) < n_clusters) / n_clusters
@@ -65,7 +65,9 @@ def ccsr(
     embedding = F @ (vectors * np.sqrt(values))
     relative_gap = found.gap / max(found.objective, cone.ROUNDING * form.c)
     return Result(
-        labels=rounded(embedding, n_clusters, rng, constraints if hard else None),
+        labels=cluster_embedding(
+            embedding, n_clusters, rng, enforced=constraints if hard else None
+        ),
         embedding=embedding,
         eigenvalues=values,
         residuals=np.append(pairs.residuals, relative_gap),
@@ -86,13 +88,6 @@ def _n_vectors(n: int, n_clusters: int, n_components: int) -> int:
         )
         raise TooLargeError(message)
     return m
-
-
-def _first_vectors(W: Graph, m: int, rng: np.random.RandomState) -> EigenPairs:
-    """Return the `m` lowest eigenvectors of the normalised Laplacian."""
-    d = degrees(W)
-    S = staying_if_isolated(normalized_adjacency(W), d)
-    return leading_vectors(S, np.sqrt(d), m, rng)
 
 
 def criterion(
@@ -127,37 +122,22 @@ class CCSR(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     n_components : int, default=15
         Number of eigenvectors, at most 100; no fewer than clusters and no more than samples are
         taken.
     ridge : float, default=0.3
         Pull towards the embedding of NCut, for each sample. 0 is the criterion of the paper, which
         overfits when pairs are few.
-    hard : bool, default=False
-        Whether certain pairs and labels hold without exception: k-means then chooses among the
-        partitions that satisfy them, and raises ConflictError if there is none.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start and of k-means.
+    hard
+    random_state
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     result_ : Result
         Labels, embedding, the eigenvalues of `M`, the objective, and the residuals: those of the
         eigenvectors, and last the duality gap of `M` relative to the objective.
-    embedding_ : ndarray of shape (n_samples, n_components)
-        Coordinates that were partitioned.
-    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph, before any constraint touched it.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
 
     References
     ----------
@@ -166,19 +146,18 @@ class CCSR(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.ccsr import CCSR
+    >>> from linkwise import CCSR, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
     >>> CCSR(2, random_state=0).fit_predict(X, constraints=known).tolist()
     [0, 0, 0, 1, 1, 1]
     """
 
+    paper = "Li et al. 2009"
+    family = "constrained criterion"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "ridge": [Interval(Real, 0, None, closed="left")],
-        "hard": ["boolean"],
     }
     solve = staticmethod(ccsr)
 

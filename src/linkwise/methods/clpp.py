@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from linkwise._params import HasMethods, Interval
 from linkwise.graph import Affinity, Prepared
 from linkwise.linalg import eigen
+from linkwise.linalg.generalized import generalized_smallest
 from linkwise.linalg.laplacian import absolute_degrees
 from linkwise.methods._editing import constraint_graph, link_strength
 from linkwise.methods._projection import (
@@ -87,7 +88,7 @@ def _directions(
     weight = _vertex_weights(W_tilde)
     origin = weight @ Z / weight.sum()
     left, right = locality_matrices((Z - origin) @ P, W_tilde, weight)
-    pairs = eigen.generalized_smallest(left, right, min(m, kept), rng, method="dense")
+    pairs = generalized_smallest(left, right, min(m, kept), rng, method="dense")
     vectors = P @ pairs.vectors
     if basis is not None:
         vectors, origin = basis @ vectors, basis @ origin
@@ -139,8 +140,7 @@ class ConstrainedLPP(ConstrainedProjection):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
+    n_clusters
     n_components : int, default=None
         Number of directions, at most the number of samples and of features. None means as many as
         principal components hold 95 % of the variance. There are fewer than asked for if the data
@@ -148,32 +148,19 @@ class ConstrainedLPP(ConstrainedProjection):
     neighbors : int or neighbour transformer, default=10
         Neighbours in the graph, which is ``Affinity(neighbors)``. A transformer with an approximate
         search is worth it for many samples in many dimensions.
-    random_state : int, RandomState instance or None, default=None
-        Seed of k-means.
+    random_state
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
-    result_ : ProjectionResult
-        Labels, embedding, eigenvalues, residuals, objective, components, mean and centres.
-    embedding_ : ndarray of shape (n_samples, n_components_)
-        The projected samples.
     components_ : ndarray of shape (n_components_, n_features)
         Directions, that of the lowest criterion first. The entry of largest magnitude of each is
         positive.
     mean_ : ndarray of shape (n_features,)
         Mean of the samples, weighted by their absolute degrees.
-    cluster_centers_ : ndarray of shape (n_clusters, n_components_)
-        Centres of the clusters in the projection.
-    n_components_ : int
-        Number of directions.
     affinity_matrix_ : csr_array of shape (n_samples, n_samples)
         The graph, before any constraint touched it.
     affinity_ : Affinity
         The fitted graph builder.
-    n_features_in_ : int
-        Number of features seen by `fit`.
 
     References
     ----------
@@ -186,8 +173,7 @@ class ConstrainedLPP(ConstrainedProjection):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.clpp import ConstrainedLPP
+    >>> from linkwise import ConstrainedLPP, Constraints
     >>> X = np.array([[0.0, 0.0], [4.0, 0.1], [8.0, 0.0], [0.0, 2.0], [4.0, 2.1], [8.0, 2.0]])
     >>> known = Constraints(6, must_link=[(0, 2), (3, 5)], cannot_link=[(0, 3)])
     >>> model = ConstrainedLPP(2, n_components=1, neighbors=2, random_state=0)
@@ -197,8 +183,8 @@ class ConstrainedLPP(ConstrainedProjection):
     [1]
     """
 
+    paper = "Cevikalp et al. 2008"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedProjection._parameter_constraints,
         "neighbors": [Interval(Integral, 1, None, closed="left"), HasMethods(["fit_transform"])],
     }
     solve = staticmethod(clpp)
@@ -216,7 +202,6 @@ class ConstrainedLPP(ConstrainedProjection):
         self.neighbors = neighbors
         self.random_state = random_state
 
-    def _graph(self, X: Any) -> Any:
+    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> Result:
         # Its own parameter says how the graph is built, so a prepared one does not fit.
-        self.affinity_ = Affinity(self.neighbors)
-        return self.affinity_.fit_transform(X.X if isinstance(X, Prepared) else X)
+        return super()._solve(Prepared(prepared.X, Affinity(self.neighbors)), constraints)

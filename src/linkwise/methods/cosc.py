@@ -299,15 +299,16 @@ class COSC(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.cosc import COSC
+    >>> from linkwise import COSC, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
     >>> COSC(2, random_state=0).fit_predict(X, constraints=known).tolist()
     [0, 0, 0, 1, 1, 1]
     """
 
-    obeys: ClassVar[str] = "hard, or soft with violations"
+    paper = "Rangapuram & Hein 2012"
+    family = "constrained cut"
+    enforcement = "hard, or soft with violations"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ConstrainedClusterer._parameter_constraints,
         "violations": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],
@@ -351,10 +352,10 @@ class COSC(ConstrainedClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _remember(self, X: Any) -> None:
+    def _keep_samples(self, X: Any) -> None:
         self.n_iter_ = self.result_.n_iter
 
-    def _refuse_settings(self) -> None:
+    def _check_settings(self) -> None:
         if self.violations is not None and not self.refine and self.n_clusters > 2:
             message = (
                 f"violations={self.violations!r} with {self.n_clusters} clusters needs the search "
@@ -367,7 +368,7 @@ class COSC(ConstrainedClusterer):
         """Whether constraints are soft: then contradictory ones are traded like the others."""
         return self.violations is not None
 
-    def _refuse_impossible(self, constraints: Constraints) -> None:
+    def _check_feasible(self, constraints: Constraints) -> None:
         if self.violations is None:
             # `fit` looks for a partition itself, and explains if there is none.
             return

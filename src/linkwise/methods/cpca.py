@@ -171,8 +171,7 @@ class ConstrainedPCA(ConstrainedProjection):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
+    n_clusters
     n_components : int, default=None
         Number of directions, at most the number of samples and of features. None means as many as
         principal components hold 95 % of the variance. With as many directions as features the
@@ -181,28 +180,15 @@ class ConstrainedPCA(ConstrainedProjection):
         Weight of the mean squared length of cannot-links.
     beta : float, default=1.0
         Weight of the mean squared length of must-links. ``alpha=0, beta=0`` is PCA.
-    random_state : int, RandomState instance or None, default=None
-        Seed of k-means.
+    random_state
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
-    result_ : ProjectionResult
-        Labels, embedding, eigenvalues, residuals, objective, components, mean and centres.
-    embedding_ : ndarray of shape (n_samples, n_components_)
-        The projected samples.
     components_ : ndarray of shape (n_components_, n_features)
         Orthonormal directions, that of the largest criterion first. The entry of largest magnitude
         of each is positive.
     mean_ : ndarray of shape (n_features,)
         Mean of the samples.
-    cluster_centers_ : ndarray of shape (n_clusters, n_components_)
-        Centres of the clusters in the projection.
-    n_components_ : int
-        Number of directions.
-    n_features_in_ : int
-        Number of features seen by `fit`.
 
     References
     ----------
@@ -216,8 +202,7 @@ class ConstrainedPCA(ConstrainedProjection):
     The samples vary most along the first feature; the pairs say that the second one matters.
 
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.cpca import ConstrainedPCA
+    >>> from linkwise import ConstrainedPCA, Constraints
     >>> X = np.array([[0.0, 0.0], [4.0, 0.1], [8.0, 0.0], [0.0, 2.0], [4.0, 2.1], [8.0, 2.0]])
     >>> known = Constraints(6, must_link=[(0, 2), (3, 5)], cannot_link=[(0, 3)])
     >>> model = ConstrainedPCA(2, n_components=1, random_state=0).fit(X, constraints=known)
@@ -227,8 +212,8 @@ class ConstrainedPCA(ConstrainedProjection):
     [1]
     """
 
+    paper = "Zhang et al. 2007"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedProjection._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left")],
     }

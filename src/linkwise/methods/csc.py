@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from linkwise._params import Interval, StrOptions
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import edit
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from linkwise._types import Graph
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
-    from linkwise.linalg.memory import Memory
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 __all__ = ["CSC", "csc"]
@@ -33,7 +33,7 @@ def csc(
     rows: str = "unit",
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Result:
     """Write the constraints into the affinities `A`, then cluster by the random walk on them.
 
@@ -43,7 +43,7 @@ def csc(
     A = edit(W, constraints, link_weight)
     rng = check_random_state(random_state)
     obey = constraints if hard else None
-    return normalized_cut(A, n_clusters, rng, rows, obey=obey, memory=memory)
+    return normalized_cut(A, n_clusters, rng, rows=rows, enforced=obey, warm=warm)
 
 
 class CSC(ConstrainedClusterer):
@@ -55,8 +55,7 @@ class CSC(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
+    n_clusters
     affinity : Affinity, "precomputed" or None, default=None
         How the graph is built; None means ``Affinity()``. The paper's own graph is
         ``Affinity(neighbors=None, scale="xu")``.
@@ -66,26 +65,8 @@ class CSC(ConstrainedClusterer):
     rows : {"unit", "raw"}, default="unit"
         Whether the rows of the embedding are scaled to length one before k-means, as in the other
         methods, or taken as they are, as in the paper.
-    hard : bool, default=False
-        Whether certain pairs and labels hold without exception: k-means then chooses among the
-        partitions that satisfy them, and raises ConflictError if there is none.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start and of k-means.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
-    result_ : Result
-        Labels, embedding, eigenvalues, residuals and objective.
-    embedding_ : ndarray of shape (n_samples, n_clusters)
-        Coordinates that were partitioned.
-    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph, before any constraint touched it.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
+    hard
+    random_state
 
     References
     ----------
@@ -106,11 +87,11 @@ class CSC(ConstrainedClusterer):
     True
     """
 
+    paper = "Xu et al. 2005"
+    family = "affinity editing"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "link_weight": [StrOptions({"max", "degree"}), Interval(Real, 0, None, closed="neither")],
         "rows": [StrOptions({"unit", "raw"})],
-        "hard": ["boolean"],
     }
     solve = staticmethod(csc)
 

@@ -16,7 +16,7 @@ from linkwise.linalg.laplacian import degrees, symmetric
 from linkwise.linalg.solve import Solution, dirichlet, poisson_solve, solid
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._labels import Seeds, distributions, label_seeds
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import kmeans, sign_split
 from linkwise.result import Result
 
@@ -62,7 +62,7 @@ def cscgfhf(
     rng = check_random_state(random_state)
     seeds = label_seeds(constraints, n_clusters)
     if seeds is None:
-        return normalized_cut(W, n_clusters, rng, rows="unit")
+        return normalized_cut(W, n_clusters, rng)
     propagated = dirichlet(W, seeds.known, seeds.indicator)
     y = distributions(propagated.x, seeds)
     found = stationary_vectors(
@@ -212,8 +212,7 @@ class CSCGFHF(ConstrainedClusterer):
     ----------
     n_clusters : int, default=2
         Number of clusters: at least the number of distinct labels.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    affinity
     sigma : float, default=0.5
         Width of the kernel (15) between propagated labels. Labels of two classes are numbers in
         [-1, 1], those of more are distributions over the classes.
@@ -228,16 +227,17 @@ class CSCGFHF(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.cscgfhf import CSCGFHF
+    >>> from linkwise import CSCGFHF, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints.from_labels([-1, 1, -1, -1, 0, -1])
     >>> CSCGFHF(2).fit_predict(X, constraints=known).tolist()
     [1, 1, 1, 0, 0, 0]
     """
 
+    paper = "Wang et al. 2012"
+    family = "label propagation"
+    takes = ("labels",)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "sigma": [Interval(Real, 1e-3, 1e3, closed="both")],
     }
     solve = staticmethod(cscgfhf)

@@ -17,12 +17,13 @@ from linkwise._params import Interval, StrOptions
 from linkwise.exceptions import ConvergenceWarning, TooLargeError
 from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
+from linkwise.linalg.generalized import pencil_largest
 from linkwise.linalg.laplacian import degrees, symmetric
 from linkwise.linalg.operators import Deflated, Projected, SymmetricOperator
 from linkwise.linalg.solve import solid
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._propagation import constrained, pair_matrix
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import canonical, kmeans, sign_split, unit_rows
 from linkwise.result import Result
 
@@ -95,7 +96,7 @@ def csp(
     rng = check_random_state(random_state)
     Q = pair_matrix(constraints)
     if Q.nnz == 0:
-        plain = normalized_cut(W, n_clusters, rng, rows="unit")
+        plain = normalized_cut(W, n_clusters, rng)
         return CSPResult(**vars(plain))
     # Both solvers leave k-means the same numbers.
     rounding_rng = np.random.RandomState(rng.randint(2**31))
@@ -555,7 +556,7 @@ class _ShiftedInverse(SymmetricOperator):
         """Compute the `k` largest `mu`; halve `tau` while it proves to be too large."""
         while True:
             try:
-                pairs = eigen.pencil_largest(self.B.A, self.B, k, rng, inverse=self)
+                pairs = pencil_largest(self.B.A, self.B, k, rng, inverse=self)
             except _NotDefiniteError:
                 self.B.shift(self.B.tau / 2)
                 continue
@@ -602,10 +603,8 @@ class CSP(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     satisfaction : float below 1 or "auto", default="auto"
         Threshold of the satisfaction, as a share of the largest value that any vector attains.
         Negative values tolerate violations. A value that leaves fewer than ``n_clusters - 1``
@@ -622,25 +621,14 @@ class CSP(ConstrainedClusterer):
         ``"dense"`` computes all solutions and takes the cheapest, for at most 5,000 samples.
         ``"sparse"`` computes those that are best for their degree of satisfaction, at most 64, and
         takes the cheapest of them. ``"auto"`` is dense up to 1,000 samples.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start and of k-means.
+    random_state
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     satisfaction_ : float or None
         The threshold that was used; None without constraints.
     result_ : CSPResult
         Labels, embedding, eigenvalues, residuals and objective.
-    embedding_ : ndarray of shape (n_samples, n_clusters - 1)
-        Coordinates that were partitioned.
-    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph, before any constraint touched it.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
 
     References
     ----------
@@ -652,8 +640,7 @@ class CSP(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Affinity, Constraints
-    >>> from linkwise.methods.csp import CSP
+    >>> from linkwise import CSP, Affinity, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
     >>> model = CSP(2, affinity=Affinity(3), random_state=0).fit(X, constraints=known)
@@ -661,8 +648,9 @@ class CSP(ConstrainedClusterer):
     ([0, 0, 0, 1, 1, 1], 0.5)
     """
 
+    paper = "Wang & Davidson 2010"
+    family = "constrained criterion"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "satisfaction": [StrOptions({"auto"}), Interval(Real, None, 1, closed="neither")],
         "orthogonal": ["boolean"],
         "rows": [StrOptions({"unit", "raw"})],

@@ -294,7 +294,8 @@ class ConstrainedCut(ConstrainedClusterer):
     0
     """
 
-    obeys: ClassVar[str] = "hard, or soft with constraints_mode"
+    family = "constrained cut"
+    enforcement = "hard, or soft with constraints_mode"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ConstrainedClusterer._parameter_constraints,
         "objective": [StrOptions({"ncut", "kmeans"})],
@@ -332,14 +333,14 @@ class ConstrainedCut(ConstrainedClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _remember(self, X: Any) -> None:
+    def _keep_samples(self, X: Any) -> None:
         for name in ("_known", "cluster_centers_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         if self.objective == "kmeans":
             self._known = RowIndex(X)
             self.cluster_centers_ = _centers(X, self.labels_)
 
-    def _refuse_settings(self) -> None:
+    def _check_settings(self) -> None:
         if self.objective == "kmeans" and self._is_precomputed:
             message = (
                 'affinity="precomputed" says that X is a graph, but objective="kmeans" clusters '
@@ -367,7 +368,7 @@ class ConstrainedCut(ConstrainedClusterer):
         """Whether constraints are soft: then contradictory ones are traded like the others."""
         return self.constraints_mode == "soft"
 
-    def _refuse_impossible(self, constraints: Constraints) -> None:
+    def _check_feasible(self, constraints: Constraints) -> None:
         if self.constraints_mode == "hard":
             # `fit` looks for a partition itself, and explains if there is none.
             return

@@ -24,13 +24,13 @@ from linkwise.methods._propagation import (
     resolvents,
     walk,
 )
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
-    from linkwise.linalg.memory import Memory
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 __all__ = ["E2CP", "e2cp", "propagate", "propagation_factors"]
@@ -47,7 +47,7 @@ def e2cp(
     tol: float = 5e-4,
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Result:
     """Spread the pairs along the rows and then the columns of `Y`; cluster the adjusted graph.
 
@@ -63,9 +63,9 @@ def e2cp(
             W = refine(W, propagate(W, Y, alpha), Y, scale)
         else:
             W = csr_array(W)
-            factors = propagation_factors(W, constrained(Y), alpha, tol, memory=memory)
+            factors = propagation_factors(W, constrained(Y), alpha, tol, warm=warm)
             W = refine_sparse(W, factors, Y, scale)
-    return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey, memory=memory)
+    return normalized_cut(W, n_clusters, rng, enforced=obey, warm=warm)
 
 
 def propagate(W: Graph, Y: csr_array, alpha: float) -> Floats:
@@ -87,10 +87,10 @@ def propagation_factors(
     alpha: float,
     tol: float,
     *,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Factors:
     """Return the factors of `F`: the constrained columns of ``(1 - alpha) P``, sparse."""
-    P = (1 - alpha) * resolvents(W, columns, [alpha], tol=tol, memory=memory)[0]
+    P = (1 - alpha) * resolvents(W, columns, [alpha], tol=tol, warm=warm)[0]
     return Factors(csr_array(P), np.ones((1, 1)), P)
 
 
@@ -103,10 +103,8 @@ class E2CP(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     alpha : float in (0, 1), default=0.8
         How far pairs are spread: the probability to walk on. Near 0 they stay where they are.
     scale : {"max", "paper"}, default="max"
@@ -119,11 +117,8 @@ class E2CP(ConstrainedClusterer):
         graphs.
     tol : float, default=5e-4
         Residual up to which ``"lowrank"`` follows the walk from a constrained sample.
-    hard : bool, default=False
-        Whether certain pairs and labels hold without exception: k-means then chooses among the
-        partitions that satisfy them, and raises ConflictError if there is none.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start and of k-means.
+    hard
+    random_state
 
     References
     ----------
@@ -133,21 +128,20 @@ class E2CP(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.e2cp import E2CP
+    >>> from linkwise import E2CP, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
     >>> E2CP(2, random_state=0).fit_predict(X, constraints=known).tolist()
     [0, 0, 0, 1, 1, 1]
     """
 
+    paper = "Lu & Ip 2010"
+    family = "constraint propagation"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "alpha": [Interval(Real, 0, 1, closed="neither")],
         "scale": [StrOptions({"max", "paper"})],
         "solver": [StrOptions({"auto", "exact", "lowrank"})],
         "tol": [Interval(Real, 0, 1, closed="neither")],
-        "hard": ["boolean"],
     }
     solve = staticmethod(e2cp)
 

@@ -16,7 +16,7 @@ from linkwise.linalg.eigen import EigenPairs
 from linkwise.linalg.laplacian import combinatorial, degrees
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import constraint_graph
-from linkwise.methods._spectral import rounded
+from linkwise.methods.ncut import cluster_embedding
 from linkwise.partition import unit_rows
 from linkwise.result import Result
 
@@ -58,7 +58,7 @@ def fast_ge(
     else:
         pairs = _lowest(graphs, component, n_clusters, rng, solver=solver)
     embedding = unit_rows(pairs.vectors)
-    labels = rounded(embedding, n_clusters, rng, constraints if hard else None)
+    labels = cluster_embedding(embedding, n_clusters, rng, enforced=constraints if hard else None)
     return Result(
         labels=labels,
         embedding=embedding,
@@ -191,10 +191,8 @@ class FastGE(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     link_weight : float or "paper", default=1.0
         Weight of a certain pair, in units of the lesser degree of its two samples. Raise it where
         all pairs are certain and must hold, lower it where some are wrong. ``"paper"`` takes
@@ -204,26 +202,8 @@ class FastGE(ConstrainedClusterer):
         ``"multigrid"`` is LOBPCG preconditioned by algebraic multigrid, with pyamg (from
         ``linkwise[large]``): faster on large graphs of few dimensions, where clusters are long and
         the eigenvalues tiny. Dense and small graphs are solved by ``"lanczos"`` and LAPACK.
-    hard : bool, default=False
-        Whether certain pairs and labels hold without exception: k-means then chooses among the
-        partitions that satisfy them, and raises ConflictError if there is none.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start and of k-means.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
-    result_ : Result
-        Labels, embedding, eigenvalues, residuals and objective.
-    embedding_ : ndarray of shape (n_samples, n_clusters)
-        Coordinates that were partitioned.
-    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph, before any constraint touched it.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
+    hard
+    random_state
 
     References
     ----------
@@ -233,19 +213,18 @@ class FastGE(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.fastge import FastGE
+    >>> from linkwise import Constraints, FastGE
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
     >>> FastGE(2, random_state=0).fit_predict(X, constraints=known).tolist()
     [0, 0, 0, 1, 1, 1]
     """
 
+    paper = "Cucuringu et al. 2016"
+    family = "constrained criterion"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "link_weight": [StrOptions({"paper"}), Interval(Real, 0, None, closed="neither")],
         "solver": [StrOptions({"lanczos", "multigrid"})],
-        "hard": ["boolean"],
     }
     solve = staticmethod(fast_ge)
 

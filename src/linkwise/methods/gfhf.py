@@ -80,20 +80,12 @@ class GFHF(LabelPropagator):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters: at least the number of distinct labels.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     class_mass : bool, default=False
         Whether to weigh the classes so that each gets the share of unlabelled samples that it has
         of the labelled ones. Helps when labels are few and drawn in the true proportions.
-    random_state : int, RandomState instance or None, default=None
-        Used without constraints only: seed of the normalised cut.
-
-    Attributes
-    ----------
-    label_distributions_ : ndarray of shape (n_samples, n_classes)
-        Chance of each class; also ``embedding_``. Classes are the labels in increasing order.
+    random_state
 
     References
     ----------
@@ -103,17 +95,16 @@ class GFHF(LabelPropagator):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.gfhf import GFHF
+    >>> from linkwise import GFHF, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints.from_labels([-1, 1, -1, -1, 0, -1])
     >>> GFHF(2).fit_predict(X, constraints=known).tolist()
     [1, 1, 1, 0, 0, 0]
     """
 
-    obeys: ClassVar[str] = "labels are kept"
+    paper = "Zhu et al. 2003"
+    enforcement = "labels are kept"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LabelPropagator._parameter_constraints,
         "class_mass": ["boolean"],
     }
     solve = staticmethod(gfhf)

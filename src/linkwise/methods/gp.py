@@ -26,7 +26,7 @@ from linkwise.methods._propagation import (
     refined_pattern,
     symmetric,
 )
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
@@ -79,7 +79,7 @@ def gp_affinity(
         W = _conditioned_dense(scaled, Y, B) if exact else _conditioned(csr_array(scaled), Y, B)
         if n_clusters > 2:
             W = _without_cannot_links(W, Y)
-    return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey)
+    return normalized_cut(W, n_clusters, rng, enforced=obey)
 
 
 def covariance_shift(W: Graph, rng: np.random.RandomState) -> float:
@@ -187,19 +187,15 @@ class GPAffinity(ConstrainedClusterer):
     n_clusters : int, default=2
         Number of clusters. With more than two, cannot-links only remove the affinity of their
         own pair; must-links have their full effect.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    affinity
     noise : float, default=0.01
         Variance with which a certain pair is observed, in units of the function's own variance.
     solver : {"auto", "exact", "lowrank"}, default="auto"
         ``"exact"`` forms all n x n new affinities, at most for 10,000 samples. ``"lowrank"``
         computes them on the edges of the graph, on the given pairs and around must-links only,
         and the graph stays sparse. ``"auto"`` is exact up to 3,000 samples and for dense graphs.
-    hard : bool, default=False
-        Whether certain pairs and labels hold without exception: k-means then chooses among the
-        partitions that satisfy them, and raises ConflictError if there is none.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start and of k-means.
+    hard
+    random_state
 
     References
     ----------
@@ -209,19 +205,18 @@ class GPAffinity(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.gp import GPAffinity
+    >>> from linkwise import Constraints, GPAffinity
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
     >>> GPAffinity(2, random_state=0).fit_predict(X, constraints=known).tolist()
     [0, 0, 0, 1, 1, 1]
     """
 
+    paper = "Lu & Carreira-Perpinan 2008"
+    family = "constraint propagation"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "noise": [Interval(Real, 1e-10, None, closed="left")],
         "solver": [StrOptions({"auto", "exact", "lowrank"})],
-        "hard": ["boolean"],
     }
     solve = staticmethod(gp_affinity)
 

@@ -97,19 +97,11 @@ class LLGC(LabelPropagator):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters: at least the number of distinct labels.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     alpha : float in (0, 1), default=0.5
         Share taken from the neighbours. Near 1 labels travel far and count less where they are.
-    random_state : int, RandomState instance or None, default=None
-        Used without constraints only: seed of the normalised cut.
-
-    Attributes
-    ----------
-    label_distributions_ : ndarray of shape (n_samples, n_classes)
-        Share of each class; also ``embedding_``. Classes are the labels in increasing order.
+    random_state
 
     References
     ----------
@@ -119,16 +111,15 @@ class LLGC(LabelPropagator):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.llgc import LLGC
+    >>> from linkwise import LLGC, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints.from_labels([-1, 1, -1, -1, 0, -1])
     >>> LLGC(2).fit_predict(X, constraints=known).tolist()
     [1, 1, 1, 0, 0, 0]
     """
 
+    paper = "Zhou et al. 2003"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LabelPropagator._parameter_constraints,
         "alpha": [Interval(Real, 0, 1, closed="neither")],
     }
     solve = staticmethod(llgc)

@@ -1,24 +1,37 @@
-"""NCut: normalised spectral clustering, the baseline of all papers."""
+"""NCut: normalised spectral clustering, the baseline of all papers and the last step of many."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+from numba import njit
+from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import StrOptions
+from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
+from linkwise.linalg.laplacian import degrees
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._spectral import normalized_cut
+from linkwise.partition import kmeans, unit_rows
+from linkwise.result import Result
+from linkwise.search.rows import cluster_rows
 
 if TYPE_CHECKING:
-    import numpy as np
+    from linkwise._types import Floats, Graph, Ints
+    from linkwise.constraints import Constraints
+    from linkwise.graph import Affinity, Prepared
+    from linkwise.linalg.eigen import EigenPairs
+    from linkwise.linalg.warm import WarmStarts
 
-    from linkwise._types import Graph
-    from linkwise.graph import Affinity
-    from linkwise.linalg.memory import Memory
-    from linkwise.result import Result
-
-__all__ = ["NCut", "ncut"]
+__all__ = [
+    "NCut",
+    "cluster_embedding",
+    "ncut",
+    "normalized_cut",
+    "ratio_sum",
+    "spectral_result",
+]
 
 
 def ncut(
@@ -27,7 +40,7 @@ def ncut(
     *,
     rows: str = "unit",
     random_state: int | np.random.RandomState | None = None,
-    memory: Memory | None = None,
+    prepared: Prepared | None = None,
 ) -> Result:
     r"""Cluster a graph by normalised spectral clustering.
 
@@ -35,10 +48,95 @@ def ncut(
 
     .. math:: \min_{C_1 \dots C_k} \sum_c \mathrm{cut}(C_c, \bar C_c) / \mathrm{vol}(C_c)
 
-    to the `k` leading eigenvectors of ``D^-1/2 W D^-1/2`` and rounds their rows by k-means.
+    to the `k` leading eigenvectors of ``D^-1/2 W D^-1/2`` and rounds their rows by k-means. With
+    `prepared`, whose graph is `W`, eigenvectors that it holds are not computed again.
     """
     rng = check_random_state(random_state)
-    return normalized_cut(W, n_clusters, rng, rows, memory=memory)
+    pairs = None if prepared is None else prepared.embedding(n_clusters, rng)
+    return normalized_cut(W, n_clusters, rng, rows=rows, pairs=pairs)
+
+
+def normalized_cut(
+    W: Graph,
+    n_clusters: int,
+    rng: np.random.RandomState,
+    *,
+    rows: str = "unit",
+    enforced: Constraints | None = None,
+    warm: WarmStarts | None = None,
+    pairs: EigenPairs | None = None,
+) -> Result:
+    """Relax the normalised cut of `W` to eigenvectors, then round them by k-means.
+
+    `z` are the leading eigenvectors of ``D^-1/2 W D^-1/2``. With `rows` ``"raw"`` the embedding is
+    ``D^-1/2 z``, the eigenvectors of the random walk ``D^-1 W`` (Shi & Malik; Xu et al.); with
+    ``"unit"`` its rows are scaled to length one (Ng, Jordan & Weiss), where `z` and ``D^-1/2 z``
+    are the same. All certain constraints of `enforced` hold. The eigensolver starts from `warm`;
+    eigenpairs that are known already are given as `pairs`.
+    """
+    d = degrees(W)
+    if pairs is None:
+        start = None if warm is None else warm.adjacency
+        pairs = spectral_embedding(W, n_clusters, rng, d=d, warm=start)
+    z = pairs.vectors
+    embedding = unit_rows(z) if rows == "unit" else random_walk_vectors(z, d)
+    labels = cluster_embedding(embedding, n_clusters, rng, enforced=enforced)
+    return spectral_result(labels, embedding, pairs, objective=ratio_sum(W, labels, d))
+
+
+def cluster_embedding(
+    embedding: Floats,
+    n_clusters: int,
+    rng: np.random.RandomState,
+    *,
+    enforced: Constraints | None = None,
+) -> Ints:
+    """Cluster the rows of an embedding by k-means; all certain constraints of `enforced` hold."""
+    if enforced is None:
+        return kmeans(embedding, n_clusters, rng).labels
+    return cluster_rows(embedding, n_clusters, rng, assign="feasible", constraints=enforced)
+
+
+def ratio_sum(W: Graph, labels: Ints, weights: Floats) -> float:
+    """Return what each cluster loses over the weight of its vertices, summed over clusters.
+
+    A cluster loses the positive weight that leaves it and the negative one inside. With the
+    (absolute) degrees as weights the sum is the (signed) normalised cut, with ones the ratio cut.
+    """
+    k = int(labels.max()) + 1
+    if issparse(W):
+        graph = csr_array(W)
+        lost = _lost(graph.indptr, graph.indices, graph.data, labels, k)
+    else:
+        together = labels[:, None] == labels
+        lost = np.bincount(labels, np.where(together, -W, W).clip(min=0).sum(axis=1), minlength=k)
+    total = np.bincount(labels, weights=weights, minlength=k)
+    return float(np.divide(lost, total, out=np.zeros(k), where=total > 0).sum())
+
+
+@njit(cache=True, nogil=True)
+def _lost(indptr, indices, data, labels, k):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    lost = np.zeros(k)
+    for i in range(indptr.size - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            is_lost = data[e] < 0 if labels[indices[e]] == labels[i] else data[e] > 0
+            if is_lost:
+                lost[labels[i]] += abs(data[e])
+    return lost
+
+
+def spectral_result(
+    labels: Ints, embedding: Floats, pairs: EigenPairs, *, objective: float
+) -> Result:
+    """Return the result of a spectral method; eigenvalues are the Laplacian's, ascending."""
+    return Result(
+        labels=labels,
+        embedding=embedding,
+        eigenvalues=1 - pairs.values,
+        residuals=pairs.residuals,
+        objective=objective,
+        converged=pairs.converged,
+    )
 
 
 class NCut(ConstrainedClusterer):
@@ -87,6 +185,9 @@ class NCut(ConstrainedClusterer):
     [0, 0, 0, 1, 1, 1]
     """
 
+    paper = "Ng et al. 2001"
+    family = "no constraints"
+    takes = ()
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ConstrainedClusterer._parameter_constraints,
         "rows": [StrOptions({"unit", "raw"})],

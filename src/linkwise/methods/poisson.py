@@ -84,15 +84,12 @@ class Poisson(LabelPropagator):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters: at least the number of distinct labels.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     balance : bool, default=False
         Whether to divide the potential of a class by its share of the labels: the paper's
         correction for classes of equal size of which unequal numbers of labels are known.
-    random_state : int, RandomState instance or None, default=None
-        Used without constraints only: seed of the normalised cut.
+    random_state
 
     Attributes
     ----------
@@ -108,16 +105,15 @@ class Poisson(LabelPropagator):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.poisson import Poisson
+    >>> from linkwise import Constraints, Poisson
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints.from_labels([-1, 1, -1, -1, 0, -1])
     >>> Poisson(2).fit_predict(X, constraints=known).tolist()
     [1, 1, 1, 0, 0, 0]
     """
 
+    paper = "Calder et al. 2020"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LabelPropagator._parameter_constraints,
         "balance": ["boolean"],
     }
     solve = staticmethod(poisson)

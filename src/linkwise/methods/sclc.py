@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -14,7 +14,7 @@ from linkwise import metrics
 from linkwise.constraints import Constraints
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import canonical, recursive_bisection
 from linkwise.result import Result
 from linkwise.search.linear import SignedGroups, constrained_cut
@@ -47,7 +47,7 @@ def sclc(
     rng = check_random_state(random_state)
     facts = _certain(constraints)
     if facts.is_empty:
-        return normalized_cut(W, n_clusters, rng, rows="unit")
+        return normalized_cut(W, n_clusters, rng)
     if n_clusters == 2:
         cut = constrained_cut(W, signed_groups(facts), rng)
         return _result(W, canonical(cut.labels), [(np.arange(W.shape[0]), cut)])
@@ -182,25 +182,14 @@ class SCLC(ConstrainedClusterer):
     ----------
     n_clusters : int, default=2
         Number of clusters. More than two are made by repeated halving.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    affinity
     random_state : int, RandomState instance or None, default=None
         Seed of the eigensolver's start.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
-    result_ : Result
-        Labels, embedding, eigenvalues, residuals and objective.
     embedding_ : ndarray of shape (n_samples, n_clusters - 1)
         The vector of each split, zero outside of the part that it splits.
-    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph, before any constraint touched it.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
 
     Notes
     -----
@@ -216,15 +205,16 @@ class SCLC(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.sclc import SCLC
+    >>> from linkwise import SCLC, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
     >>> SCLC(2, random_state=0).fit_predict(X, constraints=known).tolist()
     [0, 0, 0, 1, 1, 1]
     """
 
-    obeys: ClassVar[str] = "hard for two clusters"
+    paper = "Eriksson et al. 2007"
+    family = "constrained criterion"
+    enforcement = "hard for two clusters"
     solve = staticmethod(sclc)
 
     def __init__(

@@ -11,12 +11,13 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
+from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
-from linkwise.linalg.laplacian import absolute_degrees, signed_normalized_adjacency
-from linkwise.linalg.walk import component_vectors, remembered_vectors, staying_if_isolated
+from linkwise.linalg.embedding import component_vectors, looped_adjacency
+from linkwise.linalg.laplacian import absolute_degrees
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import constraint_graph, link_strength
-from linkwise.methods._spectral import normalized_cut, ratio_sum, rounded, spectral_result
+from linkwise.methods.ncut import cluster_embedding, normalized_cut, ratio_sum, spectral_result
 from linkwise.partition import canonical, kmeans, sign_split, unit_rows
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.linalg.eigen import EigenPairs
-    from linkwise.linalg.memory import Memory
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 __all__ = ["SignedCSC", "rounding_score", "signed_csc", "signed_ncut"]
@@ -45,7 +46,7 @@ def signed_csc(
     selection: str = "sound",
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Result:
     r"""Cluster a graph with the constraints as signed edges beside it.
 
@@ -63,15 +64,15 @@ def signed_csc(
     weights = A.data if issparse(A) else A
     if selection == "sound" and not (weights < 0).any():
         # Nothing is signed: the criterion is the plain normalised cut of A.
-        return normalized_cut(A, n_clusters, rng, rows="unit", obey=obey, memory=memory)
+        return normalized_cut(A, n_clusters, rng, enforced=obey, warm=warm)
     d = absolute_degrees(A)
-    pairs = lowest_vectors(A, d, n_clusters, rng, memory=memory)
+    pairs = lowest_vectors(A, d, n_clusters, rng, warm=warm)
     rounding = paper_rounding if selection == "paper" else sound_rounding
     embedding = unit_rows(pairs.vectors)
     labels = rounding(A, Q, pairs.vectors, rng)
     if obey is not None and constraints.n_violated(labels):
-        labels = rounded(embedding, n_clusters, rng, obey)
-    return spectral_result(labels, embedding, pairs, ratio_sum(A, labels, d))
+        labels = cluster_embedding(embedding, n_clusters, rng, enforced=obey)
+    return spectral_result(labels, embedding, pairs, objective=ratio_sum(A, labels, d))
 
 
 def lowest_vectors(
@@ -80,14 +81,14 @@ def lowest_vectors(
     k: int,
     rng: np.random.RandomState,
     *,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> EigenPairs:
     """Return the `k` lowest eigenpairs of the signed Laplacian, as leading ones of ``I - L``.
 
     `d` are the absolute degrees. Components without a negative edge have the eigenvalue 0 and a
     known eigenvector.
     """
-    S = staying_if_isolated(signed_normalized_adjacency(A, d), d)
+    S = looped_adjacency(A, d)
     n_components, component = symmetric_components(S)
     has_negative = np.zeros(n_components, dtype=bool)
     has_negative[component[negative_rows(A)]] = True
@@ -97,7 +98,10 @@ def lowest_vectors(
         profile = np.sqrt(d)[is_plain]
         known = np.zeros((component.size, min(k, np.unique(component[is_plain]).size)))
         known[is_plain] = component_vectors(S[is_plain][:, is_plain], profile, k)
-    return remembered_vectors(S, k, rng, known=known, memory=memory)
+    # A generator of its own: what follows does not depend on how long the search takes.
+    rng = np.random.RandomState(rng.randint(2**31))
+    start = None if warm is None else warm.adjacency
+    return eigen.largest(S, k, rng, known=known, known_values=np.ones(known.shape[1]), warm=start)
 
 
 def negative_rows(A: Graph) -> Ints:
@@ -252,10 +256,8 @@ class SignedCSC(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     gamma : float in [0, 1], default=0.5
         Weight of the graph against the constraints. 1 is NCut, 0 uses the constraints alone.
     link_weight : float, "max" or "degree", default="max"
@@ -268,26 +270,8 @@ class SignedCSC(ConstrainedClusterer):
         cannot-links make untrue. ``"sound"``: the rounding with the lowest signed normalised cut,
         plus a price for violated constraints, among k-means on unit and raw rows and, for two
         clusters, all sign patterns in the plane of both vectors.
-    hard : bool, default=False
-        Whether certain pairs and labels hold without exception: k-means then chooses among the
-        partitions that satisfy them, and raises ConflictError if there is none.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start and of k-means.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
-    result_ : Result
-        Labels, embedding, eigenvalues, residuals and objective.
-    embedding_ : ndarray of shape (n_samples, n_clusters)
-        Coordinates that were partitioned.
-    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph, before any constraint touched it.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
+    hard
+    random_state
 
     References
     ----------
@@ -304,12 +288,12 @@ class SignedCSC(ConstrainedClusterer):
     [0, 0, 0, 1, 1, 1]
     """
 
+    paper = "Wacquet et al. 2013"
+    family = "constrained criterion"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "gamma": [Interval(Real, 0, 1, closed="both")],
         "link_weight": [StrOptions({"max", "degree"}), Interval(Real, 0, None, closed="neither")],
         "selection": [StrOptions({"sound", "paper"})],
-        "hard": ["boolean"],
     }
     solve = staticmethod(signed_csc)
 

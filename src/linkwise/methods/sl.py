@@ -9,18 +9,18 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
+from linkwise.linalg.embedding import leading_eigenpairs
 from linkwise.linalg.laplacian import additive_normalization
-from linkwise.linalg.walk import leading_vectors
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import edit
-from linkwise.methods._spectral import normalized_cut, ratio_sum, rounded, spectral_result
+from linkwise.methods.ncut import cluster_embedding, normalized_cut, ratio_sum, spectral_result
 from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
     from linkwise._types import Graph
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
-    from linkwise.linalg.memory import Memory
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 __all__ = ["SpectralLearning", "sl"]
@@ -35,15 +35,15 @@ def sl(
     link_weight: float | str = "max",
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Result:
     """Write the constraints into the affinities, then cluster by a normalised Markov chain."""
     rng = check_random_state(random_state)
     obey = constraints if hard else None
     A = edit(W, constraints, link_weight)
     if normalization == "symmetric":
-        return normalized_cut(A, n_clusters, rng, rows="unit", obey=obey, memory=memory)
-    return additive_cut(A, n_clusters, rng, obey, memory=memory)
+        return normalized_cut(A, n_clusters, rng, enforced=obey, warm=warm)
+    return additive_cut(A, n_clusters, rng, obey, warm=warm)
 
 
 def additive_cut(
@@ -52,7 +52,7 @@ def additive_cut(
     rng: np.random.RandomState,
     obey: Constraints | None = None,
     *,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Result:
     """Cluster by ``N = (A + d_max I - D) / d_max``, a walk that stays where degrees are low.
 
@@ -60,10 +60,11 @@ def additive_cut(
     """
     N = additive_normalization(A)
     profile = np.ones(N.shape[0])
-    pairs = leading_vectors(N, profile, n_clusters, rng, memory=memory, name="additive walk")
+    start = None if warm is None else warm.additive
+    pairs = leading_eigenpairs(N, n_clusters, rng, profile=profile, warm=start)
     embedding = unit_rows(pairs.vectors)
-    labels = rounded(embedding, n_clusters, rng, obey)
-    return spectral_result(labels, embedding, pairs, ratio_sum(A, labels, profile))
+    labels = cluster_embedding(embedding, n_clusters, rng, enforced=obey)
+    return spectral_result(labels, embedding, pairs, objective=ratio_sum(A, labels, profile))
 
 
 class SpectralLearning(ConstrainedClusterer):
@@ -74,36 +75,16 @@ class SpectralLearning(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     normalization : {"additive", "symmetric"}, default="additive"
         The Markov chain: ``(A + d_max I - D) / d_max`` of Kamvar et al. (the KKM of Xu 2005), or
         ``D^-1/2 A D^-1/2``, which is what Wacquet 2013 compares with as SL.
     link_weight : float, "max" or "degree", default="max"
         Affinity of a certain must-link: the largest of the graph, the mean degree (a strong
         link), or a number. The papers write 1, the maximum of their Gaussian affinities.
-    hard : bool, default=False
-        Whether certain pairs and labels hold without exception: k-means then chooses among the
-        partitions that satisfy them, and raises ConflictError if there is none.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start and of k-means.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
-    result_ : Result
-        Labels, embedding, eigenvalues, residuals and objective.
-    embedding_ : ndarray of shape (n_samples, n_clusters)
-        Coordinates that were partitioned.
-    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph, before any constraint touched it.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
+    hard
+    random_state
 
     References
     ----------
@@ -119,11 +100,11 @@ class SpectralLearning(ConstrainedClusterer):
     [0, 0, 0, 1, 1, 1]
     """
 
+    paper = "Kamvar et al. 2003"
+    family = "affinity editing"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "normalization": [StrOptions({"additive", "symmetric"})],
         "link_weight": [StrOptions({"max", "degree"}), Interval(Real, 0, None, closed="neither")],
-        "hard": ["boolean"],
     }
     solve = staticmethod(sl)
 

@@ -24,13 +24,13 @@ from linkwise.methods._propagation import (
     resolvents,
     walk,
 )
-from linkwise.methods._spectral import normalized_cut
+from linkwise.methods.ncut import normalized_cut
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
-    from linkwise.linalg.memory import Memory
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 __all__ = ["SRCP", "propagate", "propagation_factors", "srcp"]
@@ -51,7 +51,7 @@ def srcp(
     tol: float = 5e-4,
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Result:
     r"""Spread the pairs along rows and columns of `Y` at once; cluster the adjusted graph.
 
@@ -70,9 +70,9 @@ def srcp(
             W = refine(W, propagate(W, Y, mu), Y, scale)
         else:
             W = csr_array(W)
-            factors = propagation_factors(W, constrained(Y), mu, tol, memory=memory)
+            factors = propagation_factors(W, constrained(Y), mu, tol, warm=warm)
             W = refine_sparse(W, factors, Y, scale)
-    return normalized_cut(W, n_clusters, rng, rows="unit", obey=obey, memory=memory)
+    return normalized_cut(W, n_clusters, rng, enforced=obey, warm=warm)
 
 
 def propagate(W: Graph, Y: csr_array, mu: float) -> Floats:
@@ -94,7 +94,7 @@ def propagation_factors(
     mu: float,
     tol: float,
     *,
-    memory: Memory | None = None,
+    warm: WarmStarts | None = None,
 ) -> Factors:
     """Return factors of `F`: constrained columns of a few resolvents of the walk, sparse.
 
@@ -104,7 +104,7 @@ def propagation_factors(
     """
     separated = cauchy_sum(mu, mu + 2, KERNEL_TOL)
     damping = 1 / (1 + mu + separated.shifts)
-    found = resolvents(W, columns, damping.tolist(), tol=tol, memory=memory)
+    found = resolvents(W, columns, damping.tolist(), tol=tol, warm=warm)
     P = [a * of_damping for a, of_damping in zip(damping, found, strict=True)]
     G = csr_array(hstack(P, format="csc"))
     return Factors(G, 2 * mu * separated.weights, P[int(np.argmax(damping))])
@@ -119,10 +119,8 @@ class SRCP(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     mu : float, default=0.2
         How strongly a pair holds to where it was given, against smoothness over the graph. Small
         values spread far. The spreading iteration of the paper has ``mu = (1 - alpha) / alpha``.
@@ -136,11 +134,8 @@ class SRCP(ConstrainedClusterer):
         graphs.
     tol : float, default=5e-4
         Residual up to which ``"lowrank"`` follows the walk from a constrained sample.
-    hard : bool, default=False
-        Whether certain pairs and labels hold without exception: k-means then chooses among the
-        partitions that satisfy them, and raises ConflictError if there is none.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start and of k-means.
+    hard
+    random_state
 
     References
     ----------
@@ -150,21 +145,20 @@ class SRCP(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.srcp import SRCP
+    >>> from linkwise import SRCP, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
     >>> SRCP(2, random_state=0).fit_predict(X, constraints=known).tolist()
     [0, 0, 0, 1, 1, 1]
     """
 
+    paper = "Fu et al. 2011"
+    family = "constraint propagation"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "mu": [Interval(Real, 0, None, closed="neither")],
         "scale": [StrOptions({"max", "paper"})],
         "solver": [StrOptions({"auto", "exact", "lowrank"})],
         "tol": [Interval(Real, 0, 1, closed="neither")],
-        "hard": ["boolean"],
     }
     solve = staticmethod(srcp)
 

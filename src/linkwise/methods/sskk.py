@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from linkwise._params import Interval, StrOptions
 from linkwise.linalg import eigen
+from linkwise.linalg.embedding import leading_eigenpairs
 from linkwise.linalg.laplacian import degrees
-from linkwise.linalg.walk import leading_vectors
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import constraint_graph
 from linkwise.methods._kernelkmeans import (
@@ -166,7 +166,9 @@ def _relaxation(
     """Return the leading eigenpairs of ``D^-1/2 M D^-1/2``, whose clusters relax the criterion."""
     s = diags_array(1 / np.sqrt(graph.d), format="csr")
     S = csr_array(s @ graph.M @ s)
-    return leading_vectors(S, np.sqrt(graph.d), k, rng) if is_plain else eigen.largest(S, k, rng)
+    if not is_plain:
+        return eigen.largest(S, k, rng)
+    return leading_eigenpairs(S, k, rng, profile=np.sqrt(graph.d))
 
 
 def _starts(
@@ -226,10 +228,8 @@ class SSKK(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     penalty : float or "auto", default="auto"
         Weight of a certain pair, in units of the mean degree of the graph. ``"auto"`` is
         ``n_samples / (n_clusters * n_pairs)``, but at most 0.5. Much above 1 the criterion itself
@@ -248,20 +248,12 @@ class SSKK(ConstrainedClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     result_ : Result
         Labels, criterion, and the relaxation whose eigenvalues add up to a lower bound of it.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         Unit rows of the relaxation's eigenvectors.
-    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph, before any constraint touched it.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
     n_iter_ : int
         Passes over the samples.
-    n_features_in_ : int
-        Number of features seen by `fit`.
 
     References
     ----------
@@ -271,16 +263,16 @@ class SSKK(ConstrainedClusterer):
     Examples
     --------
     >>> import numpy as np
-    >>> from linkwise import Constraints
-    >>> from linkwise.methods.sskk import SSKK
+    >>> from linkwise import SSKK, Constraints
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> known = Constraints(6, must_link=[(0, 2)], cannot_link=[(2, 3)])
     >>> SSKK(2, random_state=0).fit_predict(X, constraints=known).tolist()
     [0, 0, 0, 1, 1, 1]
     """
 
+    paper = "Kulis et al. 2005"
+    family = "kernel k-means"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "penalty": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "start": [StrOptions({"best", "spectral", "neighborhoods"})],
         "shift": [Interval(Real, 0, None, closed="left")],

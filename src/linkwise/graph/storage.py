@@ -1,0 +1,215 @@
+"""Prepared data in a file: an npz archive of plain arrays, without pickle.
+
+The array ``prepared`` holds a JSON text with all that is no array. A sparse matrix `M` is the
+arrays ``M.data``, ``M.indices``, ``M.indptr`` and ``M.shape``.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array, issparse
+
+from linkwise._files import atomic
+from linkwise.graph.affinity import Affinity
+from linkwise.graph.approximate import ApproximateNeighbors
+from linkwise.linalg.eigen import EigenPairs
+
+if TYPE_CHECKING:
+    import os
+
+    from linkwise._types import AnyArray
+    from linkwise.graph.prepared import Prepared
+    from linkwise.linalg.warm import EigenWarmStart
+
+__all__ = ["described", "load", "save"]
+
+VERSION = 1
+BUILDERS = {"Affinity": Affinity, "ApproximateNeighbors": ApproximateNeighbors}
+DAMAGED = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error, MemoryError)
+
+
+class RestoredAffinity(Affinity):
+    """A builder whose graph was read from a file; fitted again when more is asked of it."""
+
+    def __getattr__(self, name: str) -> Any:
+        state = self.__dict__
+        can_fit = "_samples" in state and "n_features_in_" not in state
+        if not can_fit or name.startswith("__") or not name.endswith("_"):
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(message)
+        state.update(vars(Affinity(**self.get_params(deep=False)).fit(state["_samples"])))
+        return getattr(self, name)
+
+
+def described(affinity: Any) -> Any:
+    """Return the class and parameters of an affinity in values that JSON knows.
+
+    Raises
+    ------
+    ValueError
+        If it is no `Affinity`, or one of its parameters is an object or a function.
+    """
+    if affinity is None or isinstance(affinity, str):
+        return affinity
+    kind = Affinity if type(affinity) is RestoredAffinity else type(affinity)
+    if kind not in BUILDERS.values():
+        message = (
+            f"Only data with an Affinity can be saved, not with {affinity!r}. Build the graph and "
+            'prepare that: Prepared(W, affinity="precomputed").'
+        )
+        raise ValueError(message)
+    parameters = affinity.get_params(deep=False)
+    if isinstance(parameters.get("neighbors"), ApproximateNeighbors):
+        parameters["neighbors"] = described(parameters["neighbors"])
+    return {
+        "class": kind.__name__,
+        **{key: _plain(key, value) for key, value in parameters.items()},
+    }
+
+
+def _plain(name: str, value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    try:
+        json.dumps(value)
+    except TypeError:
+        message = (
+            f"The affinity's {name}={value!r} cannot be written to a file. Build the graph and "
+            'prepare that: Prepared(W, affinity="precomputed").'
+        )
+        raise ValueError(message) from None
+    return value
+
+
+def _built(description: Any) -> Any:
+    if description is None or isinstance(description, str):
+        return description
+    parameters = dict(description)
+    if isinstance(parameters.get("neighbors"), dict):
+        parameters["neighbors"] = _built(parameters["neighbors"])
+    return BUILDERS[parameters.pop("class")](**parameters)
+
+
+# --- writing
+
+
+def save(data: Prepared, path: str | os.PathLike[str]) -> None:
+    """Write prepared data to a file."""
+    arrays: dict[str, AnyArray] = {}
+    facts: dict[str, Any] = {"version": VERSION, "affinity": described(data.affinity)}
+    if data.feature_names is not None:
+        facts["feature_names"] = list(data.feature_names)
+    _put(arrays, "X", data.X)
+    if not data.is_graph:
+        _put(arrays, "W", data._W)
+    _put(arrays, "degrees", data._degrees)
+    _put(arrays, "components", data._components)
+    pairs = data._embedding
+    if pairs is not None:
+        facts["n_products"] = pairs.n_products
+        for name in ("values", "vectors", "residuals"):
+            _put(arrays, f"embedding.{name}", getattr(pairs, name))
+    for name in ("adjacency", "additive"):
+        start: EigenWarmStart = getattr(data.warm, name)
+        embedded = pairs is not None and start.vectors is pairs.vectors
+        _put(arrays, f"{name}.vectors", None if embedded else start.vectors)
+        _put(arrays, f"{name}.row_order", start.row_order)
+        cutoffs = list(start.cutoffs.items())
+        facts[name] = {"spectrum": start.spectrum, "cutoffs": cutoffs, "embedded": embedded}
+    facts["resolvents"] = list(data.warm.resolvents)
+    for number, (columns, matrix) in enumerate(data.warm.resolvents.values()):
+        _put(arrays, f"resolvent{number}.columns", columns)
+        _put(arrays, f"resolvent{number}", matrix)
+    arrays["prepared"] = np.array(json.dumps(facts))
+    with atomic(path) as unfinished, unfinished.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def _put(arrays: dict[str, AnyArray], name: str, matrix: Any) -> None:
+    if issparse(matrix):
+        for part in ("data", "indices", "indptr"):
+            arrays[f"{name}.{part}"] = getattr(matrix, part)
+        arrays[f"{name}.shape"] = np.array(matrix.shape)
+    elif matrix is not None:
+        arrays[name] = matrix
+
+
+# --- reading
+
+
+def load(cls: type[Prepared], path: str | os.PathLike[str]) -> Prepared:
+    """Read prepared data from a file."""
+    with Path(path).open("rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as stored:
+                return _restored(cls, {name: stored[name] for name in stored.files})
+        except DAMAGED as error:
+            message = (
+                f"{path} was not written by Prepared.save, or it is damaged ({error}). Prepare the "
+                "data again."
+            )
+            raise ValueError(message) from error
+
+
+def _restored(cls: type[Prepared], arrays: dict[str, AnyArray]) -> Prepared:
+    facts = json.loads(str(arrays["prepared"]))
+    if facts["version"] != VERSION:
+        message = f"it has version {facts['version']}, this program reads version {VERSION}"
+        raise ValueError(message)
+    data = cls(_got(arrays, "X"), _built(facts["affinity"]))
+    n = data.n_samples
+    if "feature_names" in facts:
+        data.feature_names = np.array(facts["feature_names"], dtype=object)
+    W = None if data.is_graph else _got(arrays, "W", (n, n))
+    if W is not None:
+        parameters = (_built(facts["affinity"]) or Affinity()).get_params(deep=False)
+        data.affinity_ = RestoredAffinity(**parameters)
+        data.affinity_.__dict__.update(affinity_matrix_=W, _samples=data.X)
+        data._W = W
+    data._degrees = _got(arrays, "degrees", (n,))
+    data._components = _got(arrays, "components", (n,))
+    if "embedding.values" in arrays:
+        values = arrays["embedding.values"]
+        data._embedding = EigenPairs(
+            values,
+            _got(arrays, "embedding.vectors", (n, values.size)),
+            _got(arrays, "embedding.residuals", (values.size,)),
+            converged=True,
+            n_products=facts["n_products"],
+        )
+    for name in ("adjacency", "additive"):
+        start: EigenWarmStart = getattr(data.warm, name)
+        start.vectors = _got(arrays, f"{name}.vectors", (n, None))
+        if facts[name]["embedded"] and data._embedding is not None:
+            start.vectors = data._embedding.vectors
+        start.row_order = _got(arrays, f"{name}.row_order")
+        spectrum = facts[name]["spectrum"]
+        start.spectrum = None if spectrum is None else tuple(spectrum)
+        start.cutoffs = dict(facts[name]["cutoffs"])
+    for number, key in enumerate(facts["resolvents"]):
+        columns = arrays[f"resolvent{number}.columns"]
+        matrix = csc_array(_got(arrays, f"resolvent{number}", (n, columns.size), csc_array))
+        data.warm.resolvents[tuple(key)] = (columns, matrix)
+    return data
+
+
+def _got(arrays: dict[str, AnyArray], name: str, shape: Any = None, kind: Any = csr_array) -> Any:
+    """Return an array or a sparse matrix, of the expected shape; None if there is none."""
+    if f"{name}.data" in arrays:
+        parts = tuple(arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
+        matrix: Any = kind(parts, shape=tuple(arrays[f"{name}.shape"].tolist()))
+        matrix.check_format(full_check=True)
+    else:
+        matrix = arrays.get(name)
+    if matrix is None or shape is None:
+        return matrix
+    fits = len(shape) == matrix.ndim
+    if not fits or any(m not in {None, n} for m, n in zip(shape, matrix.shape, strict=True)):
+        message = f"{name} has shape {matrix.shape}, not {shape}"
+        raise ValueError(message)
+    return matrix

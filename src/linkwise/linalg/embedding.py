@@ -1,0 +1,139 @@
+"""The spectral embedding of a graph: leading eigenvectors of its normalised adjacency.
+
+The eigenvectors of value 1 are known, one for each connected component. They are written down, not
+iterated for, so none can be missed however many there are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array, issparse
+
+from linkwise.linalg import eigen
+from linkwise.linalg.components import symmetric_components
+from linkwise.linalg.eigen import EigenPairs
+from linkwise.linalg.laplacian import degrees, normalized_adjacency
+
+if TYPE_CHECKING:
+    from linkwise._types import Floats, Graph
+    from linkwise.linalg.warm import EigenWarmStart
+
+__all__ = [
+    "component_vectors",
+    "leading_eigenpairs",
+    "looped_adjacency",
+    "random_walk_vectors",
+    "spectral_embedding",
+]
+
+
+def spectral_embedding(
+    W: Graph,
+    k: int,
+    rng: np.random.RandomState,
+    *,
+    d: Floats | None = None,
+    tol: float = eigen.DEFAULT_TOL,
+    warm: EigenWarmStart | None = None,
+) -> EigenPairs:
+    """Return the `k` leading eigenpairs of ``D^-1/2 W D^-1/2``, with loops at isolated vertices.
+
+    Parameters
+    ----------
+    W : csr_array or ndarray of shape (n, n)
+        The graph: symmetric, non-negative.
+    k : int
+        Number of pairs, at most `n`.
+    rng : RandomState
+        Source of the start vectors. One number is drawn from it, or none if the graph has at least
+        `k` components: what follows does not depend on how long the solver takes.
+    d : ndarray of shape (n,), optional
+        The degrees, if they are at hand.
+    tol : float, default=1e-6
+        Residuals aimed at.
+    warm : EigenWarmStart, optional
+        Where the solver starts, and leaves what it finds.
+
+    Returns
+    -------
+    EigenPairs
+        The eigenvalues of the normalised Laplacian are ``1 - values``; the eigenvectors of the
+        random walk ``D^-1 W`` are ``random_walk_vectors(vectors, d)``.
+
+    Examples
+    --------
+    >>> W = np.array([[0.0, 4.0, 0.0], [4.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> spectral_embedding(W, 3, np.random.RandomState(0)).values.round(12).tolist()
+    [1.0, 1.0, -1.0]
+    """
+    d = degrees(W) if d is None else d
+    return leading_eigenpairs(
+        looped_adjacency(W, d), k, rng, profile=np.sqrt(d), tol=tol, warm=warm
+    )
+
+
+def looped_adjacency(W: Graph, d: Floats) -> Graph:
+    """Return ``D^-1/2 W D^-1/2`` with self-loops of weight 1 at isolated vertices.
+
+    These are components of their own then, with the eigenvalue 1. `d` are the degrees, or the
+    absolute degrees of a signed graph.
+    """
+    S: Graph = normalized_adjacency(W, d)
+    isolated = d == 0
+    if not isolated.any():
+        return S
+    loops = diags_array(isolated.astype(np.float64), format="csr")
+    return csr_array(S + loops) if issparse(S) else S + loops.toarray()
+
+
+def random_walk_vectors(z: Floats, d: Floats) -> Floats:
+    """Return ``D^-1/2 z``, eigenvectors of ``D^-1 W``; an isolated vertex keeps its row."""
+    return z / np.sqrt(np.where(d > 0, d, 1.0))[:, None]
+
+
+def leading_eigenpairs(
+    S: Graph,
+    k: int,
+    rng: np.random.RandomState,
+    *,
+    profile: Floats,
+    tol: float = eigen.DEFAULT_TOL,
+    warm: EigenWarmStart | None = None,
+) -> EigenPairs:
+    """Return the `k` leading eigenpairs of a matrix whose top value, 1, is known.
+
+    The value 1 has one eigenvector for each connected component: `profile` on the component and 0
+    elsewhere.
+    """
+    known = component_vectors(S, profile, k)
+    if known.shape[1] == k:
+        residuals = np.linalg.norm(S @ known - known, axis=0)
+        return EigenPairs(np.ones(k), known, residuals, converged=True, n_products=k)
+    # A generator of its own: what follows does not depend on how long the search takes.
+    rng = np.random.RandomState(rng.randint(2**31))
+    ones = np.ones(known.shape[1])
+    return eigen.largest(S, k, rng, tol=tol, known=known, known_values=ones, warm=warm)
+
+
+def component_vectors(S: Graph, profile: Floats, k: int) -> Floats:
+    """Return an orthonormal basis of the known eigenvectors, at most `k` columns.
+
+    With more than `k` components, the ``k - 1`` of largest volume keep a vector of their own and
+    the others share the last one: the cut is zero whichever way they are grouped, and splitting
+    off the smallest first would leave the large components unseparated.
+    """
+    n_components, component = symmetric_components(S)
+    # An isolated vertex has no degree, but is a component like any other.
+    weight = np.where(profile > 0, profile, 1.0)
+    if n_components == 1:
+        return weight[:, None] / np.linalg.norm(weight)
+    volume = np.bincount(component, weights=profile**2)
+    rank = np.empty(volume.size, dtype=np.intp)
+    rank[np.argsort(-volume, kind="stable")] = np.arange(volume.size)
+    column = np.minimum(rank, k - 1)[component]
+    vectors: Floats = np.zeros((component.size, min(volume.size, k)))
+    vectors[np.arange(component.size), column] = weight
+    vectors /= np.linalg.norm(vectors, axis=0)
+    return vectors
