@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise._params import Interval, StrOptions
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.partition import canonical
+from linkwise.partition import relabelled
 from linkwise.result import Result
 from linkwise.search.bisection import Point, Record, Settings
 from linkwise.search.evolve import workers
@@ -124,7 +124,7 @@ def cosc(
         else:
             found = _hard(task, data)
     warn_if_interrupted(interrupted=found.interrupted)
-    labels = canonical(found.labels)
+    labels = relabelled(found.labels)
     record = data.record
     scale = 1.0 if b is None else unit
     return COSCResult(

@@ -17,7 +17,7 @@ from linkwise import metrics
 from linkwise._params import Interval, StrOptions
 from linkwise._rows import RowIndex
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.partition import canonical
+from linkwise.partition import relabelled
 from linkwise.result import Result
 from linkwise.search.evolve import workers
 from linkwise.search.hard import Search, hard_labels, warn_if_interrupted
@@ -178,7 +178,7 @@ def _solve(
             answer, path, price = soft_labels(task, options.strength, options.violations)
             told = _told_by(path, constraints, price, objective)
     warn_if_interrupted(interrupted=answer.interrupted)
-    labels = canonical(answer.labels)
+    labels = relabelled(answer.labels)
     return CutResult(
         labels=labels,
         objective=objective(labels),
@@ -203,7 +203,7 @@ def _told_by(
     for t, z in zip(path.strengths, path.partitions, strict=True):
         labels = z[: constraints.n_samples].astype(np.intp)
         violated = violated_items(constraints, z)
-        points.append(PathPoint(t, canonical(labels), objective(labels), int(violated.sum())))
+        points.append(PathPoint(t, relabelled(labels), objective(labels), int(violated.sum())))
         if t == 1.0:
             noise = float(violated.mean()) if violated.size else 0.0
     return {

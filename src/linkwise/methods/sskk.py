@@ -24,7 +24,7 @@ from linkwise.methods._kernelkmeans import (
     filled,
     single_moves,
 )
-from linkwise.partition import canonical, kmeans, unit_rows
+from linkwise.partition import kmeans, relabelled, unit_rows
 from linkwise.result import Result
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def sskk(
         if other.history[-1] < best.history[-1] - SAME_OBJECTIVE:
             best = other
     return Result(
-        labels=canonical(best.labels),
+        labels=relabelled(best.labels),
         embedding=unit_rows(pairs.vectors),
         eigenvalues=1 - pairs.values,
         residuals=pairs.residuals,

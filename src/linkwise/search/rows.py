@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from linkwise.partition import canonical, kmeans
+from linkwise.partition import kmeans, relabelled
 from linkwise.search.evolve import run_here
 from linkwise.search.hard import (
     certain_groups,
@@ -83,7 +83,7 @@ def cluster_rows(
         _centers(data.rows, np.ones(V.shape[0]), free.labels, int(free.labels.max()) + 1), rng
     )
     found = landscape.search(rng, run_here, first=[near_free])
-    labels = canonical(found.z[groups.of_sample])
+    labels = relabelled(found.z[groups.of_sample])
     refuse_broken_promise(constraints, labels)
     warn_if_interrupted(interrupted=found.interrupted)
     return labels
