@@ -24,7 +24,7 @@ from linkwise.linalg.operators import Deflated, Projected, SymmetricOperator
 from linkwise.linalg.solve import solid
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods.ncut import normalized_cut
-from linkwise.partition import canonical, kmeans, sign_split, unit_rows
+from linkwise.partition import kmeans, relabelled, sign_split, unit_rows
 from linkwise.result import Result
 
 if TYPE_CHECKING:
@@ -589,7 +589,7 @@ class _ShiftedInverse(SymmetricOperator):
 def _rounded(embedding: Floats, k: int, rng: np.random.RandomState) -> Ints:
     """Split by sign for two clusters, unless all are on one side; else k-means on the rows."""
     if k == 2:
-        sides = canonical(sign_split(embedding[:, 0]))
+        sides = relabelled(sign_split(embedding[:, 0]))
         if sides.any():
             return sides
     return kmeans(embedding, k, rng).labels

@@ -16,7 +16,7 @@ from linkwise.linalg import eigen
 from linkwise.linalg.embedding import leading_eigenpairs
 from linkwise.linalg.laplacian import degrees
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.partition import canonical, kmeans, unit_rows
+from linkwise.partition import kmeans, relabelled, unit_rows
 from linkwise.result import Result
 from linkwise.search.kernel_kmeans import (
     Descent,
@@ -88,7 +88,7 @@ def sskk(
         if other.history[-1] < best.history[-1] - SAME_OBJECTIVE:
             best = other
     return Result(
-        labels=canonical(best.labels),
+        labels=relabelled(best.labels),
         embedding=unit_rows(pairs.vectors),
         eigenvalues=1 - pairs.values,
         residuals=pairs.residuals,

@@ -10,7 +10,7 @@ from numba import njit
 if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats, Ints
 
-__all__ = ["canonical", "ranks", "sign_split", "unit_rows"]
+__all__ = ["ranks", "relabelled", "sign_split", "unit_rows"]
 
 
 def unit_rows(V: Floats) -> Floats:
@@ -29,12 +29,12 @@ def unit_rows(V: Floats) -> Floats:
     return unit
 
 
-def canonical(labels: AnyArray) -> Ints:
+def relabelled(labels: AnyArray) -> Ints:
     """Renumber clusters by first appearance, so that equal partitions have equal labels.
 
     Examples
     --------
-    >>> canonical(np.array([7, 2, 7, 0])).tolist()
+    >>> relabelled(np.array([7, 2, 7, 0])).tolist()
     [0, 1, 0, 2]
     """
     labels = np.asarray(labels)
