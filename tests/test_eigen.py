@@ -453,9 +453,9 @@ def test_a_singular_right_hand_matrix_is_refused(n, form):
 
 def test_many_pairs_of_a_large_matrix_stay_sparse():
     n = MANY_PAIRS_LIMIT + 1
-    assert eigen._chosen(eye_array(n), n // 5, "auto", (n, 0)) == "arpack"
+    assert eigen._chosen(eye_array(n), n // 5, "auto", known_shape=(n, 0)) == "arpack"
     n = MANY_PAIRS_LIMIT
-    assert eigen._chosen(eye_array(n), n // 5, "auto", (n, 0)) == "dense"
+    assert eigen._chosen(eye_array(n), n // 5, "auto", known_shape=(n, 0)) == "dense"
 
 
 @pytest.mark.parametrize("in_silence", [False, True])
