@@ -174,7 +174,7 @@ def test_kmeans_gives_k_clusters_when_rows_nearly_coincide(k):
 def test_kmeans_falls_back_on_its_seeds_when_a_cluster_is_lost(monkeypatch):
     V = np.array([[0.0], [0.1], [5.0], [9.0]])
     lost = partition.KMeansPartition(np.zeros(4, dtype=np.intp), V[:3], 0.0, 1)
-    monkeypatch.setattr(partition, "_lloyd", lambda *args, **kwargs: lost)
+    monkeypatch.setattr("linkwise.partition.lloyd._lloyd", lambda *args, **kwargs: lost)
     assert_partition_of(V, kmeans(V, 3, rng()), 3)
 
 

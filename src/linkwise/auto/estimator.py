@@ -354,7 +354,7 @@ class Auto(ConstrainedClusterer):
 
     def _described(self, prepared: Prepared, most_clusters: int) -> Bases:
         """Build the graph and the bases, unless prepared data hold them already."""
-        self.affinity_matrix_ = self._graph(prepared)
+        self.affinity_matrix_, self.affinity_ = prepared.W, prepared.affinity_
         features = None if prepared.is_graph else prepared.X
         bases = prepared.attached(Bases)
         if bases is None or bases.n_clusters < most_clusters:

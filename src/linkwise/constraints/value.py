@@ -380,6 +380,7 @@ class Constraints:
         --------
         Four samples that are pairwise apart do not fit in three clusters.
 
+        >>> from linkwise import ConflictError
         >>> c = Constraints(5, cannot_link=[(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
         >>> c.check(4)
         >>> try:

@@ -116,9 +116,11 @@ def save(data: Prepared, path: str | os.PathLike[str]) -> None:
             _put(arrays, f"embedding.{name}", getattr(pairs, name))
     for name in ("adjacency", "additive"):
         start: EigenWarmStart = getattr(data.warm, name)
-        _put(arrays, f"{name}.vectors", start.vectors)
+        embedded = pairs is not None and start.vectors is pairs.vectors
+        _put(arrays, f"{name}.vectors", None if embedded else start.vectors)
         _put(arrays, f"{name}.row_order", start.row_order)
-        facts[name] = {"spectrum": start.spectrum, "cutoffs": list(start.cutoffs.items())}
+        cutoffs = list(start.cutoffs.items())
+        facts[name] = {"spectrum": start.spectrum, "cutoffs": cutoffs, "embedded": embedded}
     facts["resolvents"] = list(data.warm.resolvents)
     for number, (columns, matrix) in enumerate(data.warm.resolvents.values()):
         _put(arrays, f"resolvent{number}.columns", columns)
@@ -183,6 +185,8 @@ def _restored(cls: type[Prepared], arrays: dict[str, AnyArray]) -> Prepared:
     for name in ("adjacency", "additive"):
         start: EigenWarmStart = getattr(data.warm, name)
         start.vectors = _got(arrays, f"{name}.vectors", (n, None))
+        if facts[name]["embedded"] and data._embedding is not None:
+            start.vectors = data._embedding.vectors
         start.row_order = _got(arrays, f"{name}.row_order")
         spectrum = facts[name]["spectrum"]
         start.spectrum = None if spectrum is None else tuple(spectrum)

@@ -15,8 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._params import StrOptions
-from linkwise.constraints.certificates import graph_of
-from linkwise.constraints.coloring import assign
+from linkwise.constraints.coloring import assign, graph_of
 from linkwise.exceptions import TooLargeError
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.partition import canonical

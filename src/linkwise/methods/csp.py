@@ -17,6 +17,7 @@ from linkwise._params import Interval, StrOptions
 from linkwise.exceptions import ConvergenceWarning, TooLargeError
 from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
+from linkwise.linalg.generalized import pencil_largest
 from linkwise.linalg.laplacian import degrees, symmetric
 from linkwise.linalg.operators import Deflated, Projected, SymmetricOperator
 from linkwise.linalg.solve import solid
@@ -555,7 +556,7 @@ class _ShiftedInverse(SymmetricOperator):
         """Compute the `k` largest `mu`; halve `tau` while it proves to be too large."""
         while True:
             try:
-                pairs = eigen.pencil_largest(self.B.A, self.B, k, rng, inverse=self)
+                pairs = pencil_largest(self.B.A, self.B, k, rng, inverse=self)
             except _NotDefiniteError:
                 self.B.shift(self.B.tau / 2)
                 continue

@@ -58,7 +58,7 @@ def fast_ge(
     else:
         pairs = _lowest(graphs, component, n_clusters, rng, solver=solver)
     embedding = unit_rows(pairs.vectors)
-    labels = cluster_embedding(embedding, n_clusters, rng, constraints if hard else None)
+    labels = cluster_embedding(embedding, n_clusters, rng, enforced=constraints if hard else None)
     return Result(
         labels=labels,
         embedding=embedding,

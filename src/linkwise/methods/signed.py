@@ -11,8 +11,9 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
+from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
-from linkwise.linalg.embedding import component_vectors, looped_adjacency, warm_eigs
+from linkwise.linalg.embedding import component_vectors, looped_adjacency
 from linkwise.linalg.laplacian import absolute_degrees
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._editing import constraint_graph, link_strength
@@ -70,8 +71,8 @@ def signed_csc(
     embedding = unit_rows(pairs.vectors)
     labels = rounding(A, Q, pairs.vectors, rng)
     if obey is not None and constraints.n_violated(labels):
-        labels = cluster_embedding(embedding, n_clusters, rng, obey)
-    return spectral_result(labels, embedding, pairs, ratio_sum(A, labels, d))
+        labels = cluster_embedding(embedding, n_clusters, rng, enforced=obey)
+    return spectral_result(labels, embedding, pairs, objective=ratio_sum(A, labels, d))
 
 
 def lowest_vectors(
@@ -97,8 +98,10 @@ def lowest_vectors(
         profile = np.sqrt(d)[is_plain]
         known = np.zeros((component.size, min(k, np.unique(component[is_plain]).size)))
         known[is_plain] = component_vectors(S[is_plain][:, is_plain], profile, k)
+    # A generator of its own: what follows does not depend on how long the search takes.
+    rng = np.random.RandomState(rng.randint(2**31))
     start = None if warm is None else warm.adjacency
-    return warm_eigs(S, k, rng, known=known, warm=start)
+    return eigen.largest(S, k, rng, known=known, known_values=np.ones(known.shape[1]), warm=start)
 
 
 def negative_rows(A: Graph) -> Ints:

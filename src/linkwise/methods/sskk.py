@@ -166,8 +166,9 @@ def _relaxation(
     """Return the leading eigenpairs of ``D^-1/2 M D^-1/2``, whose clusters relax the criterion."""
     s = diags_array(1 / np.sqrt(graph.d), format="csr")
     S = csr_array(s @ graph.M @ s)
-    profile = np.sqrt(graph.d)
-    return leading_eigenpairs(S, profile, k, rng) if is_plain else eigen.largest(S, k, rng)
+    if not is_plain:
+        return eigen.largest(S, k, rng)
+    return leading_eigenpairs(S, k, rng, profile=np.sqrt(graph.d))
 
 
 def _starts(

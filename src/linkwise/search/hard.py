@@ -64,7 +64,7 @@ def certain_groups(
     Raises ConflictError if there is none, or none was found.
     """
     known = feasible_groups(constraints, k)
-    colors = require_coloring(constraints, k, rng, known).colors
+    colors = require_coloring(constraints, k, rng, groups=known).colors
     groups = Groups(known.component.astype(np.int32), known.n_groups, known.graph)
     if k != 2:
         return groups, colors
