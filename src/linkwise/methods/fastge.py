@@ -127,7 +127,7 @@ def _lowest(
     # Cannot-links between components couple their vectors in B.
     factor = np.linalg.cholesky(kernel.T @ (B @ kernel))
     orthonormal = np.asarray(np.linalg.solve(factor, kernel.T).T, dtype=np.float64)
-    return pencil.lowest(A, B, k, rng, kernel=orthonormal, solver=solver)
+    return pencil.lowest(A, B, k, rng=rng, kernel=orthonormal, solver=solver)
 
 
 def _grouped_components(graphs: Graphs, component: Ints, k: int) -> Floats:
