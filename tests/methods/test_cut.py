@@ -196,7 +196,7 @@ def test_every_constraint_holds_where_plain_clustering_breaks_many(blobs, object
 @pytest.mark.parametrize("mode", ["hard", "soft"])
 @pytest.mark.parametrize("objective", ["ncut", "kmeans"])
 def test_the_answer_depends_on_the_seed_and_not_on_threads(blobs, objective, mode):
-    X, y, _ = blobs
+    X, y = (part[:120] for part in blobs[:2])
     known = Constraints.sample(y, 60, random_state=0)
     fits = [
         ConstrainedCut(
