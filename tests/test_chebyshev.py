@@ -16,13 +16,12 @@ from asserts import assert_eigenpairs, assert_same_subspace
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import aggregation, chebyshev, ordering
 from linkwise.linalg import block_kernels as kernels
-from linkwise.linalg.block_kernels import Team
+from linkwise.linalg.block_kernels import RowThreads
 from linkwise.linalg.eigen import largest, smallest
 from linkwise.linalg.laplacian import (
     additive_normalization,
     combinatorial,
     normalized_adjacency,
-    signed_symmetric,
 )
 from linkwise.linalg.operators import (
     Congruence,
@@ -30,10 +29,10 @@ from linkwise.linalg.operators import (
     Deflated,
     Projected,
     Shifted,
-    SparsePlusLowRank,
     as_sum,
 )
 from linkwise.linalg.warm import EigenWarmStart
+from theory import SparsePlusLowRank, signed_symmetric
 
 N = 700
 
@@ -87,9 +86,10 @@ def solved(A, k, solve=largest, **named):
 # --- kernels
 
 
+@pytest.mark.parametrize("step", [kernels.step, kernels.step_loop])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("m", [8, 16, 24, 32, 56])
-def test_step_against_scipy(kind, m):
+def test_step_against_scipy(step, kind, m):
     W = random_graph(300, degree=5)
     W = csr_array(block_diag([W, csr_array((3, 3))], format="csr"))  # rows without entries
     n = W.shape[0]
@@ -100,20 +100,30 @@ def test_step_against_scipy(kind, m):
     expected = alpha * (W @ X[:, 8:] - 0.25 * X[:, 8:] + gamma * R[:, 16:]) - beta * Y
     matrix = (W.indptr.astype(np.int64), W.indices.astype(np.uint32), W.data.astype(kind))
     coefficients = (alpha, beta, gamma, np.array([0.25], dtype=kind))
-    kernels.step(matrix, (X, R, Y), coefficients, (8, 16, 0), 0, n)
+    step(matrix, (X, R, Y), coefficients, (8, 16, 0), 0, n)
     assert_allclose(Y, expected, atol=200 * np.finfo(kind).eps)
 
 
+def test_the_loop_takes_over_where_the_vector_kernel_does_not_compile(monkeypatch):
+    def broken(*_):
+        raise RuntimeError("no such instruction")
+
+    assert kernels._fastest_step() is kernels._step_in_registers
+    monkeypatch.setattr(kernels, "_step_in_registers", broken)
+    with pytest.warns(UserWarning, match="does not compile: no such instruction"):
+        assert kernels._fastest_step.__wrapped__() is kernels.step_loop
+
+
 def test_small_kernels_against_numpy(monkeypatch):
-    monkeypatch.setattr(kernels, "ROWS_PER_PIECE", 50)
+    monkeypatch.setattr(kernels, "ROWS_PER_BLOCK", 50)
     n, m = 203, 8
     X, Y, V = rng(0).normal(size=(n, m)), rng(1).normal(size=(n, m)), rng(2).normal(size=(n, 3))
     Q, values = rng(3).normal(size=(m, m)), rng(4).normal(size=m)
-    team = Team(np.arange(n + 1))
-    assert team.n_pieces == 5
+    team = RowThreads(np.arange(n + 1))
+    assert team.n_blocks == 5
     assert_allclose(team.cross(V, X), V.T @ X, atol=1e-12)
     R, sums = np.empty((n, m), dtype=np.float32), np.empty((5, m))
-    team.on_pieces(kernels.residual, X, Y, values, R, sums)
+    team.on_blocks(kernels.residual, X, Y, values, R, sums)
     assert_allclose(R, Y - X * values, atol=1e-5)
     assert_allclose(sums.sum(axis=0), np.sum((Y - X * values) ** 2, axis=0))
     expected = X + V @ Q[:3]
@@ -126,23 +136,23 @@ def test_small_kernels_against_numpy(monkeypatch):
 
 @pytest.mark.parametrize("n", [1, 7, 8, 203])
 @pytest.mark.parametrize("m", [1, 3, 8, 11, 24])
-def test_dense_products_in_tiles(monkeypatch, n, m):
-    monkeypatch.setattr(kernels, "ROWS_PER_PIECE", 50)
+def test_dense_products(monkeypatch, n, m):
+    monkeypatch.setattr(kernels, "ROWS_PER_BLOCK", 50)
     X, Y = rng(0).normal(size=(n, m)), rng(1).normal(size=(n, 24))
-    team = Team(np.arange(n + 1))
+    team = RowThreads(np.arange(n + 1))
     assert_allclose(team.cross(X, Y), X.T @ Y, atol=1e-12)
-    assert_allclose(team.cross(Y, X), Y.T @ X, atol=1e-12)  # no multiple of the lanes
+    assert_allclose(team.cross(Y, X), Y.T @ X, atol=1e-12)
     Q = rng(2).normal(size=(24, 24))
     expected = Y @ Q
     kernels.rotate(Y, Q, 0, n)
     assert_allclose(Y, expected, atol=1e-12)
 
 
-def test_a_team_shares_all_rows(monkeypatch):
+def test_threads_share_all_rows(monkeypatch):
     monkeypatch.setattr(kernels, "PARALLEL_FROM", 0)
     monkeypatch.setattr(numba, "get_num_threads", lambda: 3)
     W = random_graph(100)
-    team = Team(W.indptr.astype(np.int64))
+    team = RowThreads(W.indptr.astype(np.int64))
     met = []
     team.on_rows(lambda first, last: met.extend(range(first, last)))
     team.close()
@@ -152,7 +162,7 @@ def test_a_team_shares_all_rows(monkeypatch):
 def test_filter_is_the_chebyshev_polynomial():
     # The residual form of the filter against the polynomial itself, of the dense matrix.
     with chebyshev._product(S, 8, None) as product:
-        basis = chebyshev._Basis(product, 8, None, rng())
+        basis = chebyshev._Basis(product, 8, rng())
         basis.fill(None)
         basis.rayleigh_ritz()
         X, low, bound, degree = basis.X.copy(), -0.6, 0.1, 9

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.linalg import eigh, solve_continuous_lyapunov
 
-from linkwise.linalg.laplacian import normalized_adjacency, transition_matrix
-from linkwise.linalg.propagation import (
+from linkwise.linalg.laplacian import normalized_adjacency
+from theory import (
     gfhf_step,
     llgc_step,
     spreading_step,
     stationary_labeling,
+    transition_matrix,
 )
 
 # Small graphs, full as in the papers.

@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import Affinity, Constraints, NCut
 from linkwise.linalg.laplacian import normalized_adjacency
-from linkwise.linalg.propagation import stationary_labeling
 from linkwise.methods.cscgfhf import CSCGFHF, cscgfhf, kernel_factor
 from linkwise.methods.gfhf import gfhf
+from theory import stationary_labeling
 
 
 def partly(y, share, seed):

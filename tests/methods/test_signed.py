@@ -33,6 +33,11 @@ def random_signed_graph(n, seed):
     return A + A.T
 
 
+def signed_ncut(A, labels):
+    """``sum_c (positive weight leaving c + negative weight inside c) / absolute volume of c``."""
+    return ratio_sum(A, labels, absolute_degrees(A))
+
+
 def slow_signed_ncut(A, labels):
     total = 0.0
     for c in np.unique(labels):

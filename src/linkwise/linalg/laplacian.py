@@ -10,12 +10,9 @@ diagonals of :math:`D` and :math:`\bar D`:
 =================================  ==================================================
 `combinatorial`                    :math:`D - W`
 `symmetric`                        :math:`I - D^{-1/2} W D^{-1/2}`
-`random_walk`                      :math:`I - D^{-1} W`
 `signed`                           :math:`\bar D - W`
-`signed_symmetric`                 :math:`I - \bar D^{-1/2} W \bar D^{-1/2}`
 `normalized_adjacency`             :math:`D^{-1/2} W D^{-1/2}`
 `signed_normalized_adjacency`      :math:`\bar D^{-1/2} W \bar D^{-1/2}`
-`transition_matrix`                :math:`D^{-1} W`
 `additive_normalization`           :math:`(W + d_{\max} I - D) / d_{\max}`
 =================================  ==================================================
 
@@ -40,14 +37,13 @@ __all__ = [
     "additive_normalization",
     "combinatorial",
     "degrees",
+    "diagonal_minus",
     "inverse_sqrt",
     "normalized_adjacency",
-    "random_walk",
+    "scaled",
     "signed",
     "signed_normalized_adjacency",
-    "signed_symmetric",
     "symmetric",
-    "transition_matrix",
 ]
 
 # Rows scaled at a time: the temporary arrays stay small beside the matrix.
@@ -69,7 +65,7 @@ def absolute_degrees(W: Matrix) -> Floats:
 
 def inverse_sqrt(d: Floats) -> Floats:
     """Return ``d ** -0.5``, with zero for isolated vertices, whose degree is zero."""
-    return _inverse(np.sqrt(d))
+    return np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0)
 
 
 def normalized_adjacency(W: Matrix, d: Floats | None = None) -> Matrix:
@@ -84,7 +80,7 @@ def normalized_adjacency(W: Matrix, d: Floats | None = None) -> Matrix:
     [[0.0, 1.0], [1.0, 0.0]]
     """
     s = inverse_sqrt(degrees(W) if d is None else d)
-    return _scaled(W, s, s)
+    return scaled(W, s)
 
 
 def signed_normalized_adjacency(W: Matrix, d: Floats | None = None) -> Matrix:
@@ -94,13 +90,7 @@ def signed_normalized_adjacency(W: Matrix, d: Floats | None = None) -> Matrix:
     fall into two camps with positive edges inside and negative edges across.
     """
     s = inverse_sqrt(absolute_degrees(W) if d is None else d)
-    return _scaled(W, s, s)
-
-
-def transition_matrix(W: Matrix) -> Matrix:
-    """Return ``D^-1 W``, the probabilities of a random walk from row to column."""
-    d = degrees(W)
-    return _scaled(W, _inverse(d), np.ones_like(d))
+    return scaled(W, s)
 
 
 def combinatorial(W: Matrix) -> Matrix:
@@ -111,17 +101,13 @@ def combinatorial(W: Matrix) -> Matrix:
     >>> combinatorial(np.array([[0.0, 2.0], [2.0, 0.0]])).tolist()
     [[2.0, -2.0], [-2.0, 2.0]]
     """
-    return _diagonal_minus(degrees(W), W)
+    return diagonal_minus(degrees(W), W)
 
 
 def symmetric(W: Matrix) -> Matrix:
     """Return the symmetric normalised Laplacian ``I - D^-1/2 W D^-1/2``."""
-    return _diagonal_minus(_has_edges(degrees(W)), normalized_adjacency(W))
-
-
-def random_walk(W: Matrix) -> Matrix:
-    """Return the random-walk Laplacian ``I - D^-1 W``; see also `transition_matrix`."""
-    return _diagonal_minus(_has_edges(degrees(W)), transition_matrix(W))
+    d = degrees(W)
+    return diagonal_minus((d > 0).astype(np.float64), normalized_adjacency(W, d))
 
 
 def signed(W: Matrix) -> Matrix:
@@ -130,60 +116,45 @@ def signed(W: Matrix) -> Matrix:
     Positive semidefinite for any signs (Kunegis et al. 2010): its quadratic form is the sum
     of ``|w_ij| (x_i - sign(w_ij) x_j)^2`` over the edges.
     """
-    return _diagonal_minus(absolute_degrees(W), W)
-
-
-def signed_symmetric(W: Matrix) -> Matrix:
-    """Return the signed Laplacian normalised by the absolute degrees on both sides."""
-    return _diagonal_minus(_has_edges(absolute_degrees(W)), signed_normalized_adjacency(W))
+    return diagonal_minus(absolute_degrees(W), W)
 
 
 def additive_normalization(W: Matrix) -> Matrix:
     """Return ``(W + d_max I - D) / d_max``: every row sums to one, symmetry is kept.
 
     The normalisation of Kamvar, Klein and Manning (2003), *Spectral learning*. A graph
-    without edges gives the identity: a walk that can only stay.
+    without edges gives the identity.
     """
     d = degrees(W)
     d_max = d.max(initial=0.0)
     if d_max == 0:
-        return _diagonal_minus(np.ones_like(d), W)
-    normalized = _diagonal_minus(d - d_max, W)
+        return diagonal_minus(np.ones_like(d), W)
+    normalized = diagonal_minus(d - d_max, W)
     normalized *= -1 / d_max
     return normalized
 
 
-def _inverse(d: Floats) -> Floats:
-    """Return ``1 / d``, with zero where `d` is zero."""
-    return np.divide(1.0, d, out=np.zeros_like(d), where=d > 0)
+def scaled(W: Matrix, s: Floats) -> Matrix:
+    """Return ``diag(s) W diag(s)`` at the memory of one copy of `W`.
 
-
-def _has_edges(d: Floats) -> Floats:
-    """Return the diagonal of a normalised Laplacian: 1, but 0 for isolated vertices."""
-    return (d > 0).astype(np.float64)
-
-
-def _scaled(W: Matrix, rows: Floats, columns: Floats) -> Matrix:
-    """Return ``diag(rows) W diag(columns)`` at the memory of one copy of `W`.
-
-    The two factors are multiplied first: equal factors then leave `W` exactly symmetric.
+    The two factors are multiplied first, which leaves `W` exactly symmetric.
     """
     if not issparse(W):
-        scaled = np.outer(rows, columns)
-        scaled *= W
-        return scaled
+        product = np.outer(s, s)
+        product *= W
+        return product
     n = W.shape[0]
     data = np.empty(W.data.size)
     for first in range(0, n, ROWS_PER_BLOCK):
         last = min(first + ROWS_PER_BLOCK, n)
         block = slice(W.indptr[first], W.indptr[last])
-        of_row = np.repeat(rows[first:last], np.diff(W.indptr[first : last + 1]))
-        data[block] = W.data[block] * (of_row * columns[W.indices[block]])
+        of_row = np.repeat(s[first:last], np.diff(W.indptr[first : last + 1]))
+        data[block] = W.data[block] * (of_row * s[W.indices[block]])
     # The index arrays are copied: an in-place operation on one matrix must not reach the other.
     return csr_array((data, W.indices.copy(), W.indptr.copy()), shape=W.shape)
 
 
-def _diagonal_minus(diagonal: Floats, W: Matrix) -> Matrix:
+def diagonal_minus(diagonal: Floats, W: Matrix) -> Matrix:
     """Return ``diag(diagonal) - W``."""
     if issparse(W):
         return csr_array(diags_array(diagonal, format="csr") - W)

@@ -27,7 +27,6 @@ __all__ = [
     "Deflated",
     "Projected",
     "Shifted",
-    "SparsePlusLowRank",
     "Sum",
     "SymmetricOperator",
     "as_sum",
@@ -168,28 +167,6 @@ class Projected(SymmetricOperator):
     def _project(self, X: Floats) -> Floats:
         projected: Floats = X - self.U @ (self.U.T @ X)
         return projected
-
-
-class SparsePlusLowRank(SymmetricOperator):
-    """``A + U C U'`` with `A` sparse, `U` tall and `C` small and symmetric.
-
-    `C` is a matrix, or the vector of a diagonal one.
-    """
-
-    def __init__(self, A: Any, U: Any, C: Floats) -> None:
-        super().__init__(A.shape[0])
-        self.A = A
-        self.U = U
-        self.C = np.diag(C) if C.ndim == 1 else C
-
-    def _product(self, X: Floats) -> Floats:
-        product: Floats = self.A @ X + self.U @ (self.C @ (self.U.T @ X))
-        return product
-
-    def as_sum(self) -> Sum | None:
-        """Return the parts."""
-        inner = as_sum(self.A)
-        return None if inner is None else inner.plus(self.U, self.C)
 
 
 class Congruence(SymmetricOperator):

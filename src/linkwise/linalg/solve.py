@@ -1,4 +1,4 @@
-r"""Linear systems of graphs: factor once, solve many, with a certificate.
+r"""Linear systems of graphs, solved with a certificate.
 
 `W` is a symmetric non-negative adjacency without loops, a ``csr_array`` or a dense array, and
 `S` its normalised adjacency. Three problems, for blocks of right-hand sides:
@@ -9,15 +9,15 @@ r"""Linear systems of graphs: factor once, solve many, with a certificate.
 `poisson_solve`    :math:`L U = B` with `B` orthogonal to the kernel of :math:`L = D - W`
 =================  ======================================================================
 
-Each is scaled to a unit diagonal (Jacobi) and solved in one of two ways, which `Factor` keeps
-between calls: a sparse or dense factorisation, or conjugate gradients on all columns at once.
-Nothing is inverted, and nothing of size n x n is formed from a sparse graph.
+Each is scaled to a unit diagonal (Jacobi) and solved in one of two ways: by a sparse or dense
+factorisation, or by conjugate gradients on all columns at once. Nothing is inverted, and nothing of
+size n x n is formed from a sparse graph.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -26,7 +26,13 @@ from scipy.sparse.linalg import splu
 
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg.components import symmetric_components
-from linkwise.linalg.laplacian import degrees, inverse_sqrt, normalized_adjacency
+from linkwise.linalg.laplacian import (
+    degrees,
+    diagonal_minus,
+    inverse_sqrt,
+    normalized_adjacency,
+    scaled,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
 
 Method: TypeAlias = Literal["auto", "direct", "cg"]
 
-__all__ = ["Factor", "Solution", "dirichlet", "poisson_solve", "resolvent", "solid"]
+__all__ = ["Solution", "definite_solve", "dirichlet", "poisson_solve", "resolvent", "solid"]
 
 # Below this size a sparse factorisation takes milliseconds; above it the fill of neighbour graphs
 # in many dimensions makes it slower than conjugate gradients.
@@ -65,16 +71,20 @@ class Solution(NamedTuple):
     converged: bool
 
 
-class Factor:
-    """Solve ``A X = B`` again and again for one symmetric positive definite `A`.
+def definite_solve(
+    A: Matrix, B: Floats, *, method: Method = "auto", tol: float = TOL, max_iter: int = MAX_ITER
+) -> Solution:
+    """Solve ``A X = B`` for a symmetric positive definite `A`.
 
     Parameters
     ----------
     A : csr_array or ndarray of shape (n, n)
         Symmetric positive definite matrix.
+    B : ndarray of shape (n, n_columns)
+        Right-hand sides.
     method : {"auto", "direct", "cg"}, default="auto"
-        ``"direct"`` factorises at once (dense: Cholesky; sparse: SuperLU without pivoting).
-        ``"cg"`` runs conjugate gradients with Jacobi's preconditioner in every `solve`.
+        ``"direct"`` factorises (dense: Cholesky; sparse: SuperLU without pivoting).
+        ``"cg"`` runs conjugate gradients with Jacobi's preconditioner.
         ``"auto"`` factorises dense and small matrices, and sparse ones of up to 20,000 rows on
         which conjugate gradients fail.
     tol : float, default=1e-10
@@ -86,53 +96,22 @@ class Factor:
     Examples
     --------
     >>> A = csr_array([[2.0, -1.0], [-1.0, 2.0]])
-    >>> factor = Factor(A)
-    >>> factor.solve(np.array([[3.0], [0.0]])).x.round(12).tolist()
+    >>> definite_solve(A, np.array([[3.0], [0.0]])).x.round(12).tolist()
     [[2.0], [1.0]]
     """
-
-    def __init__(
-        self, A: Matrix, *, method: Method = "auto", tol: float = TOL, max_iter: int = MAX_ITER
-    ) -> None:
-        self._scale = 1 / np.sqrt(A.diagonal())
-        self._A = _scaled(A, self._scale)
-        self._method = method
-        self._tol = tol
-        self._max_iter = max_iter
-        self._direct: Callable[[Floats], Floats] | None = None
-        if _is_direct(A, method):
-            self._direct = _factorized(self._A)
-
-    def solve(self, B: Floats) -> Solution:
-        """Solve for a block of right-hand sides, of shape (n, n_columns)."""
-        scaled = self._scale[:, None] * B
-        if self._direct is None:
-            found = _conjugate_gradients(self._A, scaled, self._tol, self._max_iter)
-            if not found.converged and self._takes_second_chance():
-                self._direct = _factorized(self._A)
-        if self._direct is not None:
-            found = _certified(self._A, scaled, self._direct(scaled), tol=self._tol)
-        if not found.converged:
-            _warn(found, self._tol)
-        return found._replace(x=self._scale[:, None] * found.x)
-
-    def _takes_second_chance(self) -> bool:
-        return self._method == "auto" and self._A.shape[0] <= SECOND_CHANCE_LIMIT
+    s = 1 / np.sqrt(A.diagonal())
+    A = A if (s == 1).all() else scaled(A, s)
+    B = s[:, None] * B
+    found = _solved(A, B, lambda: _factorized(A, B), method=method, tol=tol, max_iter=max_iter)
+    return found._replace(x=s[:, None] * found.x)
 
 
-def resolvent(
-    S: Matrix,
-    alpha: float,
-    B: Floats,
-    *,
-    method: Method = "auto",
-    tol: float = TOL,
-    max_iter: int = MAX_ITER,
-) -> Solution:
+def resolvent(S: Matrix, alpha: float, B: Floats, **options: Any) -> Solution:
     """Solve ``(I - alpha S) X = B`` for a symmetric `S` of norm 1 and ``0 <= alpha < 1``.
 
     The condition number is at most ``(1 + alpha) / (1 - alpha)``: conjugate gradients take some
-    20 iterations at ``alpha=0.5`` and 150 at 0.99, whatever the size.
+    20 iterations at ``alpha=0.5`` and 150 at 0.99, whatever the size. Options are those of
+    `definite_solve`.
 
     Examples
     --------
@@ -140,19 +119,10 @@ def resolvent(
     >>> resolvent(S, 0.5, np.array([[3.0], [0.0]])).x.round(12).tolist()
     [[4.0], [2.0]]
     """
-    factor = Factor(_identity_minus(alpha * S), method=method, tol=tol, max_iter=max_iter)
-    return factor.solve(B)
+    return definite_solve(_identity_minus(alpha * S), B, **options)
 
 
-def dirichlet(
-    W: Matrix,
-    fixed: Bools,
-    values: Floats,
-    *,
-    method: Method = "auto",
-    tol: float = TOL,
-    max_iter: int = MAX_ITER,
-) -> Solution:
+def dirichlet(W: Matrix, fixed: Bools, values: Floats, **options: Any) -> Solution:
     r"""Extend values harmonically from some vertices to all.
 
     Solves
@@ -169,8 +139,8 @@ def dirichlet(
         Vertices of known value.
     values : ndarray of shape (n_fixed, n_columns)
         Their values, one problem a column.
-    method, tol, max_iter
-        As in `Factor`.
+    **options
+        `method`, `tol` and `max_iter` of `definite_solve`.
 
     Returns
     -------
@@ -180,9 +150,9 @@ def dirichlet(
 
     Notes
     -----
-    A piece of the graph without fixed vertices that hangs on the rest by edges below 1e-10 of the
-    degrees of both ends would make the system singular to rounding. Its extension is constant to
-    that precision, so the piece is contracted to one vertex and solved afterwards.
+    Vertices without a fixed one among them that hang on the rest by edges below 1e-10 of the
+    degrees of both ends would make the system singular to rounding. Their extension is constant to
+    that precision, so they are contracted to one vertex and solved afterwards.
 
     Examples
     --------
@@ -194,11 +164,9 @@ def dirichlet(
     F = np.zeros((fixed.size, values.shape[1]))
     F[fixed] = values
 
-    def solved(A: Matrix, B: Floats) -> Solution:
-        return Factor(A, method=method, tol=tol, max_iter=max_iter).solve(B)
-
-    stages = _extend(W, fixed, F, solved)
-    np.clip(F, values.min(axis=0), values.max(axis=0), out=F, where=_reached(W, fixed)[:, None])
+    stages = _extend(W, fixed, F, **options)
+    reached = _shares_component(symmetric_components(W)[1], fixed)
+    np.clip(F, values.min(axis=0), values.max(axis=0), out=F, where=reached[:, None])
     return Solution(
         F,
         np.max([stage.residuals for stage in stages], axis=0, initial=0.0),
@@ -220,7 +188,7 @@ def poisson_solve(
         Sources. The sum over each component is subtracted evenly: without that there is no
         solution.
     method, tol, max_iter
-        As in `Factor`.
+        As in `definite_solve`.
 
     Returns
     -------
@@ -240,15 +208,15 @@ def poisson_solve(
     sums = csr_array((np.ones(d.size), (component, np.arange(d.size))), (n_components, d.size))
     B = B - ((sums @ B) / np.bincount(component)[:, None])[component]
     B *= s
-    S = normalized_adjacency(W)
-    if _is_direct(S, method):
-        found = _grounded(S, B, _heaviest(d, component), tol)
-    else:
-        found = _conjugate_gradients(_identity_minus(S), B, tol, max_iter)
-        if not found.converged and method == "auto" and d.size <= SECOND_CHANCE_LIMIT:
-            found = _grounded(S, B, _heaviest(d, component), tol)
-    if not found.converged:
-        _warn(found, tol)
+    A = _identity_minus(normalized_adjacency(W, d))
+    found = _solved(
+        A,
+        B,
+        lambda: _grounded(A, B, _heaviest(d, component)),
+        method=method,
+        tol=tol,
+        max_iter=max_iter,
+    )
     return found._replace(x=s * (found.x - kernel.T @ (kernel @ found.x)))
 
 
@@ -270,20 +238,18 @@ def solid(W: Matrix) -> Matrix:
     return kept
 
 
-# --- pieces of graphs
+# --- parts of graphs
 
 
-def _extend(
-    W: Matrix, fixed: Bools, F: Floats, solved: Callable[[Matrix, Floats], Solution]
-) -> list[Solution]:
+def _extend(W: Matrix, fixed: Bools, F: Floats, **options: Any) -> list[Solution]:
     """Fill the rows of `F` that are not fixed, stage by stage; return the certificates.
 
-    A stage solves the pieces that hold a fixed vertex. The pieces that float, because only faint
-    edges lead to them, do not act back on these: they are contracted for the next stage, in
+    A stage solves the components of the solid graph that hold a fixed vertex. The others, to which
+    only faint edges lead, do not act back on these: they are contracted for the next stage, in
     which all vertices so far are fixed.
     """
-    _, piece = symmetric_components(solid(W))
-    anchored = _reached_pieces(piece, fixed)[piece]
+    _, component = symmetric_components(solid(W))
+    anchored = _shares_component(component, fixed)
     stages = []
     unknown = anchored & ~fixed
     if unknown.any():
@@ -291,14 +257,15 @@ def _extend(
         inner = unknown[anchored]
         s = inverse_sqrt(degrees(graph))[inner, None]
         B = s * (_block(graph, inner, ~inner) @ F[fixed])
-        stages.append(solved(_identity_minus(_block(normalized_adjacency(graph), inner, inner)), B))
+        A = _identity_minus(_block(normalized_adjacency(graph), inner, inner))
+        stages.append(definite_solve(A, B, **options))
         F[unknown] = s * stages[-1].x
     if not _block(W, ~anchored, anchored).sum():
         return stages
-    label = np.where(anchored, piece.max() + 1 + np.arange(piece.size), piece)
+    label = np.where(anchored, component.max() + 1 + np.arange(component.size), component)
     _, first, node = np.unique(label, return_index=True, return_inverse=True)
     coarse = F[first]
-    stages += _extend(_contracted(W, node), anchored[first], coarse, solved)
+    stages += _extend(_contracted(W, node), anchored[first], coarse, **options)
     F[~anchored] = coarse[node[~anchored]]
     return stages
 
@@ -314,16 +281,11 @@ def _contracted(W: Matrix, node: Ints) -> Matrix:
     return W
 
 
-def _reached_pieces(piece: Ints, fixed: Bools) -> Bools:
-    reached = np.zeros(int(piece.max()) + 1, dtype=bool)
-    reached[piece[fixed]] = True
-    return reached
-
-
-def _reached(W: Matrix, fixed: Bools) -> Bools:
+def _shares_component(component: Ints, fixed: Bools) -> Bools:
     """Which vertices share a component with a fixed one."""
-    _, component = symmetric_components(W)
-    return _reached_pieces(component, fixed)[component]
+    reached = np.zeros(int(component.max()) + 1, dtype=bool)
+    reached[component[fixed]] = True
+    return reached[component]
 
 
 def _heaviest(d: Floats, component: Ints) -> Bools:
@@ -346,38 +308,48 @@ def _kernel(profile: Floats, component: Ints) -> csr_array:
 
 
 def _identity_minus(S: Matrix) -> Matrix:
-    if not issparse(S):
-        return np.eye(S.shape[0]) - S
-    return csr_array(diags_array(np.ones(S.shape[0]), format="csr") - S)
+    return diagonal_minus(np.ones(S.shape[0]), S)
 
 
 def _block(W: Matrix, rows: Bools, columns: Bools) -> Matrix:
     return W[rows][:, columns]
 
 
-def _scaled(A: Matrix, s: Floats) -> Matrix:
-    if (s == 1).all():
-        return A
-    if not issparse(A):
-        return A * np.outer(s, s)
-    return csr_array(diags_array(s) @ A @ diags_array(s))
-
-
 # --- the two ways
 
 
-def _is_direct(A: Matrix, method: Method) -> bool:
-    if method == "auto":
-        return not issparse(A) or A.shape[0] <= DIRECT_LIMIT
-    return method == "direct"
+def _solved(
+    A: Matrix,
+    B: Floats,
+    direct: Callable[[], Floats | None],
+    *,
+    method: Method,
+    tol: float,
+    max_iter: int,
+) -> Solution:
+    """Solve ``A X = B`` by a factorisation or by conjugate gradients, whichever suits.
+
+    `direct` factorises, and returns the solution; None if the matrix is singular to rounding.
+    """
+    is_small = not issparse(A) or A.shape[0] <= DIRECT_LIMIT
+    X = direct() if method == "direct" or (method == "auto" and is_small) else None
+    if X is None:
+        found = _conjugate_gradients(A, B, tol, max_iter=max_iter)
+        if not found.converged and method == "auto" and A.shape[0] <= SECOND_CHANCE_LIMIT:
+            X = direct()
+    if X is not None:
+        found = _certified(A, B, X, tol=tol)
+    if not found.converged:
+        _warn(found, tol)
+    return found
 
 
-def _factorized(A: Matrix) -> Callable[[Floats], Floats] | None:
-    """Return the solve of a factorisation, or None if `A` is singular to rounding."""
+def _factorized(A: Matrix, B: Floats) -> Floats | None:
+    """Solve by a factorisation; None if `A` is singular to rounding."""
     try:
         if not issparse(A):
             factor = cho_factor(A, check_finite=False)
-            return lambda B: np.asarray(cho_solve(factor, B, check_finite=False))
+            return np.asarray(cho_solve(factor, B, check_finite=False))
         lu = splu(
             csc_array(A),
             permc_spec="MMD_AT_PLUS_A",
@@ -386,42 +358,42 @@ def _factorized(A: Matrix) -> Callable[[Floats], Floats] | None:
         )
     except (np.linalg.LinAlgError, RuntimeError):
         return None
-    return lambda B: np.asarray(lu.solve(B))
+    return np.asarray(lu.solve(B))
 
 
-def _grounded(S: Matrix, B: Floats, ground: Bools, tol: float) -> Solution:
-    """Solve ``(I - S) Z = B``, `B` in its range, with the value 0 at the ground."""
-    Z = np.zeros_like(B)
+def _grounded(A: Matrix, B: Floats, ground: Bools) -> Floats | None:
+    """Solve ``A X = B``, `B` in the range of `A`, with the value 0 at the ground.
+
+    Isolated vertices have no equation: all of them are ground.
+    """
+    X = np.zeros_like(B)
     free = ~ground
-    A = _identity_minus(S)
-    if not free.any():
-        return Solution(Z, np.zeros(B.shape[1]), 0, converged=True)
-    solve = _factorized(_block(A, free, free))
-    if solve is None:
-        return _conjugate_gradients(A, B, tol, MAX_ITER)
-    Z[free] = solve(B[free])
-    # Isolated vertices have no equation: their row of S is zero, and so is B.
-    return _certified(A, B, Z, tol=tol)
+    if free.any():
+        found = _factorized(_block(A, free, free), B[free])
+        if found is None:
+            return None
+        X[free] = found
+    return X
 
 
-def _conjugate_gradients(A: Matrix, B: Floats, tol: float, max_iter: int) -> Solution:
+def _conjugate_gradients(A: Matrix, B: Floats, tol: float, *, max_iter: int) -> Solution:
     """Solve ``A X = B`` by conjugate gradients, some columns at a time if they are many.
 
     `A` may be singular if `B` is in its range.
     """
     width = max(1, BLOCK_ENTRIES // B.shape[0])
     if B.shape[1] <= width:
-        return _side_by_side(A, B, tol, max_iter)
+        return _side_by_side(A, B, tol, max_iter=max_iter)
     X, residuals, n_iter, converged = np.empty_like(B), np.empty(B.shape[1]), 0, True
     for first in range(0, B.shape[1], width):
         part = slice(first, first + width)
-        found = _side_by_side(A, np.ascontiguousarray(B[:, part]), tol, max_iter)
+        found = _side_by_side(A, np.ascontiguousarray(B[:, part]), tol, max_iter=max_iter)
         X[:, part], residuals[part] = found.x, found.residuals
         n_iter, converged = max(n_iter, found.n_iter), converged and found.converged
     return Solution(X, residuals, n_iter, converged)
 
 
-def _side_by_side(A: Matrix, B: Floats, tol: float, max_iter: int) -> Solution:
+def _side_by_side(A: Matrix, B: Floats, tol: float, *, max_iter: int) -> Solution:
     """Run conjugate gradients on all columns at once: one product with a block an iteration.
 
     Columns that are done leave the block.
@@ -469,6 +441,6 @@ def _warn(found: Solution, tol: float) -> None:
         f"{np.sum(~(found.residuals <= SLACK * tol))} of {found.residuals.size} linear systems "
         f"were not solved to tol={tol:g}: the largest relative residual is "
         f"{found.residuals.max():.1e} after {found.n_iter} iterations. Rows far from all "
-        "fixed values or sources are unsure; a denser graph, or more of these, help."
+        "fixed values or sources are uncertain; a denser graph, or more of these, help."
     )
-    warnings.warn(message, ConvergenceWarning, stacklevel=3)
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)

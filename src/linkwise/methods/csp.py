@@ -18,12 +18,13 @@ from linkwise.constraints.listing import constraint_matrix
 from linkwise.exceptions import ConvergenceWarning, TooLargeError
 from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
+from linkwise.linalg.generalized import pencil_largest
 from linkwise.linalg.laplacian import degrees, symmetric
 from linkwise.linalg.operators import Deflated, Projected, SymmetricOperator
 from linkwise.linalg.solve import solid
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods.ncut import normalized_cut
-from linkwise.partition import canonical, kmeans, sign_split, unit_rows
+from linkwise.partition import kmeans, relabelled, sign_split, unit_rows
 from linkwise.result import Result
 
 if TYPE_CHECKING:
@@ -564,7 +565,7 @@ class _ShiftedInverse(SymmetricOperator):
         """Compute the `k` largest `mu`; halve `tau` while it proves to be too large."""
         while True:
             try:
-                pairs = eigen.pencil_largest(self.B.A, self.B, k, rng, inverse=self)
+                pairs = pencil_largest(self.B.A, self.B, k, rng, inverse=self)
             except _NotDefiniteError:
                 self.B.shift(self.B.tau / 2)
                 continue
@@ -597,7 +598,7 @@ class _ShiftedInverse(SymmetricOperator):
 def _rounded(embedding: Floats, k: int, rng: np.random.RandomState) -> Ints:
     """Split by sign for two clusters, unless all are on one side; else k-means on the rows."""
     if k == 2:
-        sides = canonical(sign_split(embedding[:, 0]))
+        sides = relabelled(sign_split(embedding[:, 0]))
         if sides.any():
             return sides
     return kmeans(embedding, k, rng).labels

@@ -58,7 +58,7 @@ def fast_ge(
     else:
         pairs = _lowest(graphs, component, n_clusters, rng=rng, solver=solver)
     embedding = unit_rows(pairs.vectors)
-    labels = cluster_embedding(embedding, n_clusters, rng, constraints if hard else None)
+    labels = cluster_embedding(embedding, n_clusters, rng, enforced=constraints if hard else None)
     return Result(
         labels=labels,
         embedding=embedding,
@@ -127,7 +127,7 @@ def _lowest(
     # Cannot-links between components couple their vectors in B.
     factor = np.linalg.cholesky(kernel.T @ (B @ kernel))
     orthonormal = np.asarray(np.linalg.solve(factor, kernel.T).T, dtype=np.float64)
-    return pencil.lowest(A, B, k, rng, kernel=orthonormal, solver=solver)
+    return pencil.lowest(A, B, k, rng=rng, kernel=orthonormal, solver=solver)
 
 
 def _grouped_components(graphs: Graphs, component: Ints, k: int) -> Floats:

@@ -12,13 +12,14 @@ from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
 from linkwise.constraints.listing import constraint_matrix
+from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
-from linkwise.linalg.embedding import component_vectors, looped_adjacency, warm_eigs
+from linkwise.linalg.embedding import component_vectors, looped_adjacency
 from linkwise.linalg.laplacian import absolute_degrees
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods.csc import link_affinity
 from linkwise.methods.ncut import cluster_embedding, normalized_cut, ratio_sum, spectral_result
-from linkwise.partition import canonical, kmeans, sign_split, unit_rows
+from linkwise.partition import kmeans, relabelled, sign_split, unit_rows
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Int64s, Ints
@@ -73,8 +74,8 @@ def signed_csc(
     rounding = paper_rounding if selection == "paper" else sound_rounding
     labels = rounding(A, Q, pairs.vectors, rng=rng)
     if enforced is not None and constraints.n_violated(labels):
-        labels = cluster_embedding(embedding, n_clusters, rng, enforced)
-    return spectral_result(labels, embedding, pairs, ratio_sum(A, labels, d))
+        labels = cluster_embedding(embedding, n_clusters, rng, enforced=enforced)
+    return spectral_result(labels, embedding, pairs, objective=ratio_sum(A, labels, d))
 
 
 def lowest_vectors(
@@ -100,8 +101,10 @@ def lowest_vectors(
         profile = np.sqrt(d)[is_plain]
         known = np.zeros((component.size, min(k, np.unique(component[is_plain]).size)))
         known[is_plain] = component_vectors(S[is_plain][:, is_plain], profile, k)
+    # A generator of its own: what follows does not depend on how long the search takes.
+    rng = np.random.RandomState(rng.randint(2**31))
     start = None if warm is None else warm.adjacency
-    return warm_eigs(S, k, rng, known=known, warm=start)
+    return eigen.largest(S, k, rng, known=known, known_values=np.ones(known.shape[1]), warm=start)
 
 
 def negative_rows(A: Graph) -> Ints:
@@ -121,7 +124,7 @@ def paper_rounding(A: Graph, Q: csr_array, z: Floats, *, rng: np.random.RandomSt
     one is the informative one, and this rule collapses.
     """
     k = z.shape[1]
-    return canonical(sign_split(z[:, 1])) if k == 2 else kmeans(unit_rows(z), k, rng).labels
+    return relabelled(sign_split(z[:, 1])) if k == 2 else kmeans(unit_rows(z), k, rng).labels
 
 
 def sound_rounding(A: Graph, Q: csr_array, z: Floats, *, rng: np.random.RandomState) -> Ints:
@@ -186,7 +189,7 @@ def best_sign_pattern(A: Graph, Q: csr_array, z: Floats) -> Ints:
     penalty = VIOLATION_PENALTY * violated / (d.sum() or 1.0)
     step = int(np.argmin(objective + penalty))
     side[order[: step + 1]] ^= 1
-    return canonical(side)
+    return relabelled(side)
 
 
 def _turn(A: csr_array, order: Ints, side: Int64s) -> _Sweep:

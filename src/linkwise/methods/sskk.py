@@ -16,7 +16,7 @@ from linkwise.linalg import eigen
 from linkwise.linalg.embedding import leading_eigenpairs
 from linkwise.linalg.laplacian import degrees
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.partition import canonical, kmeans, unit_rows
+from linkwise.partition import kmeans, relabelled, unit_rows
 from linkwise.result import Result
 from linkwise.search.kernel_kmeans import (
     Descent,
@@ -89,7 +89,7 @@ def sskk(
         if other.history[-1] < best.history[-1] - SAME_OBJECTIVE:
             best = other
     return Result(
-        labels=canonical(best.labels),
+        labels=relabelled(best.labels),
         embedding=unit_rows(pairs.vectors),
         eigenvalues=1 - pairs.values,
         residuals=pairs.residuals,
@@ -167,8 +167,9 @@ def _relaxation(
     """Return the leading eigenpairs of ``D^-1/2 M D^-1/2``, whose clusters relax the criterion."""
     s = diags_array(1 / np.sqrt(graph.d), format="csr")
     S = csr_array(s @ graph.M @ s)
-    profile = np.sqrt(graph.d)
-    return leading_eigenpairs(S, profile, k, rng) if is_plain else eigen.largest(S, k, rng)
+    if not is_plain:
+        return eigen.largest(S, k, rng)
+    return leading_eigenpairs(S, k, rng, profile=np.sqrt(graph.d))
 
 
 def _starts(

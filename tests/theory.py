@@ -1,9 +1,9 @@
-r"""Label propagation as the papers write it: iterations, and labelings that they leave in place.
+r"""Label propagation as the papers write it, and operators that only tests use.
 
-The theory in executable form, dense and for small graphs; the methods solve the same problems by
-:mod:`linkwise.linalg.solve`. Notation of Wang et al., *Labels vs. pairwise constraints*: `A` the
-affinity, ``P = D^-1 A``, ``A_bar = D^-1/2 A D^-1/2``, ``L_bar = I - A_bar``, ``Q_bar`` the
-normalised constraint matrix; equation (7) is that of Fu et al. (2011), SRCP.
+Dense and for small graphs; the methods solve the same problems by :mod:`linkwise.linalg.solve`.
+Notation of Wang et al., *Labels vs. pairwise constraints*: `A` the affinity, ``P = D^-1 A``,
+``A_bar = D^-1/2 A D^-1/2``, ``L_bar = I - A_bar``, ``Q_bar`` the normalised constraint matrix;
+equation (7) is that of Fu et al. (2011), SRCP.
 """
 
 from __future__ import annotations
@@ -12,18 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.sparse import eye_array
+
+from linkwise.linalg.laplacian import degrees, signed_normalized_adjacency
+from linkwise.linalg.operators import Sum, SymmetricOperator, as_sum
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats
 
-
-__all__ = [
-    "StationaryLabelings",
-    "gfhf_step",
-    "llgc_step",
-    "spreading_step",
-    "stationary_labeling",
-]
 
 # Eigenvalues below this share of the largest belong to the kernel.
 KERNEL = 1e-10
@@ -99,3 +95,36 @@ def stationary_labeling(P_GG: Floats, P_GH: Floats) -> StationaryLabelings:
     G = root @ Z[:, finite][:, ::-1]
     F = G - V @ (back @ G)
     return StationaryLabelings(1 / inverse[finite][::-1], F / np.linalg.norm(F, axis=0))
+
+
+def transition_matrix(W):
+    """Return ``D^-1 W`` of a dense graph, the probabilities of a random walk from row to column."""
+    d = degrees(W)
+    return np.divide(W, d[:, None], out=np.zeros_like(W), where=d[:, None] > 0)
+
+
+def signed_symmetric(W):
+    """Return the signed Laplacian, normalised on both sides; no vertex is isolated."""
+    return eye_array(W.shape[0], format="csr") - signed_normalized_adjacency(W)
+
+
+class SparsePlusLowRank(SymmetricOperator):
+    """``A + U C U'`` with `A` sparse, `U` tall and `C` small and symmetric.
+
+    `C` is a matrix, or the vector of a diagonal one.
+    """
+
+    def __init__(self, A: Any, U: Any, C: Floats) -> None:
+        super().__init__(A.shape[0])
+        self.A = A
+        self.U = U
+        self.C = np.diag(C) if C.ndim == 1 else C
+
+    def _product(self, X: Floats) -> Floats:
+        product: Floats = self.A @ X + self.U @ (self.C @ (self.U.T @ X))
+        return product
+
+    def as_sum(self) -> Sum | None:
+        """Return the parts."""
+        inner = as_sum(self.A)
+        return None if inner is None else inner.plus(self.U, self.C)
