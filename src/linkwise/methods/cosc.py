@@ -256,8 +256,7 @@ class COSC(ConstrainedClusterer):
         When an inner problem counts as solved without descent, relative to its data.
     max_iter : int, default=800
         Iterations of the inner solver without descent before it gives up.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    affinity
     random_state : int, RandomState instance or None, default=None
         Seed of the starts. The answer does not depend on `n_jobs`.
     n_jobs : int, default=None
@@ -267,18 +266,10 @@ class COSC(ConstrainedClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     result_ : COSCResult
         Ints, objective, violated constraints, the path of penalties, and the certificate.
     n_iter_ : int
         Inner problems that were solved.
-    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph, before any constraint touched it.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
 
     References
     ----------
@@ -298,7 +289,6 @@ class COSC(ConstrainedClusterer):
     family = "constrained cut"
     enforcement = "hard, or soft with violations"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "violations": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],
         "vertex_weights": [StrOptions({"degree", "unit"}), "array-like"],
         "refine": ["boolean"],

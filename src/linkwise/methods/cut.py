@@ -228,8 +228,7 @@ class ConstrainedCut(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
+    n_clusters
     objective : {"ncut", "kmeans"}, default="ncut"
         The normalised cut of the graph, or the sum of squares of the data, for round clusters.
     constraints_mode : {"hard", "soft"}, default="hard"
@@ -255,8 +254,6 @@ class ConstrainedCut(ConstrainedClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Means of the clusters, with the objective ``"kmeans"``.
     result_ : CutResult
@@ -281,7 +278,6 @@ class ConstrainedCut(ConstrainedClusterer):
     family = "constrained cut"
     enforcement = "hard, or soft with constraints_mode"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "objective": [StrOptions({"ncut", "kmeans"})],
         "constraints_mode": [StrOptions({"hard", "soft"})],
         "strength": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
