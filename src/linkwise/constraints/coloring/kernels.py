@@ -36,9 +36,6 @@ EXAMINED = 50  # uncoloured vertices that one step of the tabu search compares
 TENURE = 0.6  # share of the uncoloured vertices by which an ejected colour stays forbidden
 
 
-# Random numbers ----------------------------------------------------------------------------
-
-
 # Graphs ------------------------------------------------------------------------------------
 
 
@@ -189,43 +186,24 @@ def _before(u: int, v: int, rank: Int64s, urgency: Floats) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _sift_up(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    i: int, heap: Int32s, place: Int32s, rank: Int64s, urgency: Floats
+def _sift(  # noqa: PLR0917 - numba takes no keyword-only arguments
+    i: int, size: int, heap: Int32s, place: Int32s, rank: Int64s, urgency: Floats
 ) -> None:
+    """Move the vertex at a place of the heap up or down to where it belongs."""
     v = heap[i]
-    while i > 0:
+    while i > 0 and _before(v, heap[(i - 1) >> 1], rank, urgency):
         parent = (i - 1) >> 1
-        u = heap[parent]
-        if not _before(v, u, rank, urgency):
-            break
-        heap[i] = u
-        place[u] = i
+        heap[i] = heap[parent]
+        place[heap[i]] = i
         i = parent
-    heap[i] = v
-    place[v] = i
-
-
-@njit(cache=True, nogil=True)
-def _sift_down(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    i: int,
-    size: int,
-    heap: Int32s,
-    place: Int32s,
-    rank: Int64s,
-    urgency: Floats,
-) -> None:
-    v = heap[i]
-    while True:
+    while 2 * i + 1 < size:
         child = 2 * i + 1
-        if child >= size:
-            break
         if child + 1 < size and _before(heap[child + 1], heap[child], rank, urgency):
             child += 1
-        u = heap[child]
-        if not _before(u, v, rank, urgency):
+        if not _before(heap[child], v, rank, urgency):
             break
-        heap[i] = u
-        place[u] = i
+        heap[i] = heap[child]
+        place[heap[i]] = i
         i = child
     heap[i] = v
     place[v] = i
@@ -277,8 +255,8 @@ def dsatur(indptr: Int64s, indices: Int32s, cost: Floats, failures: Int64s) -> t
     place = heap.copy()
     for v in range(n):
         urgency[v] = _cheapest(v, cost, taken)[1]
-    for i in range(n // 2 - 1, -1, -1):
-        _sift_down(i, n, heap, place, rank, urgency)
+    for i in range(n):
+        _sift(i, i + 1, heap, place, rank, urgency)
 
     colors = np.full(n, -1, np.int32)
     n_left = 0
@@ -288,7 +266,7 @@ def dsatur(indptr: Int64s, indices: Int32s, cost: Floats, failures: Int64s) -> t
         if size > 0:
             heap[0] = heap[size]
             place[heap[0]] = 0
-            _sift_down(0, size, heap, place, rank, urgency)
+            _sift(0, size, heap, place, rank, urgency)
         c = _cheapest(v, cost, taken)[0]
         if c < 0:
             n_left += 1
@@ -299,7 +277,7 @@ def dsatur(indptr: Int64s, indices: Int32s, cost: Floats, failures: Int64s) -> t
                 taken[u, c] = True
                 rank[u] += 64  # above every other rank
                 urgency[u] = _cheapest(u, cost, taken)[1]
-                _sift_up(place[u], heap, place, rank, urgency)
+                _sift(place[u], size, heap, place, rank, urgency)
     return colors, n_left
 
 
