@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.datasets import make_blobs
 
 from linkwise import CSC, Affinity, Constraints, NCut, SpectralLearning
-from linkwise.methods._editing import edit
+from linkwise.methods.csc import edit
 from linkwise.methods.ncut import ratio_sum
 from linkwise.methods.sl import sl
 from linkwise.metrics import ncut, rcut

@@ -145,7 +145,7 @@ def _session(request: AskRequest, task: Task) -> Session:
 
 
 def _resumed(path: Path, task: Task, settings: dict[str, Any]) -> Session:
-    """Go on with a session; what differs from its beginning is told in terms of what was typed."""
+    """Resume a session; errors name the options that differ."""
     try:
         _check_settings(path, settings)
         return Session.load(path, task.prepared, **settings)

@@ -68,7 +68,7 @@ def read_constraints(
 ) -> Constraints:
     """Return what is known about the rows of DATA, or raise if it contradicts itself.
 
-    A soft method accepts contradictions; but no pair may be said to be both.
+    A soft method accepts contradictions; but no pair may be must-link and cannot-link at once.
     """
     if path is None:
         return Constraints(data.n_samples, labels=data.labels)
@@ -95,7 +95,7 @@ def read_pairs(path: Path, data: Data | None) -> Pairs:
             ids = _names_in(columns, path)
         n, table = parsing.pair_table(columns, n, ids)
     except (ValueError, IndexError) as error:
-        _refuse_session(path)
+        _raise_if_session(path)
         text = str(error).replace("Pass ids=names if", "Name their column with --id if")
         raise BadInput(text) from error
     names = None if ids is None else [str(name) for name in ids]
@@ -111,7 +111,7 @@ def _names_in(columns: Columns, path: Path) -> list[str]:
     return names
 
 
-def _refuse_session(path: Path) -> None:
+def _raise_if_session(path: Path) -> None:
     """Say how to get pairs if a file is what ``linkwise ask --session`` keeps."""
     if not path.is_file():  # a pipe has been read
         return

@@ -11,12 +11,13 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.embedding import component_vectors, looped_adjacency
 from linkwise.linalg.laplacian import absolute_degrees
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._editing import constraint_graph, link_strength
+from linkwise.methods.csc import link_affinity
 from linkwise.methods.ncut import cluster_embedding, normalized_cut, ratio_sum, spectral_result
 from linkwise.partition import kmeans, relabelled, sign_split, unit_rows
 
@@ -59,7 +60,7 @@ def signed_csc(
     """
     rng = check_random_state(random_state)
     obey = constraints if hard else None
-    Q = (1 - gamma) * link_strength(W, link_weight) * constraint_graph(constraints)
+    Q = (1 - gamma) * link_affinity(W, link_weight) * constraint_matrix(constraints)
     A = gamma * W + (Q if issparse(W) else Q.toarray())
     weights = A.data if issparse(A) else A
     if selection == "sound" and not (weights < 0).any():
