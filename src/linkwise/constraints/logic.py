@@ -196,7 +196,7 @@ def chains(facts: Facts, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
     )
 
 
-def rows_of(pairs: Ints, stored: Ints, row: Ints, n_samples: int) -> tuple[int, ...]:
+def rows_of(pairs: Ints, stored: Ints, row: Ints, *, n_samples: int) -> tuple[int, ...]:
     """Return where pairs that are among the `stored` ones were in the input."""
     place = np.searchsorted(pair_keys(stored, n_samples), pair_keys(pairs, n_samples))
     return tuple(row[place].tolist())

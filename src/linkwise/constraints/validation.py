@@ -271,13 +271,13 @@ def _integers(array: AnyArray, name: str, remedies: _Remedies) -> Ints:
         whole = [_is_whole(value) for value in array.ravel().tolist()]
         wrong = ~np.array(whole, dtype=bool).reshape(array.shape)
     if wrong.any():
-        _raise_not_whole(array, tuple(np.argwhere(wrong)[0].tolist()), name, remedies)
+        _raise_not_whole(array, tuple(np.argwhere(wrong)[0].tolist()), name, remedies=remedies)
     integers: Ints = np.clip(array, -HUGE if kind != "u" else 0, HUGE).astype(np.intp)
     return integers
 
 
 def _raise_not_whole(
-    array: AnyArray, position: tuple[int, ...], name: str, remedies: _Remedies
+    array: AnyArray, position: tuple[int, ...], name: str, *, remedies: _Remedies
 ) -> None:
     """Raise the error about the value at a position that is no whole number."""
     value = array[position]

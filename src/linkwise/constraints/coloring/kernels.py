@@ -215,7 +215,7 @@ def dsatur(indptr: Int64s, indices: Int32s, cost: Floats, failures: Int64s) -> t
 
     The next vertex is one with most colours among its neighbours (Brelaz, 1979), then one of
     the highest rank, by its degree and its earlier failures, then one with most to lose: the
-    price of its second-cheapest allowed colour above the cheapest.
+    cost of its second-cheapest allowed colour above the cheapest.
     """
     n, k = cost.shape
     taken = np.zeros((n, k), np.bool_)
