@@ -10,15 +10,15 @@ from numba import njit
 if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats, Ints
 
-__all__ = ["canonical", "sign_split"]
+__all__ = ["relabelled", "sign_split"]
 
 
-def canonical(labels: AnyArray) -> Ints:
+def relabelled(labels: AnyArray) -> Ints:
     """Renumber clusters by first appearance, so that equal partitions have equal labels.
 
     Examples
     --------
-    >>> canonical(np.array([7, 2, 7, 0])).tolist()
+    >>> relabelled(np.array([7, 2, 7, 0])).tolist()
     [0, 1, 0, 2]
     """
     labels = np.asarray(labels)

@@ -10,7 +10,7 @@ from numba import njit
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from linkwise.partition.labels import canonical
+from linkwise.partition.labels import relabelled
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
@@ -155,7 +155,7 @@ def _come_nearer(V, point, distances, nearest, label):  # type: ignore[no-untype
 
 def _partition(V: Floats, labels: Ints) -> KMeansPartition:
     """Describe clusters found without Lloyd's algorithm."""
-    labels = canonical(labels)
+    labels = relabelled(labels)
     sizes = np.bincount(labels)
     centers = np.column_stack([np.bincount(labels, column) / sizes for column in V.T])
     inertia = float(((V - centers[labels]) ** 2).sum())
