@@ -52,8 +52,7 @@ def ncut(
     `prepared`, whose graph is `W`, eigenvectors that it holds are not computed again.
     """
     rng = check_random_state(random_state)
-    pairs = None if prepared is None else prepared.embedding(n_clusters, rng)
-    return normalized_cut(W, n_clusters, rng, rows=rows, pairs=pairs)
+    return normalized_cut(W, n_clusters, rng, rows=rows, prepared=prepared)
 
 
 def normalized_cut(
@@ -64,19 +63,20 @@ def normalized_cut(
     rows: str = "unit",
     enforced: Constraints | None = None,
     warm: WarmStarts | None = None,
-    pairs: EigenPairs | None = None,
+    prepared: Prepared | None = None,
 ) -> Result:
     """Relax the normalised cut of `W` to eigenvectors, then round them by k-means.
 
     `z` are the leading eigenvectors of ``D^-1/2 W D^-1/2``. With `rows` ``"raw"`` the embedding is
     ``D^-1/2 z``, the eigenvectors of the random walk ``D^-1 W`` (Shi & Malik; Xu et al.); with
     ``"unit"`` its rows are scaled to length one (Ng, Jordan & Weiss), where `z` and ``D^-1/2 z``
-    are the same. All certain constraints of `enforced` hold. The eigensolver starts from `warm`;
-    eigenpairs that are known already are given as `pairs`.
+    are the same. All certain constraints of `enforced` hold. The eigensolver starts from `warm`. If
+    `W` is the graph of `prepared`, its degrees and its embedding are taken.
     """
-    d = degrees(W)
-    if pairs is None:
-        start = None if warm is None else warm.adjacency
+    if prepared is not None:
+        d, pairs = prepared.degrees, prepared.embedding(n_clusters, rng)
+    else:
+        d, start = degrees(W), None if warm is None else warm.adjacency
         pairs = spectral_embedding(W, n_clusters, rng, d=d, warm=start)
     z = pairs.vectors
     embedding = unit_rows(z) if rows == "unit" else random_walk_vectors(z, d)
