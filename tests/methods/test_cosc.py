@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from linkwise.search.landscapes import CutData
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, diags_array, load_npz
 from sklearn.datasets import make_blobs, make_moons
@@ -23,7 +24,6 @@ from linkwise.search import bisection, recursion
 from linkwise.search import coarse as coarse_levels
 from linkwise.search.bisection import matrices_of
 from linkwise.search.hard import certain_groups
-from linkwise.search.landscapes import CutData
 from linkwise.search.one_spectral import Pairs, PenalizedCut, ratio_dca
 from linkwise.search.problem import build_problem
 
