@@ -29,9 +29,7 @@ def solve(W, y, c, dtype=np.float64, max_iter=20_000):
     edges = fista.edges_of(W, dtype)
     # share=1 is never reached: the solver runs until the gap is gone.
     flow = fista.new_flow(edges)
-    found = fista.minimize(
-        edges, y.astype(dtype), flow, c=c, tol=0.0, max_iter=max_iter, share=1.0
-    )
+    found = fista.minimize(edges, y.astype(dtype), flow, c=c, tol=0.0, max_iter=max_iter, share=1.0)
     return found, flow
 
 
