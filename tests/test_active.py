@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Affinity, Constraints, Prepared
@@ -352,6 +353,25 @@ def test_value_of_a_question_by_hand():
     p = np.array([[0.2, 0.5, 0.3], [0, 1, 0]])
     entropy = -(0.5 * np.log(0.5) + 0.3 * np.log(0.3) + 0.2 * np.log(0.2))
     assert_allclose(question_value(p), [entropy / 1.7, 0])
+
+
+def test_a_forest_has_the_trees_of_scikit_learn_whatever_it_learnt_before(monkeypatch):
+    monkeypatch.setattr(forest, "MAX_ROWS", 30)
+    points, labels = make_blobs(60, centers=4, cluster_std=4, random_state=0)
+    changed = labels.copy()
+    changed[:2] = (changed[:2] + 1) % 4
+    grown = forest.Forest(points)
+    for y in (labels, changed, labels):
+        slow = RandomForestClassifier(forest.N_TREES, max_samples=30, random_state=0)
+        assert_array_equal(grown.leaves(y), slow.fit(points, y).apply(points))
+
+
+def test_trees_whose_labels_did_not_change_are_not_grown_again(monkeypatch):
+    points, labels = make_blobs(60, centers=4, random_state=0)
+    grown = forest.Forest(points)
+    grown.leaves(labels)
+    monkeypatch.setattr(forest, "DecisionTreeClassifier", None)
+    grown.leaves(labels.copy())
 
 
 def test_leaf_similarity_is_the_share_of_common_leaves():

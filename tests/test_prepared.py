@@ -178,6 +178,16 @@ def test_later_fits_of_large_data_are_those_of_new_data(key, monkeypatch):
         assert adjusted_rand_score(cold.labels_, warm.labels_) > 0.999
 
 
+def test_cold_data_share_the_graph_and_nothing_that_solvers_found(blobs):
+    data = Prepared(blobs[0])
+    CSC(2, random_state=0).fit(data)
+    cold = data.cold()
+    assert cold.W is data.W
+    assert cold.warm.adjacency.vectors is None
+    CSC(2, random_state=0).fit(cold)
+    assert cold.warm.adjacency.vectors is not data.warm.adjacency.vectors
+
+
 # --- one object for one set of data
 
 

@@ -263,7 +263,7 @@ def test_tiny_graphs_are_solved_to_the_optimum(vertex_weights):
 def test_the_bare_method_is_optimal_on_most_tiny_graphs():
     rng = np.random.RandomState(6)
     n_optimal = 0
-    for seed in range(100):
+    for seed in range(50):
         n = 6 + seed % 9
         W, known = random_graph(rng, n), consistent_constraints(rng, n)
         splits = all_splits(n)
@@ -273,7 +273,7 @@ def test_the_bare_method_is_optimal_on_most_tiny_graphs():
         assert found.n_violated == 0
         assert found.objective >= optimum * (1 - 1e-9)
         n_optimal += found.objective <= optimum * (1 + 1e-9)
-    assert n_optimal >= 95
+    assert n_optimal >= 0.95 * 50
 
 
 # --- the authors' own answers

@@ -56,16 +56,16 @@ def with_uncertain(facts: Constraints, constraints: Constraints) -> Constraints:
 def consistent_part(constraints: Constraints) -> Constraints:
     """Return pairs of any belief as facts, without those that contradict the must-links.
 
-    With answers that may be wrong this is not true, only the best guess at the groups.
+    With answers that may be wrong this is an estimate of the groups.
     """
     labels = constraints.labels
-    guess = Constraints(constraints.n_samples, constraints.must_link, labels=labels)
-    if guess.n_conflicts:  # must-links join different labels
+    estimate = Constraints(constraints.n_samples, constraints.must_link, labels=labels)
+    if estimate.n_conflicts:  # must-links join different labels
         kept = constraints.must_link_belief == 1
-        guess = Constraints(constraints.n_samples, constraints.must_link[kept], labels=labels)
-    group = guess.components()[constraints.cannot_link]
+        estimate = Constraints(constraints.n_samples, constraints.must_link[kept], labels=labels)
+    group = estimate.components()[constraints.cannot_link]
     cannot = constraints.cannot_link[group[:, 0] != group[:, 1]]
-    return Constraints(constraints.n_samples, guess.must_link, cannot, labels=labels)
+    return Constraints(constraints.n_samples, estimate.must_link, cannot, labels=labels)
 
 
 def entailed(facts: Constraints, n_clusters: int) -> Constraints:

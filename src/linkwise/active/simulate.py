@@ -102,6 +102,7 @@ class NoisyOracle(TruthOracle):
         y: ArrayLike,
         flip: float = 0.1,
         unknown: float = 0.0,
+        *,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         super().__init__(y)

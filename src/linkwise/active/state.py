@@ -20,7 +20,7 @@ from linkwise.active.entail import (
 from linkwise.exceptions import ConflictError
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
 from linkwise.linalg.laplacian import degrees
-from linkwise.methods._editing import edit
+from linkwise.methods.csc import edit
 from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import unit_rows
 
@@ -135,16 +135,15 @@ class State:
     def facts(self) -> Constraints:
         """The certain pairs and labels, and the pairs that follow from the number of clusters.
 
-        With noisy answers: the best guess, every answer taken as certain unless others
-        contradict it.
+        With noisy answers: an estimate, every answer taken as certain unless others contradict it.
         """
         if not self.noisy:
             return entailed(self.constraints.certain, self.n_clusters)
-        guess = consistent_part(self.constraints)
+        estimate = consistent_part(self.constraints)
         try:
-            return entailed(guess, self.n_clusters)
-        except ConflictError:  # the guess does not fit into so many clusters
-            return guess
+            return entailed(estimate, self.n_clusters)
+        except ConflictError:  # the estimate does not fit into so many clusters
+            return estimate
 
     @cached_property
     def closure(self) -> Closure:
@@ -174,7 +173,7 @@ class State:
     def _asked(self) -> Int64s:
         """Keys of the pairs with an answer, "unknown" too; sorted.
 
-        Answers that cannot be wrong have belief 1; other pairs were guessed, and may be asked.
+        Answers that cannot be wrong have belief 1; pairs of lower belief may be asked.
         """
         unknown = np.asarray(self.unknown, dtype=np.intp).reshape(-1, 2)
         given = self.constraints if self.noisy else self.constraints.certain

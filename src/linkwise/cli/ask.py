@@ -97,7 +97,7 @@ def run(request: AskRequest, console: Console) -> int:
         _note_where(session, request, console, written=False)
         raise
     if request.output is not None:
-        session.constraints.to_csv(request.output, ids=task.data.names)
+        session.constraints.to_file(request.output, ids=task.data.names)
         console.note(f"wrote {request.output}")
     _note_where(session, request, console, written=request.output is not None)
     answers = [answer.answer for answer in session.answers]
@@ -145,7 +145,7 @@ def _session(request: AskRequest, task: Task) -> Session:
 
 
 def _resumed(path: Path, task: Task, settings: dict[str, Any]) -> Session:
-    """Go on with a session; what differs from its beginning is told in terms of what was typed."""
+    """Resume a session; errors name the options that differ."""
     try:
         _check_settings(path, settings)
         return Session.load(path, task.prepared, **settings)

@@ -16,7 +16,7 @@ from linkwise._files import atomic
 from linkwise._optional import require
 from linkwise.cli import options
 from linkwise.cli.console import BadInput, counted
-from linkwise.cli.formats import writable, write_clusters
+from linkwise.cli.formats import Column, writable, write_clusters
 from linkwise.cli.pairs import suspicious, violated_pairs
 from linkwise.cli.sources import suffix_of
 from linkwise.cli.task import fit, load, number_of_clusters, save_prepared
@@ -131,7 +131,7 @@ def _check_column(request: ClusterRequest, data: Data) -> None:
 def _write(request: ClusterRequest, task: Task, model: Any, *, console: Console) -> dict[str, str]:
     written: dict[str, str] = {}
     if request.output is not None:
-        write_clusters(request.output, task.data, labels=model.labels_, column=request.column)
+        write_clusters(request.output, task.data, Column(request.column, model.labels_))
         written["clusters"] = str(request.output)
     elif not console.json:
         writer = csv.writer(sys.stdout, lineterminator="\n")

@@ -43,7 +43,7 @@ def run(arguments: Sequence[str]) -> int:
     # An error in the options is printed as JSON, too.
     console = Console(json="--json" in arguments)
     try:
-        with _terminating_cleanly(), console.listening():
+        with _terminating_cleanly(), console.showing_warnings():
             code = cli.main(list(arguments), "linkwise", standalone_mode=False, obj=console)
             sys.stdout.flush()
     except SystemExit as left:  # of the shell's completion, and of SIGTERM

@@ -53,7 +53,7 @@ class Row(NamedTuple):
 
 
 def run(request: CompareRequest, console: Console) -> int:
-    """Fit every method; one that raises an error gets a line that says why."""
+    """Fit every method; an error of a method becomes a line of the table."""
     chosen = {key: options.find_method(key) for key in request.methods} or dict(METHODS)
     chosen = {options.key_of(Method): Method for Method in chosen.values()}
     settings = _settings_for(chosen, request.settings)
@@ -211,17 +211,17 @@ def held_out_share(fits: list[tuple[Constraints, Ints]]) -> float | None:
     Of the two kinds together the more frequent one, mostly cannot-links, would decide; and those
     hold by chance in all but one of `n_clusters` cases.
     """
-    kept, total = np.zeros(2), np.zeros(2)
+    satisfied, total = np.zeros(2), np.zeros(2)
     for test, labels in fits:
         pairs, signs = test.signed_pairs()
         is_together = labels[pairs[:, 0]] == labels[pairs[:, 1]]
         for k, of_kind in enumerate((signs > 0, signs < 0)):
             weight = np.abs(signs) * of_kind
             total[k] += weight.sum()
-            kept[k] += weight[is_together == (k == 0)].sum()
+            satisfied[k] += weight[is_together == (k == 0)].sum()
     if not total.any():
         return None
-    return float(np.mean(kept[total > 0] / total[total > 0]))
+    return float(np.mean(satisfied[total > 0] / total[total > 0]))
 
 
 # The table ---------------------------------------------------------------------------------
@@ -283,8 +283,8 @@ def _show(
 
 def _rank(row: Row) -> float:
     """Sort the best first: by the truth, or by held-out pairs; the order stays without both."""
-    judge = row.ari if row.ari is not None else row.held_out
-    return 0.0 if judge is None else -judge
+    score = row.ari if row.ari is not None else row.held_out
+    return 0.0 if score is None else -score
 
 
 def _number(value: float | None) -> str:

@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from linkwise.cli.requests import DataRequest
     from linkwise.cli.sources import Source
 
-__all__ = ["FORMATS", "ID_NAMES", "Arrays", "Format", "writable", "write_clusters", "write_rows"]
+__all__ = [
+    "FORMATS",
+    "ID_NAMES",
+    "Arrays",
+    "Column",
+    "Format",
+    "writable",
+    "write_clusters",
+    "write_rows",
+]
 
 SEPARATORS = {".tsv": "\t", ".tab": "\t"}
 SHOWN = 8  # names in a message
@@ -41,6 +50,13 @@ class Arrays(NamedTuple):
     others: dict[str, Any]
 
 
+class Column(NamedTuple):
+    """The clusters, and what their column is called."""
+
+    name: str
+    labels: Ints
+
+
 class Format(NamedTuple):
     """How a file is read, and how clusters are written.
 
@@ -52,14 +68,14 @@ class Format(NamedTuple):
         ``read(source, request, as_text)``. The columns `as_text` of a table, names or positions,
         stay as they were typed.
     write : callable, optional
-        ``write(path, data, labels, column)`` writes the ids of the rows and their clusters.
+        ``write(path, data, clusters)`` writes the ids of the rows and the column `clusters`.
     needs_file : bool, default=False
         Whether a pipe will not do.
     """
 
     kind: Literal["table", "arrays", "annotated"]
     read: Callable[[Source, DataRequest, Sequence[str | int]], Any]
-    write: Callable[..., None] | None = None
+    write: Callable[[Path, Data, Column], None] | None = None
     needs_file: bool = False
 
 
@@ -285,28 +301,28 @@ def write_rows(path: Path, header: Sequence[str], rows: Any) -> None:
         writer.writerows(rows)
 
 
-def _write_text(path: Path, data: Data, labels: Ints, column: str) -> None:
-    rows = zip(data.shown_ids(), labels.tolist(), strict=True)
-    write_rows(path, (data.id_name, column), rows)
+def _write_text(path: Path, data: Data, clusters: Column) -> None:
+    rows = zip(data.shown_ids(), clusters.labels.tolist(), strict=True)
+    write_rows(path, (data.id_name, clusters.name), rows)
 
 
-def _write_parquet(path: Path, data: Data, labels: Ints, column: str) -> None:
+def _write_parquet(path: Path, data: Data, clusters: Column) -> None:
     pandas = require("pandas", extra="parquet", purpose="Writing Parquet files")
     require("pyarrow", extra="parquet", purpose="Writing Parquet files")
-    frame = pandas.DataFrame({data.id_name: data.shown_ids(), column: labels})
+    frame = pandas.DataFrame({data.id_name: data.shown_ids(), clusters.name: clusters.labels})
     with atomic(path) as unfinished:
         frame.to_parquet(unfinished, index=False)
 
 
-def _write_array(path: Path, _: Data, labels: Ints, __: str) -> None:
+def _write_array(path: Path, _: Data, clusters: Column) -> None:
     numpy = require("numpy", extra="cli", purpose="Writing arrays")
     with atomic(path) as unfinished, unfinished.open("wb") as file:
-        numpy.save(file, labels)
+        numpy.save(file, clusters.labels)
 
 
-def _write_annotated(path: Path, data: Data, labels: Ints, column: str) -> None:
-    copy = data.annotated.copy()
-    copy.obs[column] = [str(label) for label in labels]
+def _write_annotated(path: Path, data: Data, clusters: Column) -> None:
+    copy, column = data.annotated.copy(), clusters.name
+    copy.obs[column] = [str(label) for label in clusters.labels]
     copy.obs[column] = copy.obs[column].astype("category")
     with atomic(path) as unfinished:
         copy.write_h5ad(unfinished)
@@ -332,7 +348,7 @@ def writable() -> tuple[str, ...]:
     return tuple(suffix for suffix, known in FORMATS.items() if known.write is not None)
 
 
-def write_clusters(path: Path, data: Data, *, labels: Ints, column: str) -> None:
+def write_clusters(path: Path, data: Data, clusters: Column) -> None:
     """Write the clusters in the format that the name of the file tells."""
     write = FORMATS.get(path.suffix.lower(), FORMATS[".csv"]).write or _write_text
-    write(path, data, labels, column)
+    write(path, data, clusters)

@@ -192,15 +192,15 @@ def _found_ids(frame: Any, taken: Sequence[str]) -> tuple[str | None, str]:
     return (first, f"column {first!r}") if first.lower() in ID_NAMES else (None, "")
 
 
-def _distinct(names: list[str], place: str, remedy: str) -> list[str]:
+def _distinct(names: list[str], source: str, remedy: str) -> list[str]:
     first: dict[str, int] = {}
     for row, name in enumerate(names):
         if not name:
-            message = f"The {place} has no id in row {row}. Every row needs one."
+            message = f"The {source} has no id in row {row}. Every row needs one."
             raise BadInput(message)
         if name in first:
             message = (
-                f"The {place} has the id {name!r} in rows {first[name]} and {row}. Ids must be "
+                f"The {source} has the id {name!r} in rows {first[name]} and {row}. Ids must be "
                 f"unique: {remedy}."
             )
             raise BadInput(message)
@@ -235,7 +235,7 @@ def _edge_list(source: Source, request: DataRequest) -> Data:
         weights = _edge_weights(text_of(frame[frame.columns[2]]), str(frame.columns[2]))
     heads, tails = (np.array([number[name] for name in names]) for names in ends)
     names = list(number)
-    W = _merged_edges(np.minimum(heads, tails), np.maximum(heads, tails), weights, names)
+    W = _merged_edges(np.sort(np.column_stack((heads, tails)), axis=1), weights, names)
     data = Data(len(names), W=W, names=names, id_name="node")
     data.notes.append(f"graph of {len(names)} nodes and {W.nnz // 2} edges")
     return data
@@ -257,9 +257,9 @@ def _edge_weights(texts: list[str], column: str) -> Floats:
     return weights
 
 
-def _merged_edges(low: AnyArray, high: AnyArray, weights: Floats, names: list[str]) -> csr_array:
+def _merged_edges(ends: AnyArray, weights: Floats, names: list[str]) -> csr_array:
     """Build the graph; an edge that is given in both directions counts once."""
-    n = len(names)
+    n, (low, high) = len(names), ends.T
     key = low.astype(np.int64) * n + high
     distinct, first, which = np.unique(key, return_index=True, return_inverse=True)
     differs = np.flatnonzero(weights != weights[first][which])
@@ -394,17 +394,18 @@ def _annotated(source: Source, request: DataRequest, *, needs_features: bool) ->
             f"scanpy.pp.pca), or choose with --use: {', '.join(keys)}."
         )
         raise BadInput(message)
-    _take_features(data, matrix, str(key), request)
+    data.X, data.feature_names = _features(matrix, str(key), request)
     where = "X" if key == "X" else f"obsm[{key!r}]"
     data.notes.append(f"{data.n_samples} cells, {data.X.shape[1]} features of {where}")
     return data
 
 
-def _take_features(data: Data, matrix: Any, key: str, request: DataRequest) -> None:
-    data.X = csr_array(matrix).astype(np.float64) if issparse(matrix) else None
-    if data.X is None:
-        data.X = _dense(np.array(matrix, dtype=np.float64), request)
-    data.feature_names = [f"{key}{k}" for k in range(data.X.shape[1])]
+def _features(matrix: Any, key: str, request: DataRequest) -> tuple[Any, list[str]]:
+    if issparse(matrix):
+        X = csr_array(matrix).astype(np.float64)
+    else:
+        X = _dense(np.array(matrix, dtype=np.float64), request)
+    return X, [f"{key}{k}" for k in range(X.shape[1])]
 
 
 def with_features(data: Data, request: DataRequest) -> Data:
@@ -414,9 +415,8 @@ def with_features(data: Data, request: DataRequest) -> Data:
     key = _preferred(data.annotated, needs_features=True)
     if key is None:
         return data
-    found = replace(data, W=None)
-    _take_features(found, data.annotated.obsm[key], key, request)
-    return found
+    X, names = _features(data.annotated.obsm[key], key, request)
+    return replace(data, W=None, X=X, feature_names=names)
 
 
 def _preferred(adata: Any, *, needs_features: bool) -> str | None:

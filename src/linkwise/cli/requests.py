@@ -81,16 +81,10 @@ class AskRequest(DataRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckRequest:
-    """``linkwise check``."""
+class CheckRequest(DataRequest):
+    """``linkwise check``, where DATA may be missing."""
 
     pairs: Path
-    data: Path | None = None
-    format: str | None = None
-    id_column: str | None = None
-    graph: bool = False
-    encoding: str = "utf-8"
-    delimiter: str | None = None
-    labels: str | None = None
+    data: Path | None = None  # type: ignore[assignment]
     n_clusters: int | None = None
     limit: int = 20

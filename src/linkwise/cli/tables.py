@@ -103,12 +103,12 @@ def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> F
     numeric: dict[str, Floats] = {}
     categories: dict[str, list[str]] = {}
     for name in frame.columns:
-        values = _numbers(frame[name], name, request, place)
+        values = _numbers(frame[name], name, request, place=place)
         if values is not None:
             numeric[name] = values
         else:
             categories[name] = text_of(frame[name])
-    _deal_with_missing(numeric, categories, request.impute, place)
+    _fill_missing(numeric, categories, impute=request.impute, place=place)
     for name, values in numeric.items():
         if not np.isfinite(values).all():
             row = int(np.argmin(np.isfinite(values)))
@@ -130,7 +130,7 @@ def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> F
 
 
 def warn_of_constants(constant: Sequence[str], n_columns: int) -> None:
-    """Tell that columns do not vary: they say nothing about clusters."""
+    """Warn of columns that do not vary: they cannot tell clusters apart."""
     shown = ", ".join(map(repr, constant[:SHOWN])) + ", ..." * (len(constant) > SHOWN)
     if len(constant) == n_columns:
         text = f"No column varies ({shown}): the rows are all alike, and their clusters arbitrary."
@@ -141,7 +141,7 @@ def warn_of_constants(constant: Sequence[str], n_columns: int) -> None:
 
 
 def _numbers(
-    column: Any, name: str, request: DataRequest, place: Callable[[int], str]
+    column: Any, name: str, request: DataRequest, *, place: Callable[[int], str]
 ) -> Floats | None:
     """Return a column as numbers, or None if it holds categories."""
     pandas = require("pandas", extra="cli", purpose="Reading tables")
@@ -198,9 +198,10 @@ def _numbers(
     return None
 
 
-def _deal_with_missing(
+def _fill_missing(
     numeric: dict[str, Floats],
     categories: dict[str, list[str]],
+    *,
     impute: str | None,
     place: Callable[[int], str],
 ) -> None:

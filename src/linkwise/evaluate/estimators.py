@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["NamedEstimator", "by_name_only", "described", "is_partly_seen", "named_estimators"]
 
 GIVEN = ("X", "W", "constraints", "n_clusters", "random_state")
-CODE = re.compile(r" \(code [0-9a-f]{12}(, closure)?\)")  # what is said of a function
+CODE = re.compile(r" \(code [0-9a-f]{12}(, closure)?\)")  # of a function, in a description
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _named(function: Any) -> list[str]:
     """Return what a function names of the things given; nothing if it is to be called in order."""
     try:
         parameters = signature(function).parameters.values()
-    except ValueError:  # some compiled functions do not tell
+    except ValueError:  # some compiled functions have no signature
         return []
     by_name = {Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY}
     named = [p.name for p in parameters if p.name in GIVEN and p.kind in by_name]
@@ -190,7 +190,7 @@ def _takes_constraints(model: Any) -> bool:
     if isinstance(model, ConstrainedClusterer):
         return "constraints" in signature(model._solver()).parameters
     parameters = signature(model.fit).parameters.values()
-    # A pipeline takes anything, and routes it or says why it cannot.
+    # A pipeline takes anything, and routes it or raises.
     return any(p.name == "constraints" or p.kind == p.VAR_KEYWORD for p in parameters)
 
 
@@ -210,7 +210,7 @@ def described(thing: Any) -> str:
     """Say what an estimator or a function is, in the same words in every process.
 
     Of a function, a hash of its code is part of it. The functions that it calls and the values
-    that it takes from outside are not seen: of closures and lambdas this is said.
+    that it takes from outside are not seen; closures and lambdas are marked.
     """
     if isinstance(thing, partial):
         words = [described(thing.func), *map(repr, thing.args)]
@@ -230,7 +230,7 @@ def _without_addresses(text: str) -> str:
 
 
 def by_name_only(description: str) -> str:
-    """Return a description without what it says of code."""
+    """Return a description without the hashes of code."""
     return CODE.sub("", description)
 
 
@@ -263,7 +263,7 @@ def _function_words(function: Any) -> str:
 
 
 def _words(constant: Any) -> str:
-    """Spell out code and what it holds, line numbers and places in memory left out."""
+    """Spell out code and what it holds, line numbers and addresses left out."""
     if isinstance(constant, CodeType):
         parts = (constant.co_code, constant.co_exceptiontable, constant.co_consts)
         names = (constant.co_names, constant.co_freevars, constant.co_cellvars)

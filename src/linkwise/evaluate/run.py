@@ -289,7 +289,7 @@ def _rows(
             yield measure(task, dataset, plan.metrics, time_limit=plan.time_limit)
         return
     with parallel_config(backend="loky", inner_max_num_threads=1):
-        # In the order of the tasks; large arrays are shared, and written to by nobody else.
+        # In the order of the tasks; large arrays are shared, and copied when written to.
         parallel = Parallel(n_jobs=n_jobs, return_as="generator", mmap_mode="c")
     yield from parallel(
         delayed(measure)(task, dataset, plan.metrics, time_limit=plan.time_limit) for task in tasks
@@ -300,10 +300,10 @@ def _slow(rows: Iterable[Row], time_limit: float | None) -> _Slow:
     """Return the smallest amount at which a fit exceeded the limit, and its seconds."""
     found: _Slow = {}
     for row in rows:
-        place = row["data"], row["method"]
+        curve = row["data"], row["method"]
         if time_limit is not None and row["seconds"] > time_limit:
-            found[place] = min(
-                found.get(place, (row["amount"], np.inf)), (row["amount"], row["seconds"])
+            found[curve] = min(
+                found.get(curve, (row["amount"], np.inf)), (row["amount"], row["seconds"])
             )
     return found
 

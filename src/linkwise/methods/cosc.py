@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from linkwise._params import Interval, StrOptions
 from linkwise.linalg.laplacian import degrees
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.partition import canonical
+from linkwise.partition import relabelled
 from linkwise.result import Result
 from linkwise.search.bisection import Bisection
 from linkwise.search.hard import Task, hard_labels, warn_if_interrupted
@@ -126,7 +126,7 @@ def cosc(
             found, gamma, path = _soft_labels(task, violations, graph, b=b)
             unit = 1.0
     warn_if_interrupted(interrupted=found.interrupted)
-    labels = canonical(found.labels)
+    labels = relabelled(found.labels)
     value_scale = 1.0 if b is None else scale
     return COSCResult(
         labels=labels,

@@ -17,7 +17,7 @@ from linkwise import metrics
 from linkwise._params import Interval, StrOptions
 from linkwise._rows import RowIndex
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.partition import canonical
+from linkwise.partition import relabelled
 from linkwise.result import Result
 from linkwise.search.cut import CutObjective
 from linkwise.search.hard import Task, hard_labels, warn_if_interrupted
@@ -165,7 +165,7 @@ def _solve(task: Task, objective: Callable[[Ints], float], options: Options) -> 
             found, path, strength = soft_labels(task, strength, violations)
             more = _from_path(path, constraints, strength, objective=objective)
     warn_if_interrupted(interrupted=found.interrupted)
-    labels = canonical(found.labels)
+    labels = relabelled(found.labels)
     return CutResult(
         labels=labels,
         objective=objective(labels),
@@ -190,7 +190,7 @@ def _from_path(
     for t, z in zip(path.strengths, path.partitions, strict=True):
         labels = z[: constraints.n_samples].astype(np.intp)
         violated = violated_items(constraints, z)
-        points.append(PathPoint(t, canonical(labels), objective(labels), int(violated.sum())))
+        points.append(PathPoint(t, relabelled(labels), objective(labels), int(violated.sum())))
         if t == 1.0:
             noise = float(violated.mean()) if violated.size else 0.0
     suspects = find_suspects(constraints, path, strength)

@@ -131,8 +131,8 @@ class Inputs:
     result: Result | None
     method: str | None
     parameters: dict[str, str]
-    choices: list[str]  # what the method says that it chose, in lines
-    suspects: list[Suspect]  # all constraints, if the method says how likely each is wrong
+    choices: list[str]  # what the method chose, in lines
+    suspects: list[Suspect]  # all constraints, if the method estimates how likely each is wrong
     ids: list[str] | None
     features: Features | None
     truth: Partition | None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from linkwise.partition import canonical, kmeans
+from linkwise.partition import kmeans, relabelled
 from linkwise.search.hard import assert_satisfied, certain_groups, warn_if_interrupted
 from linkwise.search.means import MeansObjective, mean_rows, scaled_rows
 from linkwise.search.objective import Context
@@ -75,7 +75,7 @@ def cluster_rows(
     n_free = int(free.labels.max()) + 1
     centers = mean_rows(rows, np.ones(V.shape[0]), free.labels, k=n_free)
     found = objective.search(Context(rng), [objective.nearest(centers, rng)])
-    labels = canonical(found.z[groups.of_sample])
+    labels = relabelled(found.z[groups.of_sample])
     assert_satisfied(constraints, labels)
     warn_if_interrupted(interrupted=found.interrupted)
     return labels
