@@ -111,7 +111,7 @@ def _certain(constraints: Constraints) -> Constraints:
         f"Linear constraints are certain; {n_uncertain} pairs of belief below 1 are ignored. "
         "linkwise.SignedCSC weighs such pairs."
     )
-    warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=5)
+    warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=6)
     return Constraints(
         constraints.n_samples,
         constraints.must_link[must],
