@@ -20,7 +20,7 @@ from linkwise.result import Result
 from linkwise.search.bisection import Bisection
 from linkwise.search.hard import Task, hard_labels, warn_if_interrupted
 from linkwise.search.objective import Context, workers
-from linkwise.search.one_spectral import Record, Settings
+from linkwise.search.one_spectral import Point, Record, Settings
 from linkwise.search.problem import rescaled
 from linkwise.search.recursion import Recursion
 from linkwise.search.soft import check_label_count, soft_labels, violated_items
@@ -121,10 +121,10 @@ def cosc(
         task = Task(build, constraints, n_clusters, context)
         if violations is None:
             found = hard_labels(task, PENALTY, check=refine or n_clusters == 2)
-            gamma = record.gamma
-            path = [TradeOff(p.gamma, unit * p.value, p.n_violated) for p in record.path]
+            gamma, path = record.gamma, record.path
         else:
             found, gamma, path = _soft_labels(task, violations, graph, b=b)
+            unit = 1.0
     warn_if_interrupted(interrupted=found.interrupted)
     labels = relabelled(found.labels)
     value_scale = 1.0 if b is None else scale
@@ -136,7 +136,7 @@ def cosc(
         n_violated=constraints.n_violated(labels),
         violated=constraints.violated(labels),
         gamma=scale * gamma,
-        path=tuple(TradeOff(scale * g, value_scale * value, n) for g, value, n in path),
+        path=tuple(TradeOff(scale * g, value_scale * unit * value, n) for g, value, n in path),
         gap=record.gap,
         n_inner=record.n_iter,
     )
@@ -144,7 +144,7 @@ def cosc(
 
 def _soft_labels(
     task: Task, violations: int | str, W: csr_array, *, b: Floats | None
-) -> tuple[Answer, float, list[TradeOff]]:
+) -> tuple[Answer, float, tuple[Point, ...]]:
     """Trade all constraints against the cut, at one penalty or within a number of violations.
 
     Returns the labels, their penalty, and what other penalties gave.
@@ -154,9 +154,9 @@ def _soft_labels(
     n, unit = task.constraints.n_samples, float(degrees(W).mean()) / 2
     points = []
     for t, z in zip(path.strengths, path.partitions, strict=True):
-        n_violated = int(violated_items(task.constraints, z).sum())
-        points.append(TradeOff(t * unit, _cut_over_weight(W, b, z[:n].astype(np.intp)), n_violated))
-    return found, strength * unit, points
+        value = _cut_over_weight(W, b, z[:n].astype(np.intp))
+        points.append(Point(t * unit, value, int(violated_items(task.constraints, z).sum())))
+    return found, strength * unit, tuple(points)
 
 
 def _cut_over_weight(W: csr_array, b: Floats | None, labels: Ints) -> float:
