@@ -69,7 +69,7 @@ def test_the_lists_hold_the_smallest_scores(n_columns):
 
 def test_cells_hold_every_sample_once_relative_to_their_centre():
     X = blobs() * 3 + 50
-    built = cells.build_cells(X, 40, np.random.RandomState(0), 1)
+    built = cells.build_cells(X, 40, np.random.RandomState(0), n_threads=1)
     assert_array_equal(np.sort(built.order), np.arange(len(X)))
     sizes = np.diff(built.start)
     assert sizes.min() > 0
@@ -83,7 +83,7 @@ def test_cells_hold_every_sample_once_relative_to_their_centre():
 def test_nearest_centres_equal_a_sort():
     X = structureless(500, 4)
     centres = structureless(30, 4, seed=1)
-    found = cells.nearest_centres(X, 1.0, centres, 6, n_threads=1)
+    found = cells.nearest_centres(X, centres, 6, n_threads=1)
     assert_array_equal(found, np.argsort(cdist(X, centres), axis=1)[:, :6])
 
 

@@ -126,7 +126,7 @@ def test_equal_components_without_help(part, c):
     assert_eigenpairs(S, pairs, tol=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_copy_is_missed_where_lanczos_alone_misses_them(seed, monkeypatch):
     S = normalized_adjacency(cycle(2000))
     expected = np.cos(2 * np.pi * np.array([0, 1, 1, 2, 2]) / 2000)
@@ -453,9 +453,9 @@ def test_a_singular_right_hand_matrix_is_refused(n, form):
 
 def test_many_pairs_of_a_large_matrix_stay_sparse():
     n = MANY_PAIRS_LIMIT + 1
-    assert eigen._chosen(eye_array(n), n // 5, "auto", (n, 0)) == "arpack"
+    assert eigen._chosen(eye_array(n), n // 5, "auto", known_shape=(n, 0)) == "arpack"
     n = MANY_PAIRS_LIMIT
-    assert eigen._chosen(eye_array(n), n // 5, "auto", (n, 0)) == "dense"
+    assert eigen._chosen(eye_array(n), n // 5, "auto", known_shape=(n, 0)) == "dense"
 
 
 @pytest.mark.parametrize("in_silence", [False, True])

@@ -99,7 +99,7 @@ def test_lowest_equals_lapack(n, dense):
     A = combinatorial(csr_array(ring(n) + random_links(n, 2 * n, 1)))
     B = identity_plus(random_links(n, n // 2, 2))
     given = A.toarray() if dense else A
-    pairs = pencil.lowest(given, B, 5, np.random.RandomState(0), kernel=constant(B))
+    pairs = pencil.lowest(given, B, 5, rng=np.random.RandomState(0), kernel=constant(B))
     values = eigh(A.toarray(), B.toarray(), eigvals_only=True)[:5]
     assert_allclose(pairs.values, values, atol=1e-10)
     assert_eigenpairs(A, pairs, B=B, tol=2e-6, order="increasing")
@@ -109,16 +109,16 @@ def test_lowest_equals_lapack(n, dense):
 def test_polynomial_and_factor_give_one_answer(monkeypatch):
     A = combinatorial(csr_array(ring(700) + random_links(700, 1400, 1)))
     B = identity_plus(random_links(700, 900, 2))
-    by_factor = pencil.lowest(A, B, 4, np.random.RandomState(0), kernel=constant(B))
+    by_factor = pencil.lowest(A, B, 4, rng=np.random.RandomState(0), kernel=constant(B))
     monkeypatch.setattr(pencil, "MAX_CORE", 0)
-    by_polynomial = pencil.lowest(A, B, 4, np.random.RandomState(0), kernel=constant(B))
+    by_polynomial = pencil.lowest(A, B, 4, rng=np.random.RandomState(0), kernel=constant(B))
     assert_allclose(by_polynomial.values, by_factor.values, atol=1e-10)
     assert_eigenpairs(A, by_polynomial, B=B, tol=2e-6, order="increasing")
 
 
 def test_double_eigenvalues_of_a_ring():
     A, B = combinatorial(ring(600)), identity_plus(csr_array((600, 600)))
-    pairs = pencil.lowest(A, B, 5, np.random.RandomState(0), kernel=constant(B))
+    pairs = pencil.lowest(A, B, 5, rng=np.random.RandomState(0), kernel=constant(B))
     expected = 2 - 2 * np.cos(2 * np.pi * np.array([0, 1, 1, 2, 2]) / 600)
     assert_allclose(pairs.values, expected, atol=1e-9)
 
@@ -130,7 +130,7 @@ def test_several_vectors_in_the_kernel():
     factor = np.linalg.cholesky(indicators.T @ (B @ indicators))
     kernel = np.linalg.solve(factor, indicators.T).T
     A = combinatorial(parts)
-    pairs = pencil.lowest(A, B, 4, np.random.RandomState(0), kernel=kernel)
+    pairs = pencil.lowest(A, B, 4, rng=np.random.RandomState(0), kernel=kernel)
     assert_allclose(pairs.values, eigh(A.toarray(), B.toarray(), eigvals_only=True)[:4], atol=1e-10)
 
 
@@ -139,8 +139,10 @@ def test_multigrid_finds_the_same_pairs(n):
     pytest.importorskip("pyamg")
     grid = csr_array(ring(n) + random_links(n, n // 4, 1))
     A, B = combinatorial(grid), identity_plus(random_links(n, n // 3, 2))
-    by_lanczos = pencil.lowest(A, B, 4, np.random.RandomState(0), kernel=constant(B))
-    pairs = pencil.lowest(A, B, 4, np.random.RandomState(0), kernel=constant(B), solver="multigrid")
+    by_lanczos = pencil.lowest(A, B, 4, rng=np.random.RandomState(0), kernel=constant(B))
+    pairs = pencil.lowest(
+        A, B, 4, rng=np.random.RandomState(0), kernel=constant(B), solver="multigrid"
+    )
     assert_allclose(pairs.values, by_lanczos.values, atol=1e-8)
     assert_eigenpairs(A, pairs, B=B, tol=1e-6, order="increasing")
     assert pairs.converged
@@ -152,7 +154,7 @@ def test_multigrid_that_does_not_converge_says_so(monkeypatch):
     A, B = combinatorial(ring(900)), identity_plus(random_links(900, 10, 0))
     with pytest.warns(pencil.ConvergenceWarning, match="solver='lanczos'"):
         pairs = pencil.lowest(
-            A, B, 4, np.random.RandomState(0), kernel=constant(B), solver="multigrid"
+            A, B, 4, rng=np.random.RandomState(0), kernel=constant(B), solver="multigrid"
         )
     assert not pairs.converged
     assert pairs.residuals.max() > 4e-7
@@ -162,7 +164,7 @@ def test_multigrid_names_the_extra_it_needs(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyamg", None)
     A, B = combinatorial(ring(900)), identity_plus(random_links(900, 10, 0))
     with pytest.raises(ImportError, match=r"pip install 'linkwise\[large\]'"):
-        pencil.lowest(A, B, 3, np.random.RandomState(0), kernel=constant(B), solver="multigrid")
+        pencil.lowest(A, B, 3, rng=np.random.RandomState(0), kernel=constant(B), solver="multigrid")
 
 
 @pytest.mark.parametrize("n_links", [0, 1, 10, 20])
@@ -189,7 +191,9 @@ def test_matrix_and_operator_have_the_same_eigenpairs(n, monkeypatch):
     for max_set in (n, 0):
         monkeypatch.setattr(pencil, "MAX_SET", max_set)
         answers.append(
-            pencil.lowest(A, B, 4, np.random.RandomState(0), kernel=constant(B), solver="lanczos")
+            pencil.lowest(
+                A, B, 4, rng=np.random.RandomState(0), kernel=constant(B), solver="lanczos"
+            )
         )
     assert_allclose(answers[0].values, answers[1].values, rtol=1e-6, atol=1e-9)
     gram = answers[0].vectors.T @ (B @ answers[1].vectors)

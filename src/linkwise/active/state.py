@@ -20,7 +20,7 @@ from linkwise.active.entail import (
 from linkwise.exceptions import ConflictError
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
 from linkwise.linalg.laplacian import degrees
-from linkwise.methods._editing import edit
+from linkwise.methods.csc import edit
 from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import unit_rows
 

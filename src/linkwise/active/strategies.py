@@ -15,7 +15,7 @@ from scipy.special import entr
 from sklearn.metrics import pairwise_distances_chunked
 
 from linkwise.active.forest import Forest
-from linkwise.partition import canonical
+from linkwise.partition import relabelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -205,7 +205,7 @@ def leaves(state: State) -> Ints:
     """Return the leaf of every sample in each tree of a forest that learnt the clustering."""
     if state.cache.forest is None:
         state.cache.forest = Forest(state.points)
-    return state.cache.forest.leaves(canonical(state.labels))
+    return state.cache.forest.leaves(relabelled(state.labels))
 
 
 def leaf_similarity(leaf: Ints, groups: list[Ints]) -> Floats:

@@ -39,9 +39,9 @@ from linkwise.constraints import Constraints
 from linkwise.constraints.suspect import Suspect
 from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.result import Result
-from linkwise.search.evolve import workers
 from linkwise.search.hard import certain_groups, warn_if_interrupted
-from linkwise.search.soft import refuse_too_many_labels
+from linkwise.search.objective import workers
+from linkwise.search.soft import check_label_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -462,4 +462,4 @@ class Auto(ConstrainedClusterer):
             constraints.check(constraints.n_samples)  # contradictions, whatever the number
         if self.hard or isinstance(self.n_clusters, str):
             return  # `fit` looks for a partition itself, and explains if there is none
-        refuse_too_many_labels(constraints, self.n_clusters)
+        check_label_count(constraints, self.n_clusters)

@@ -97,7 +97,7 @@ def run(request: AskRequest, console: Console) -> int:
         _note_where(session, request, console, written=False)
         raise
     if request.output is not None:
-        session.constraints.to_csv(request.output, ids=task.data.names)
+        session.constraints.to_file(request.output, ids=task.data.names)
         console.note(f"wrote {request.output}")
     _note_where(session, request, console, written=request.output is not None)
     answers = [answer.answer for answer in session.answers]

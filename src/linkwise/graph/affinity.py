@@ -323,7 +323,8 @@ class Affinity(TransformerMixin, BaseEstimator):
             Affinities.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse=self._accepted, dtype=np.float64)
+        sparse = False if self.metric == "precomputed" else "csr"
+        X = validate_data(self, X, reset=False, accept_sparse=sparse, dtype=np.float64)
         X = X if self.reduction_ is None else self.reduction_.transform(X)
         X = self._search.in_same_format(X)
         distances = self._distances(X)
@@ -336,10 +337,8 @@ class Affinity(TransformerMixin, BaseEstimator):
         return weights
 
     def _checked(self, X: Any) -> Any:
-        self._accepted: Any = False if self.metric == "precomputed" else "csr"
-        X = validate_data(
-            self, X, accept_sparse=self._accepted, dtype=np.float64, ensure_min_samples=2
-        )
+        sparse = False if self.metric == "precomputed" else "csr"
+        X = validate_data(self, X, accept_sparse=sparse, dtype=np.float64, ensure_min_samples=2)
         self._kind = "nearest" if isinstance(self.neighbors, Integral) else "transformer"
         if self.radius is not None or self.neighbors is None:
             self._kind = "full" if self.radius is None else "radius"

@@ -168,12 +168,12 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
     def _fit_checked(self, X: Any) -> None:
         random_state = check_random_state(self.random_state)
         n_samples = X.shape[0]
-        refuse_far_outliers(X)
+        check_outliers(X)
         n_cells = self.n_cells
         if n_cells is None:
             n_cells = 1 if n_samples <= ONE_CELL else int(CELLS_PER_ROOT * np.sqrt(n_samples))
         self._X = X
-        self._cells = build_cells(X, n_cells, random_state, self._n_threads)
+        self._cells = build_cells(X, n_cells, random_state, n_threads=self._n_threads)
         self.n_cells_ = int(self._cells.centres.shape[0])
         sample = random_state.permutation(n_samples)[: 2 * SAMPLE_SIZE]
         # Those that the choice is made on would flatter it.
@@ -244,22 +244,11 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
         return np.concatenate(distances), np.concatenate(indices)
 
     def fit_transform(self, X: Any, y: Any = None) -> csr_array:
-        """Fit, and return the distances of the samples to their neighbours.
+        """Fit to `X`, and return the distances of the samples to their neighbours.
 
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            Samples.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        csr_array of shape (n_samples, n_samples)
-            Distances; each sample is its own first neighbour, with distance 0.
+        Each sample is its own first neighbour, with distance 0.
         """
-        self.fit(X)
-        distances, indices = self.kneighbors()
+        distances, indices = self.fit(X).kneighbors()
         n_samples = distances.shape[0]
         itself = np.arange(n_samples)[:, None]
         return neighbor_table_to_graph(
@@ -289,10 +278,8 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
 
     def _search_all(self, k: int) -> tuple[Floats, Ints]:
         """Neighbours of the samples of `fit`, searched for cell by cell."""
-        cells, n_samples, n_threads = self._cells, self._X.shape[0], self._n_threads
-        probes = nearest_centres(
-            self._X, cells.unit, cells.centres, self.n_probes_, n_threads=n_threads
-        )
+        cells, n_samples = self._cells, self._X.shape[0]
+        probes = self._probes(self._X)
         found = Found.nothing(n_samples, k + SPARE)
 
         def search(cell: int) -> None:
@@ -301,19 +288,15 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
             lists = Found(found.squares[part], found.positions[part])
             search_cells(cells, cell, own, probes[cells.order[part]], part.start, lists)
 
-        in_threads(search, range(self.n_cells_), n_threads)
-        candidates = self._samples_at(found.positions)
-        unordered = np.empty_like(candidates)
-        unordered[cells.order] = candidates
-        table = ranked(self._X, self._X, unordered, k, unit=cells.unit, n_threads=n_threads)
-        return self._completed(table, self._X, np.arange(n_samples))
+        in_threads(search, range(self.n_cells_), self._n_threads)
+        positions = np.empty_like(found.positions)
+        positions[cells.order] = found.positions
+        return self._ranked(self._X, positions, k, itself=np.arange(n_samples))
 
     def _search_new(self, queries: Any, k: int) -> tuple[Floats, Ints]:
         """Neighbours of new samples, those with the same nearest centre together."""
-        cells, n_threads = self._cells, self._n_threads
-        probes = nearest_centres(
-            queries, cells.unit, cells.centres, self.n_probes_, n_threads=n_threads
-        )
+        cells = self._cells
+        probes = self._probes(queries)
         found = Found.nothing(queries.shape[0], k + SPARE)
 
         def search(cell: int) -> None:
@@ -323,34 +306,39 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
             search_cells(cells, cell, relative, probes[rows], -1, lists)
             found.squares[rows], found.positions[rows] = lists
 
-        in_threads(search, np.unique(probes[:, 0]), n_threads)
-        candidates = self._samples_at(found.positions)
-        table = ranked(queries, self._X, candidates, k, unit=cells.unit, n_threads=n_threads)
-        return self._completed(table, queries, None)
+        in_threads(search, np.unique(probes[:, 0]), self._n_threads)
+        return self._ranked(queries, found.positions, k)
 
-    def _samples_at(self, positions: Int32s) -> Int32s:
+    def _probes(self, queries: Any) -> Int32s:
+        """Return the cells to search for each query."""
+        cells = self._cells
+        return nearest_centres(
+            queries, cells.centres, self.n_probes_, unit=cells.unit, n_threads=self._n_threads
+        )
+
+    def _ranked(
+        self, queries: Any, positions: Int32s, k: int, *, itself: Ints | None = None
+    ) -> tuple[Floats, Ints]:
+        """Keep the k nearest; search all samples for those queries whose cells hold too few."""
+        n_threads = self._n_threads
         samples = self._cells.order.astype(np.int32)[positions]
         samples[positions < 0] = -1
-        return samples
-
-    def _completed(
-        self, table: tuple[Floats, Ints], queries: Any, itself: Ints | None
-    ) -> tuple[Floats, Ints]:
-        """Search all samples for those queries whose cells hold too few."""
-        distances, indices = table
+        distances, indices = ranked(
+            queries, self._X, samples, k=k, unit=self._cells.unit, n_threads=n_threads
+        )
         rows = np.flatnonzero(indices[:, -1] < 0)
         if rows.size:
             distances[rows], indices[rows] = nearest_exactly(
                 self._X,
                 queries[rows],
-                distances.shape[1],
+                k,
                 itself=None if itself is None else itself[rows],
-                n_threads=self._n_threads,
+                n_threads=n_threads,
             )
         return distances, indices
 
 
-def refuse_far_outliers(X: Any) -> None:
+def check_outliers(X: Any) -> None:
     """Raise ValueError if a sample is so far off that the others are one point beside it.
 
     Distances within cells are in single precision: a code for missing values such as 1e20 would

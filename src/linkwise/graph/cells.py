@@ -108,13 +108,13 @@ def row_blocks(n_rows: int, size: int) -> list[slice]:
 
 
 def build_cells(
-    X: AnyFloats, n_cells: int, random_state: np.random.RandomState, n_threads: int
+    X: AnyFloats, n_cells: int, random_state: np.random.RandomState, *, n_threads: int
 ) -> Cells:
     """Divide samples by k-means on some of them; cells far above the mean size are halved."""
     n_cells = min(n_cells, X.shape[0])
     unit = power_of_two(X)
-    centres = train(X, unit, n_cells, random_state, n_threads=n_threads)
-    nearest = nearest_centres(X, unit, centres, 1, n_threads=n_threads)[:, 0]
+    centres = train(X, n_cells, random_state, unit=unit, n_threads=n_threads)
+    nearest = nearest_centres(X, centres, 1, unit=unit, n_threads=n_threads)[:, 0]
     cell = halved(X, nearest, LARGEST_CELL * X.shape[0] // n_cells + 1)
     order = np.argsort(cell, kind="stable")
     counts = np.bincount(cell)
@@ -139,7 +139,7 @@ def power_of_two(X: AnyFloats) -> float:
 
 
 def train(
-    X: AnyFloats, unit: float, n_cells: int, random_state: np.random.RandomState, *, n_threads: int
+    X: AnyFloats, n_cells: int, random_state: np.random.RandomState, *, unit: float, n_threads: int
 ) -> Floats:
     """Centres by a few steps of Lloyd's algorithm on a sample; an empty cell keeps its centre."""
     size = min(X.shape[0], TRAINING_PER_CELL * n_cells)
@@ -147,7 +147,7 @@ def train(
     sample = X[np.sort(chosen)] / unit
     centres = np.array(sample[random_state.permutation(size)[:n_cells]], dtype=np.float64)
     for _ in range(TRAINING_STEPS if n_cells > 1 else 0):
-        cell = nearest_centres(sample, 1.0, centres, 1, n_threads=n_threads)[:, 0]
+        cell = nearest_centres(sample, centres, 1, n_threads=n_threads)[:, 0]
         counts = np.bincount(cell, minlength=n_cells)
         kept = counts > 0
         start = np.concatenate([[0], np.cumsum(counts[kept])])
@@ -165,7 +165,7 @@ def sums_by_cell(X: AnyFloats, order: AnyInts, start: AnyInts) -> Floats:
 
 
 def nearest_centres(
-    X: AnyFloats, unit: float, centres: Floats, k: int, *, n_threads: int
+    X: AnyFloats, centres: Floats, k: int, *, unit: float = 1.0, n_threads: int
 ) -> Int32s:
     """Return the cells whose centres are nearest to each sample, from near to far."""
     offset = centres.mean(axis=0)
@@ -336,7 +336,7 @@ def distances_between(  # noqa: PLR0917
 
 
 def ranked(
-    queries: AnyFloats, X: AnyFloats, candidates: AnyInts, k: int, *, unit: float, n_threads: int
+    queries: AnyFloats, X: AnyFloats, candidates: AnyInts, *, k: int, unit: float, n_threads: int
 ) -> tuple[Floats, Ints]:
     """Keep the k nearest candidates of each query by their exact distances, ties by index.
 
@@ -381,4 +381,4 @@ def nearest_exactly(
             keep_smallest(scores, norms, np.arange(rows.start, rows.stop), columns.start, found)
 
     in_threads(compare, row_blocks(queries.shape[0], 2 * QUERY_ROWS), n_threads)
-    return ranked(queries, X, found.positions, k, unit=unit, n_threads=n_threads)
+    return ranked(queries, X, found.positions, k=k, unit=unit, n_threads=n_threads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from linkwise.graph.neighbors import NeighborSearch
 
 
-__all__ = ["Links", "add_links", "shortest_links"]
+__all__ = ["add_links", "shortest_links"]
 
 EXACT_BUDGET = 2_000_000_000  # distance evaluations a round; about ten seconds on one core
 SMALL_COMPONENT = 100  # samples; below, one search for all such components together
@@ -27,16 +27,8 @@ BOXES_LIMIT = 300_000_000  # samples times 2^features
 N_STARTS = 8  # pairs from which the search for a locally shortest link descends
 
 
-class Links(NamedTuple):
-    """Pairs of samples to join, and their distances."""
-
-    distance: Floats
-    i: Ints
-    j: Ints
-
-    def take(self, chosen: Ints) -> Links:
-        """Return some of the links."""
-        return Links(self.distance[chosen], self.i[chosen], self.j[chosen])
+Links: TypeAlias = "np.recarray[Any, Any]"  # fields `distance`, `i`, `j`: pairs of samples to join
+FIELDS = [("distance", np.float64), ("i", np.intp), ("j", np.intp)]
 
 
 def shortest_links(search: NeighborSearch, component: Ints, *, budget: int = EXACT_BUDGET) -> Links:
@@ -57,10 +49,10 @@ def shortest_links(search: NeighborSearch, component: Ints, *, budget: int = EXA
 
     Returns
     -------
-    Links
-        One link less than there are components.
+    recarray of shape (n_components - 1,)
+        The fields `i` and `j`, two samples to join, and `distance`.
     """
-    forest, rounds = component, [Links(np.empty(0), *np.empty((2, 0), dtype=np.intp))]
+    forest, rounds = component, [np.rec.array(None, dtype=FIELDS, shape=0)]
     boxes = build_boxes(search.X) if boxes_pay(search) else None
     while (n_trees := int(forest.max()) + 1) > 1:
         if boxes is None:
@@ -68,7 +60,7 @@ def shortest_links(search: NeighborSearch, component: Ints, *, budget: int = EXA
         else:
             largest = int(np.bincount(forest).argmax())
             found = closest_by_boxes(boxes, forest, largest, exponent=search.exponent or 2.0)
-            proposed = Links(*found).take(np.delete(np.arange(n_trees), largest))
+            proposed = np.rec.fromarrays(np.delete(found, largest, axis=1), dtype=FIELDS)
         if np.isinf(proposed.distance).any():
             message = (
                 "The connected components of the graph cannot be joined: the metric gives no "
@@ -77,7 +69,7 @@ def shortest_links(search: NeighborSearch, component: Ints, *, budget: int = EXA
             raise ValueError(message)
         links, forest = spanning(proposed, forest, n_trees)
         rounds.append(links)
-    return Links(*map(np.concatenate, zip(*rounds, strict=True)))
+    return np.concatenate(rounds).view(np.recarray)
 
 
 def boxes_pay(search: NeighborSearch) -> bool:
@@ -95,8 +87,7 @@ def spanning(proposed: Links, forest: Ints, n_trees: int) -> tuple[Links, Ints]:
     """
     own = forest[proposed.i]
     order = np.lexsort((proposed.j, proposed.i, proposed.distance, own))
-    links = proposed.take(order[np.unique(own[order], return_index=True)[1]])
-    links = links.take(np.lexsort((links.j, links.i, links.distance)))
+    links: Links = np.sort(proposed[order[np.unique(own[order], return_index=True)[1]]])
     low, high = np.sort(forest[np.stack([links.i, links.j])], axis=0)
     # The first link of each pair of trees, weighted by its rank: no two are equal, and a distance
     # of 0 would be no edge for scipy.
@@ -104,7 +95,7 @@ def spanning(proposed: Links, forest: Ints, n_trees: int) -> tuple[Links, Ints]:
     graph = csr_array((rank + 1.0, (low[rank], high[rank])), shape=(n_trees, n_trees))
     tree = minimum_spanning_tree(graph)
     joined = connected_components(tree, directed=False)[1]
-    return links.take(np.sort(tree.data.astype(np.intp)) - 1), joined[forest]
+    return links[np.sort(tree.data.astype(np.intp)) - 1], joined[forest]
 
 
 def closest_outside(search: NeighborSearch, forest: Ints, budget: int) -> Links:
@@ -121,9 +112,9 @@ def closest_outside(search: NeighborSearch, forest: Ints, budget: int) -> Links:
             found.append(locally_shortest(search, forest == component))
             continue
         distances, targets = search.closest(members, others)
-        found.append(Links(distances, members, targets))
+        found.append(np.rec.fromarrays([distances, members, targets], dtype=FIELDS))
         budget -= work
-    return Links(*map(np.concatenate, zip(*found, strict=True)))
+    return np.concatenate(found).view(np.recarray)
 
 
 def of_small_components(
@@ -140,7 +131,8 @@ def of_small_components(
     distances, indices = search.nearest(k, samples=members)
     first = (forest[indices] != forest[members][:, None]).argmax(axis=1)
     row = np.arange(members.size)
-    return Links(distances[row, first], members, indices[row, first])
+    nearest = [distances[row, first], members, indices[row, first]]
+    return np.rec.fromarrays(nearest, dtype=FIELDS)
 
 
 def representatives(forest: Ints, members: Ints, n_wanted: int) -> Ints:
@@ -174,7 +166,7 @@ def locally_shortest(search: NeighborSearch, inside: Bools) -> Links:
         distance, link = float(block[row, target]), (int(ends[row]), int(target))
         ends = np.unique(block.argmin(axis=1))
     i, j = link if inside[link[0]] else link[::-1]
-    return Links(np.array([distance]), np.array([i]), np.array([j]))
+    return np.rec.array([(distance, i, j)], dtype=FIELDS)
 
 
 def add_links(W: Matrix, links: Links, weights: Floats) -> Matrix:

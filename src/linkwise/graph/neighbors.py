@@ -251,9 +251,8 @@ class NeighborSearch:
         if self.is_precomputed:
             return self._lookup_in_rows(query, k)
         if self.has_tree:
-            distances, indices = self._index.query(
-                query, k=k, p=self.exponent, workers=thread_count(self.n_jobs)
-            )
+            workers = 1 if self.n_jobs is None else thread_count(self.n_jobs)
+            distances, indices = self._index.query(query, k=k, p=self.exponent, workers=workers)
             shape = (query.shape[0], k)
             return distances.reshape(shape), indices.reshape(shape)
         distances, indices = self._index.kneighbors(self._centred(query), n_neighbors=k)

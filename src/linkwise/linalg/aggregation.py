@@ -1,4 +1,4 @@
-r"""A smaller copy of a symmetric matrix, whose eigenvectors show where those of the matrix are.
+r"""The coarse level of a symmetric matrix: its eigenvectors approximate those of the matrix.
 
 Eigenvectors near the top of a graph's spectrum hardly change along strong edges. Vertices that
 these join are merged into aggregates, and the matrix is restricted to the vectors that are
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Aggregates", "aggregated"]
 
-LARGEST = 8  # vertices that one vertex gathers, itself included
-# An edge is strong if its entry is this share of the geometric mean of what its ends lack to the
-# top of the spectrum. A vertex of low degree may have an eigenvector of its own there (of the
+LARGEST = 8  # vertices of an aggregate, before the others are assigned
+# An edge is strong if its entry is this share of the geometric mean of what its endpoints lack to
+# the top of the spectrum. A vertex of low degree may have an eigenvector of its own there (of the
 # ratio cut), and stays alone.
 STRONG = 0.02
 SMOOTHINGS = 4  # products that make the profile
-STALLED = 0.5  # a copy with more than this share of the vertices is not worth having
+STALLED = 0.5  # a coarse level with more than this share of the vertices does not pay
 
 
 class Aggregates(NamedTuple):
@@ -51,18 +51,18 @@ class Aggregates(NamedTuple):
         out *= self.weight[:, None]
 
 
-def aggregated(matrix: Matrix, ends: tuple[float, float]) -> Aggregates | None:
+def aggregated(matrix: Matrix, bounds: tuple[float, float]) -> Aggregates | None:
     """Merge vertices along strong positive entries; None if that hardly makes the matrix smaller.
 
     Parameters
     ----------
     matrix : tuple of ndarray
         `indptr`, `indices` (unsigned) and `data` of a symmetric matrix.
-    ends : tuple of float
+    bounds : tuple of float
         About the smallest and the largest eigenvalue.
     """
     indptr, indices, data = matrix
-    low, high = ends
+    low, high = bounds
     missing = np.maximum(high - _diagonal(*matrix), 1e-3 * (high - low))
     least = np.sqrt(STRONG * missing)
     of = _gathered(indptr, indices, data, least)
@@ -104,21 +104,22 @@ def _moved(matrix, x, low):  # type: ignore[no-untyped-def]
 def _gathered(indptr, indices, data, least):  # type: ignore[no-untyped-def]
     """Return the aggregate of each vertex, `n` for vertices that have none yet.
 
-    Vertices in turn gather their strongest free neighbours, if most of the strong ones are free.
+    Vertices in turn take their strongest unassigned neighbours, if most of the strong ones are
+    unassigned.
     """
     n = indptr.size - 1
-    nobody = np.uint32(n)
-    of = np.full(n, nobody, np.uint32)
+    unassigned = np.uint32(n)
+    of = np.full(n, unassigned, np.uint32)
     n_aggregates = 0
     for i in range(n):
-        if of[i] != nobody:
+        if of[i] != unassigned:
             continue
         n_strong, n_free = 0, 0
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
             if j != i and data[e] >= least[i] * least[j]:
                 n_strong += 1
-                n_free += of[j] == nobody
+                n_free += of[j] == unassigned
         if 2 * n_free < n_strong:
             continue
         of[i] = n_aggregates
@@ -127,7 +128,7 @@ def _gathered(indptr, indices, data, least):  # type: ignore[no-untyped-def]
             for e in range(indptr[i], indptr[i + 1]):
                 j = indices[e]
                 strong = data[e] >= least[i] * least[j] and data[e] > best
-                if strong and of[j] == nobody:
+                if strong and of[j] == unassigned:
                     best, at = data[e], j
             if at >= 0:
                 of[at] = n_aggregates
@@ -137,24 +138,27 @@ def _gathered(indptr, indices, data, least):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _joined(matrix, least, of):  # type: ignore[no-untyped-def]
-    """Let the others join the strongest neighbour's aggregate, or be one; return their number."""
+    """Assign the others to the aggregate of a strongest neighbour; return how many there are.
+
+    A vertex without a strong neighbour is an aggregate of its own.
+    """
     indptr, indices, data = matrix
     n = of.size
-    nobody = np.uint32(n)
+    unassigned = np.uint32(n)
     gathered = 0
     for i in range(n):
-        if of[i] != nobody:
+        if of[i] != unassigned:
             gathered = max(gathered, of[i] + 1)
     n_aggregates = gathered
     for i in range(n):
-        if of[i] != nobody:
+        if of[i] != unassigned:
             continue
-        best, at = 0.0, nobody
+        best, at = 0.0, unassigned
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
             if of[j] < gathered and data[e] > best and data[e] >= least[i] * least[j]:
                 best, at = data[e], of[j]
-        if at == nobody:
+        if at == unassigned:
             at = np.uint32(n_aggregates)
             n_aggregates += 1
         of[i] = at
@@ -163,23 +167,23 @@ def _joined(matrix, least, of):  # type: ignore[no-untyped-def]
 
 def _restricted(matrix: Matrix, of: Any, weight: Floats, n_aggregates: int) -> Matrix:
     members = np.argsort(of, kind="stable").astype(np.int64)
-    ends = np.append(0, np.cumsum(np.bincount(of, minlength=n_aggregates))).astype(np.int64)
-    counts = _counted(matrix, of, members, ends)
+    starts = np.append(0, np.cumsum(np.bincount(of, minlength=n_aggregates))).astype(np.int64)
+    counts = _counted(matrix, of, members, starts)
     indptr = np.append(0, np.cumsum(counts)).astype(np.int64)
     indices, data = np.empty(indptr[-1], np.uint32), np.zeros(indptr[-1])
-    _filled(matrix, of, weight, (members, ends), (indptr, indices, data))
+    _filled(matrix, of, weight, (members, starts), (indptr, indices, data))
     return indptr, indices, data
 
 
 @njit(cache=True, nogil=True)
-def _counted(matrix, of, members, ends):  # type: ignore[no-untyped-def]
-    """Return the number of entries in each row of the smaller matrix."""
+def _counted(matrix, of, members, starts):  # type: ignore[no-untyped-def]
+    """Return the number of entries in each row of the coarse matrix."""
     indptr, indices, _ = matrix
-    n_aggregates = ends.size - 1
+    n_aggregates = starts.size - 1
     last = np.full(n_aggregates, -1, np.int64)
     counts = np.zeros(n_aggregates, np.int64)
     for c in range(n_aggregates):
-        for a in range(ends[c], ends[c + 1]):
+        for a in range(starts[c], starts[c + 1]):
             i = members[a]
             for e in range(indptr[i], indptr[i + 1]):
                 other = of[indices[e]]
@@ -191,14 +195,14 @@ def _counted(matrix, of, members, ends):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _filled(matrix, of, weight, lists, out):  # type: ignore[no-untyped-def]  # noqa: PLR0917
-    """Write the entries of the smaller matrix to `out`, whose rows have the room."""
+    """Write the entries of the coarse matrix to `out`."""
     indptr, indices, data = matrix
-    members, ends = lists
-    place = np.full(ends.size - 1, -1, np.int64)
+    members, starts = lists
+    place = np.full(starts.size - 1, -1, np.int64)
     at = 0
-    for c in range(ends.size - 1):
+    for c in range(starts.size - 1):
         first = at
-        for a in range(ends[c], ends[c + 1]):
+        for a in range(starts[c], starts[c + 1]):
             i = members[a]
             for e in range(indptr[i], indptr[i + 1]):
                 j = indices[e]

@@ -156,26 +156,31 @@ def minimize(
     while n_iter < max_iter:
         n_iter += 1
         x_next = _projected(y - (form.H @ y - form.g) / lipschitz, m)
-        if (y - x_next) @ (x_next - x) > 0:  # uphill: the momentum is spent
+        if (y - x_next) @ (x_next - x) > 0:  # uphill: restart the momentum
             t, y = 1.0, x_next
         else:
             t_next = (1 + np.sqrt(1 + 4 * t**2)) / 2
             t, y = t_next, x_next + (t - 1) / t_next * (x_next - x)
         x = x_next
         if n_iter % CHECK_EVERY == 0:
-            gap = _gap(form, x, m, trace_bound)
+            gap = _gap(x, form.H @ x - form.g, m, trace_bound=trace_bound)
             if gap <= max(tol * form.at(x), ROUNDING * form.c):
                 break
     objective = max(form.at(x), 0.0)
-    converged = gap <= max(tol * objective, ROUNDING * form.c)
+    converged = bool(gap <= max(tol * objective, ROUNDING * form.c))
+    found = ConeSolution(to_matrix(x, m), objective, gap, n_iter, converged)
     if not converged:
-        message = (
-            f"The search for M stopped after {n_iter} iterations at a relative duality gap of "
-            f"{gap / max(objective, ROUNDING * form.c):.1e}; the limit is {tol:.0e}. Raise ridge, "
-            "or lower n_components."
-        )
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
-    return ConeSolution(to_matrix(x, m), objective, gap, n_iter, bool(converged))
+        _warn(found, tol, least=ROUNDING * form.c)
+    return found
+
+
+def _warn(found: ConeSolution, tol: float, *, least: float) -> None:
+    message = (
+        f"The search for M stopped after {found.n_iter} iterations at a relative duality gap of "
+        f"{found.gap / max(found.objective, least):.1e}; the limit is {tol:.0e}. Raise ridge, "
+        "or lower n_components."
+    )
+    warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
 
 def _projected(x: Floats, m: int) -> Floats:
@@ -184,7 +189,7 @@ def _projected(x: Floats, m: int) -> Floats:
     return to_vector((vectors * np.maximum(values, 0)) @ vectors.T)
 
 
-def _gap(form: QuadraticForm, x: Floats, m: int, trace_bound: float) -> float:
-    z = form.H @ x - form.g
+def _gap(x: Floats, z: Floats, m: int, *, trace_bound: float) -> float:
+    """Bound how far `x` is from the minimum; `z` is half the gradient."""
     lowest = float(np.linalg.eigvalsh(to_matrix(z, m))[0])
     return max(2 * float(z @ x) - 2 * min(0.0, lowest) * trace_bound, 0.0)

@@ -195,7 +195,7 @@ def _extreme(
     V, values = known
     if V is None or values is None:
         V, values = np.empty((A.shape[0], 0)), np.empty(0)
-    method = _chosen(A, k, limits.method, V.shape)
+    method = _chosen(A, k, limits.method, known_shape=V.shape)
     counted = None if method == "dense" else Counted(A)
     # H has the wanted pairs on top: ``sign * A + shift * I``.
     H: Any
@@ -228,7 +228,7 @@ def _extreme(
     return EigenPairs(sign * (ritz.values - shift), vectors, ritz.residuals, converged, n_products)
 
 
-def _chosen(A: Symmetric, k: int, method: Method, known_shape: tuple[int, int]) -> Method:
+def _chosen(A: Symmetric, k: int, method: Method, *, known_shape: tuple[int, int]) -> Method:
     """Return the method that is used, for that many rows and known vectors."""
     n, c = known_shape
     if method == "auto":

@@ -14,6 +14,7 @@ semidefinite, and zero but for the rows of some vertices. `lowest` has two ways:
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -34,7 +35,7 @@ from linkwise.linalg.operators import Congruence
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from linkwise._types import Floats, Graph, Ints
+    from linkwise._types import Floats, Graph, Ints, Matrix
 
     Product: TypeAlias = Callable[[Floats], Floats]
 
@@ -53,7 +54,7 @@ MAX_CORE = 2_000
 MAX_SET = 32
 POLYNOMIAL_TOL = 1e-13
 MAX_ITER = 500
-# Multigrid wants a definite matrix; the kernel is taken out of every vector anyway.
+# Multigrid needs a definite matrix; the kernel is projected out of every vector anyway.
 REGULARIZATION = 1e-8
 
 
@@ -68,8 +69,8 @@ def lowest(
     A: Graph,
     B: csr_array,
     k: int,
-    rng: np.random.RandomState,
     *,
+    rng: np.random.RandomState,
     kernel: Floats,
     solver: Solver = "lanczos",
 ) -> EigenPairs:
@@ -101,17 +102,21 @@ def lowest(
     >>> A = csr_array([[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]])
     >>> B = csr_array([[2.0, 0.0, -1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 2.0]])
     >>> kernel = np.full((3, 1), 3**-0.5)
-    >>> lowest(A, B, 2, np.random.RandomState(0), kernel=kernel).values.round(9).tolist()
+    >>> lowest(A, B, 2, rng=np.random.RandomState(0), kernel=kernel).values.round(9).tolist()
     [0.0, 0.333333333]
     """
     solve = _by_multigrid if solver == "multigrid" and issparse(A) else _by_lanczos
-    found = solve(A, B, k, rng, kernel=kernel)
-    residuals = np.linalg.norm(A @ found.vectors - (B @ found.vectors) * found.values, axis=0)
-    return EigenPairs(found.values, found.vectors, residuals, found.converged, found.n_products)
+    found = solve(A, B, k, rng=rng, kernel=kernel)
+    residuals = _residuals(A, B, found.values, vectors=found.vectors)
+    return replace(found, residuals=residuals)
+
+
+def _residuals(A: Matrix, B: csr_array, values: Floats, *, vectors: Floats) -> Floats:
+    return np.asarray(np.linalg.norm(A @ vectors - (B @ vectors) * values, axis=0))
 
 
 def _by_lanczos(
-    A: Graph, B: csr_array, k: int, rng: np.random.RandomState, *, kernel: Floats
+    A: Graph, B: csr_array, k: int, *, rng: np.random.RandomState, kernel: Floats
 ) -> EigenPairs:
     N = root_minus_identity(B) if issparse(A) else None
     if N is None:
@@ -128,17 +133,14 @@ def _by_lanczos(
     known = np.asarray(R.transposed(B @ kernel))
     zeros = np.zeros(kernel.shape[1])
     found = eigen.smallest(C, k, rng, tol=TOL, known=known, known_values=zeros)
-    vectors = R.product(found.vectors)
-    return EigenPairs(
-        np.maximum(found.values, 0), vectors, found.residuals, found.converged, found.n_products
-    )
+    return replace(found, values=np.maximum(found.values, 0), vectors=R.product(found.vectors))
 
 
 def root_minus_identity(B: csr_array) -> csr_array | None:
     """Return ``R - I`` of a root of the inverse as a sparse matrix; None if it would fill up.
 
     The rows of `P` fall into connected sets, and each has a small triangular block. With it the
-    standard problem has a matrix, for which there are faster products than for an operator.
+    standard problem has a matrix, whose products are faster than those of an operator.
     """
     rows = _changed_rows(B)
     block = csr_array(B[rows][:, rows])
@@ -233,11 +235,11 @@ def _chebyshev_root(B: csr_array) -> Product:
 
 
 def _by_multigrid(
-    A: csr_array, B: csr_array, k: int, rng: np.random.RandomState, *, kernel: Floats
+    A: csr_array, B: csr_array, k: int, *, rng: np.random.RandomState, kernel: Floats
 ) -> EigenPairs:
     n, c = kernel.shape
-    if n <= max(eigen.DENSE_LIMIT, 10 * k):  # LOBPCG wants room around its block
-        return _by_lanczos(A, B, k, rng, kernel=kernel)
+    if n <= max(eigen.DENSE_LIMIT, 10 * k):  # LOBPCG needs a block much narrower than long
+        return _by_lanczos(A, B, k, rng=rng, kernel=kernel)
     start = rng.uniform(-1, 1, size=(n, k - c))
     M = _multigrid(A, kernel)
     with warnings.catch_warnings():
@@ -273,7 +275,6 @@ def _multigrid(A: csr_array, kernel: Floats) -> Any:
 def _rayleigh_ritz(A: csr_array, B: csr_array, block: Floats) -> EigenPairs:
     """Return the best approximations in the span of a block."""
     Q, _ = qr(block, mode="economic")
-    AQ, BQ = A @ Q, B @ Q
-    values, rotation = eigh(Q.T @ AQ, Q.T @ BQ)
-    residuals = np.linalg.norm(AQ @ rotation - (BQ @ rotation) * values, axis=0)
+    values, rotation = eigh(Q.T @ (A @ Q), Q.T @ (B @ Q))
+    residuals = _residuals(A, B, values, vectors=Q @ rotation)
     return EigenPairs(values, Q @ rotation, residuals, converged=True, n_products=None)

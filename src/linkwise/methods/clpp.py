@@ -10,11 +10,12 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import HasMethods, Interval
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.graph import Affinity, Prepared
 from linkwise.linalg import eigen
 from linkwise.linalg.generalized import generalized_smallest
 from linkwise.linalg.laplacian import absolute_degrees
-from linkwise.methods._editing import constraint_graph, link_strength
+from linkwise.linalg.sparse import largest_entry
 from linkwise.methods._projection import (
     ConstrainedProjection,
     Directions,
@@ -72,7 +73,7 @@ def signed_graph(W: Graph, constraints: Constraints) -> Graph:
     """
     if constraints.is_empty:
         return W
-    Q = link_strength(W, "max") * constraint_graph(constraints)
+    Q = largest_entry(W) * constraint_matrix(constraints)
     return csr_array(W + Q) if issparse(W) else W + Q.toarray()
 
 

@@ -12,7 +12,7 @@ from linkwise._params import Interval, StrOptions
 from linkwise.linalg.embedding import leading_eigenpairs
 from linkwise.linalg.laplacian import additive_normalization
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._editing import edit
+from linkwise.methods.csc import edit
 from linkwise.methods.ncut import cluster_embedding, normalized_cut, ratio_sum, spectral_result
 from linkwise.partition import unit_rows
 
