@@ -15,5 +15,7 @@ if IS_WORKER:  # tests about threads may still ask for more
     numba.set_num_threads(1)
 
 # Compiled kernels make the first example slow; that is no failure. Examples are the same each run.
-settings.register_profile("linkwise", deadline=None, derandomize=True)
+settings.register_profile("linkwise", deadline=None, derandomize=True, max_examples=50)
+# `pytest --hypothesis-profile=thorough` looks at new examples each time.
+settings.register_profile("thorough", deadline=None, max_examples=1_000)
 settings.load_profile("linkwise")

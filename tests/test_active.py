@@ -14,11 +14,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise import Affinity, Constraints
-from linkwise.active import STRATEGIES, NoisyOracle, Session, State, TruthOracle, simulate
-from linkwise.active import strategies as neighbourhood_strategies
+from linkwise import Affinity, Constraints, Prepared
+from linkwise.active import STRATEGIES, NoisyOracle, Session, State, TruthOracle, forest, simulate
 from linkwise.active.entail import as_labels, neighbourhoods
 from linkwise.active.spectral import pieces, sensitivity
 from linkwise.active.state import Spectrum, spectrum
@@ -32,7 +32,7 @@ PAPER = Affinity(None, scale="xu")
 @pytest.fixture(scope="module", autouse=True)
 def small_forests():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbourhood_strategies, "N_TREES", 5)
+        patch.setattr(forest, "N_TREES", 5)
         yield
 
 
@@ -73,7 +73,7 @@ def undecided(n, k, known):
 def a_state(n, k, known, **more):
     rng = np.random.RandomState(n)
     X = rng.normal(size=(n, 2))
-    return State(Affinity(3).fit_transform(X), k, known, X=X, **more)
+    return State(Prepared(X, Affinity(3)), k, known, **more)
 
 
 # What follows from answers -----------------------------------------------------------------
@@ -187,7 +187,9 @@ def test_no_entailed_or_asked_pair_is_asked_and_the_truth_never_contradicts(stra
         y, data.draw(st.lists(st.sampled_from(list(combinations(range(n), 2))), max_size=2))
     )
     session = Session(X, k, strategy=strategy, constraints=start, random_state=0)
-    session._model.set_params(hard=False)  # tiny forests and fast fits: the questions are tested
+    session._model.estimator.set_params(
+        hard=False
+    )  # tiny forests and fast fits: the questions are tested
     asked = set()
     while (pair := session.next()) is not None:
         assert pair in undecided(n, k, session.constraints)
@@ -351,6 +353,25 @@ def test_value_of_a_question_by_hand():
     p = np.array([[0.2, 0.5, 0.3], [0, 1, 0]])
     entropy = -(0.5 * np.log(0.5) + 0.3 * np.log(0.3) + 0.2 * np.log(0.2))
     assert_allclose(question_value(p), [entropy / 1.7, 0])
+
+
+def test_a_forest_has_the_trees_of_scikit_learn_whatever_it_learnt_before(monkeypatch):
+    monkeypatch.setattr(forest, "MAX_ROWS", 30)
+    points, labels = make_blobs(60, centers=4, cluster_std=4, random_state=0)
+    changed = labels.copy()
+    changed[:2] = (changed[:2] + 1) % 4
+    grown = forest.Forest(points)
+    for y in (labels, changed, labels):
+        slow = RandomForestClassifier(forest.N_TREES, max_samples=30, random_state=0)
+        assert_array_equal(grown.leaves(y), slow.fit(points, y).apply(points))
+
+
+def test_trees_whose_labels_did_not_change_are_not_grown_again(monkeypatch):
+    points, labels = make_blobs(60, centers=4, random_state=0)
+    grown = forest.Forest(points)
+    grown.leaves(labels)
+    monkeypatch.setattr(forest, "DecisionTreeClassifier", None)
+    grown.leaves(labels.copy())
 
 
 def test_leaf_similarity_is_the_share_of_common_leaves():

@@ -17,17 +17,18 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise import CSC, Affinity, ConflictError, Constraints
+from linkwise import CSC, Affinity, ConflictError, Constraints, Prepared
 from linkwise._files import lock
 from linkwise.active import STRATEGIES, NoisyOracle, Session, TruthOracle, simulate
 from linkwise.active.journal import fingerprint
+from linkwise.methods import ncut
 
 X, y = make_blobs(40, centers=3, cluster_std=3, random_state=0)
 truth = TruthOracle(y)
 
 
-def a_session(**settings):
-    return Session(X, 3, **{"strategy": "explore", "random_state": 0, **settings})
+def a_session(data=X, **settings):
+    return Session(data, 3, **{"strategy": "explore", "random_state": 0, **settings})
 
 
 # Answers -----------------------------------------------------------------------------------
@@ -139,9 +140,9 @@ def test_estimators_and_methods_of_all_kinds_cluster():
     for method in ("cut", "cpca", "ncut", CSC(hard=True, rows="raw")):
         session = a_session(method=method)
         assert np.unique(session.labels).size == 3
-    assert isinstance(session._model, CSC)
-    assert session._model.get_params()["n_clusters"] == 3
-    assert session._model.rows == "raw"
+    assert isinstance(session._model.estimator, CSC)
+    assert session._model.estimator.get_params()["n_clusters"] == 3
+    assert session._model.estimator.rows == "raw"
 
 
 def test_what_was_known_before_counts():
@@ -207,6 +208,47 @@ def test_same_seed_and_answers_give_the_same_questions(strategy, tmp_path):
     assert first.answers == resumed.answers
     assert first.next() == resumed.next()
     assert_array_equal(first.labels, resumed.labels)
+
+
+@pytest.mark.parametrize("method", ["e2cp", "csc"])
+def test_warm_starts_change_no_question(method, tmp_path):
+    points, labels = make_blobs(300, centers=6, cluster_std=3, random_state=0)
+    answer = TruthOracle(labels % 3)
+    settings = {"method": method, "random_state": 0}
+    warm = Session(points, 3, path=tmp_path / "kept", **settings)
+    for _ in range(12):
+        pair = warm.next()
+        resumed = Session.load(tmp_path / "kept", points)  # solves cold
+        assert resumed.next() == pair
+        assert_array_equal(resumed.labels, warm.labels)
+        warm.answer(*pair, answer(*pair))
+
+
+def test_every_solve_after_the_first_starts_warm(monkeypatch):
+    starts = []
+    solve = ncut.spectral_embedding
+
+    def spied(*arguments, warm, **settings):
+        starts.append(warm.vectors)
+        return solve(*arguments, warm=warm, **settings)
+
+    monkeypatch.setattr(ncut, "spectral_embedding", spied)
+    session = Session(X, 3, method="csc", random_state=0)
+    simulate(session, truth, 6)
+    assert starts[0] is None
+    assert len(starts) == 7
+    assert all(vectors is not None for vectors in starts[1:])
+
+
+def test_a_session_works_on_prepared_data_and_leaves_their_warm_starts_alone():
+    data = Prepared(X, Affinity(7))
+    session = a_session(data=data)
+    assert session.W is data.W
+    simulate(session, truth, 3)
+    assert data.warm.adjacency.vectors is None
+    with pytest.raises(ValueError, match="prepared with"):
+        Session(data, 3, affinity=Affinity(5))
+    assert simulate(a_session(affinity=Affinity(7)), truth, 3).answers == session.answers
 
 
 def test_another_seed_asks_other_questions():

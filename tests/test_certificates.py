@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from linkwise.constraints import certificate_kernels as search
-from linkwise.constraints import certificates as certificates_module
-from linkwise.constraints.certificates import (
+from linkwise.constraints.coloring import (
+    certificates as certificates_module,
+)
+from linkwise.constraints.coloring import (
     colors_needed,
     find_certificate,
     graph_of,
-    odd_ring,
+    large_clique,
     pairs_of,
-    wheel,
 )
+from linkwise.constraints.coloring import exhaustive as search
+from linkwise.constraints.coloring.certificates import odd_ring
 
 
 def K(n):
@@ -118,28 +120,22 @@ def test_an_odd_ring_is_found_if_there_is_one_and_is_shortest_in_small_graphs(se
         assert_proves(found, graph, 2)
 
 
-@pytest.mark.parametrize("k", [3, 4, 5])
-def test_wheels_are_found_whenever_they_exist_in_small_graphs(k):
-    # Twin: try all hubs; two colours do not suffice for their common neighbours.
-    n_found = 0
-    for seed in range(25):
-        rng = np.random.RandomState(seed)
-        n = 14
-        pairs = np.argwhere(np.triu(rng.rand(n, n) < 0.18 * k - 0.24, 1))
-        A = np.zeros((n, n), dtype=bool)
-        A[pairs[:, 0], pairs[:, 1]] = A[pairs[:, 1], pairs[:, 0]] = True
-        exists = False
-        for hubs in combinations(range(n), k - 2):
-            if all(A[a, b] for a, b in combinations(hubs, 2)):
-                inside = np.flatnonzero(A[list(hubs)].all(axis=0))
-                rest = [p for p in pairs.tolist() if p[0] in inside and p[1] in inside]
-                exists |= not can_be_colored(rest, 2)
-        found = wheel(graph_of(pairs, n), k)
-        assert (found is not None) == exists
-        if found is not None:
-            n_found += 1
-            assert_proves(found, graph_of(pairs, n), k)
-    assert 0 < n_found < 25
+@pytest.mark.parametrize("seed", range(20))
+def test_a_greedy_clique_is_one_and_is_nearly_as_large_as_can_be(seed):
+    rng = np.random.RandomState(seed)
+    n = 14
+    A = np.triu(rng.rand(n, n) < 0.6, 1)
+    graph = graph_of(np.argwhere(A), n)
+    found = large_clique(graph, n)
+    assert A[found[:, None], found][np.triu_indices(found.size, 1)].all()
+    largest = max(
+        size
+        for size in range(1, n)
+        for members in combinations(range(n), size)
+        if all(A[a, b] for a, b in combinations(members, 2))
+    )
+    assert largest - 1 <= found.size <= largest
+    assert_array_equal(large_clique(graph, 2).size, 2)
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])

@@ -162,7 +162,7 @@ def test_threads_share_all_rows(monkeypatch):
 def test_filter_is_the_chebyshev_polynomial():
     # The residual form of the filter against the polynomial itself, of the dense matrix.
     with chebyshev._product(S, 8, None) as product:
-        basis = chebyshev._Basis(product, 8, None, rng())
+        basis = chebyshev._Basis(product, 8, rng())
         basis.fill(None)
         basis.rayleigh_ritz()
         X, low, bound, degree = basis.X.copy(), -0.6, 0.1, 9

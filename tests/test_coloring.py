@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from linkwise.constraints import coloring_kernels as kernels
-from linkwise.constraints.certificates import graph_of, pairs_of
-from linkwise.constraints.coloring import assign, find_coloring, guided_coloring, peel
+from linkwise.constraints.coloring import (
+    assign,
+    find_coloring,
+    graph_of,
+    guided_coloring,
+    kernels,
+    pairs_of,
+    peel,
+)
 
 
 def random_pairs(rng, n, p):

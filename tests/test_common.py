@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from functools import cache
 from inspect import Parameter, signature
 from pathlib import Path
 
@@ -66,6 +67,19 @@ def known(blobs):
 @pytest.fixture(scope="module")
 def graph(blobs):
     return Affinity().fit_transform(blobs[0])
+
+
+@pytest.fixture(scope="module")
+def fitted(blobs, known, graph):
+    """Fit a method once for all tests that only look at the model."""
+
+    @cache
+    def fit(Method, *, constrained=False, precomputed=False):
+        data, given = (graph, {"affinity": "precomputed"}) if precomputed else (blobs[0], {})
+        used = known if constrained and uses_constraints(Method) else None
+        return Method(3, random_state=0, **given).fit(data, constraints=used)
+
+    return fit
 
 
 def same_partition(a, b):
@@ -175,18 +189,18 @@ def test_every_parameter_has_allowed_values(Method):
 
 
 @every_method
-def test_true_labels_passed_for_scoring_are_not_supervision(Method, blobs):
+def test_true_labels_passed_for_scoring_are_not_supervision(Method, blobs, fitted):
     X, y = blobs
     shuffled = np.random.RandomState(1).permutation(y)
     assert_array_equal(
-        Method(3, random_state=0).fit(X).labels_,
+        fitted(Method).labels_,
         Method(3, random_state=0).fit(X, shuffled).labels_,
     )
 
 
 @every_method
-def test_result_is_complete(Method, blobs):
-    model = Method(3, random_state=0).fit(blobs[0])
+def test_result_is_complete(Method, fitted):
+    model = fitted(Method)
     assert_array_equal(model.labels_, model.result_.labels)
     assert set(model.labels_) == {0, 1, 2}
     assert model.n_features_in_ == 2
@@ -211,18 +225,17 @@ def test_same_seed_same_answer(Method, blobs, known):
 
 
 @constrained_method
-def test_fit_predict_passes_the_constraints_on(Method, blobs, known):
+def test_fit_predict_passes_the_constraints_on(Method, blobs, known, fitted):
     X, _ = blobs
     assert_array_equal(
         Method(3, random_state=0).fit_predict(X, constraints=known),
-        Method(3, random_state=0).fit(X, constraints=known).labels_,
+        fitted(Method, constrained=True).labels_,
     )
 
 
 @graph_method
-def test_features_and_precomputed_graph_give_one_answer(Method, blobs, graph):
-    from_features = Method(3, random_state=0).fit(blobs[0])
-    from_graph = Method(3, affinity="precomputed", random_state=0).fit(graph)
+def test_features_and_precomputed_graph_give_one_answer(Method, graph, fitted):
+    from_features, from_graph = fitted(Method), fitted(Method, precomputed=True)
     from_dense = Method(3, affinity="precomputed", random_state=0).fit(graph.toarray())
     assert_array_equal(from_features.labels_, from_graph.labels_)
     assert same_partition(from_graph.labels_, from_dense.labels_)
@@ -239,11 +252,11 @@ def test_a_graph_is_never_changed(Method, graph, known):
 
 
 @graph_method
-def test_self_similarities_do_not_count(Method, graph):
+def test_self_similarities_do_not_count(Method, graph, fitted):
     loops = graph.copy()
     loops.setdiag(5.0)
-    model = Method(3, affinity="precomputed", random_state=0)
-    assert_array_equal(model.fit(graph).labels_, model.fit(loops).labels_)
+    model = Method(3, affinity="precomputed", random_state=0).fit(loops)
+    assert_array_equal(fitted(Method, precomputed=True).labels_, model.labels_)
 
 
 # Invariances ------------------------------------------------------------------------------------
@@ -262,28 +275,26 @@ def moved(constraints, position):
 
 @every_method
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_order_of_samples_does_not_matter(Method, blobs, known, seed):
+def test_order_of_samples_does_not_matter(Method, blobs, known, fitted, seed):
     X, _ = blobs
     order = np.random.RandomState(seed).permutation(len(X))
-    here = there = None
-    if uses_constraints(Method):
-        here, there = known, moved(known, np.argsort(order))
-    straight = Method(3, random_state=0).fit(X, constraints=here).labels_
+    there = moved(known, np.argsort(order)) if uses_constraints(Method) else None
+    straight = fitted(Method, constrained=True).labels_
     shuffled = Method(3, random_state=0).fit(X[order], constraints=there).labels_
     assert same_partition(straight[order], shuffled)
 
 
 @graph_method
 @pytest.mark.parametrize("factor", [1e-100, 1e-10, 0.5, 1e4, 1e100])
-def test_unit_of_the_affinity_does_not_matter(Method, graph, known, factor):
+def test_unit_of_the_affinity_does_not_matter(Method, graph, known, fitted, factor):
     used = known if uses_constraints(Method) else None
     model = Method(3, affinity="precomputed", random_state=0)
-    labels = model.fit(graph, constraints=used).labels_
+    labels = fitted(Method, constrained=True, precomputed=True).labels_
     assert same_partition(labels, model.fit(factor * graph, constraints=used).labels_)
 
 
 @constrained_method
-def test_writing_of_pairs_does_not_matter(Method, blobs, known):
+def test_writing_of_pairs_does_not_matter(Method, blobs, known, fitted):
     X, _ = blobs
     rewritten = Constraints(
         len(X),
@@ -291,7 +302,7 @@ def test_writing_of_pairs_does_not_matter(Method, blobs, known):
         np.vstack([known.cannot_link, known.cannot_link[:, ::-1]]),
     )
     assert_array_equal(
-        Method(3, random_state=0).fit(X, constraints=known).labels_,
+        fitted(Method, constrained=True).labels_,
         Method(3, random_state=0).fit(X, constraints=rewritten).labels_,
     )
 
@@ -324,11 +335,11 @@ def test_labels_count_like_the_pairs_they_imply(Method, blobs):
 
 @pytest.mark.filterwarnings("ignore::linkwise.exceptions.ConstraintsIgnoredWarning")
 @constrained_method
-def test_a_faint_belief_is_nearly_no_constraint(Method, blobs, known):
+def test_a_faint_belief_is_nearly_no_constraint(Method, blobs, known, fitted):
     X, _ = blobs
     faint = known.with_belief(1e-12)
     assert same_partition(
-        Method(3, random_state=0).fit(X).labels_,
+        fitted(Method).labels_,
         Method(3, random_state=0).fit(X, constraints=faint).labels_,
     )
 
@@ -381,8 +392,8 @@ def test_new_samples_join_the_cluster_around_them(Method):
 
 
 @graph_method
-def test_prediction_from_a_precomputed_graph(Method, blobs, graph):
-    model = Method(3, affinity="precomputed", random_state=0).fit(graph)
+def test_prediction_from_a_precomputed_graph(Method, graph, fitted):
+    model = fitted(Method, precomputed=True)
     assert (model.predict(graph) == model.labels_).mean() > 0.95
     with pytest.raises(ValueError, match="5 features"):
         model.predict(np.ones((2, 5)))
@@ -422,10 +433,9 @@ def test_constraints_travel_through_a_pipeline(Method, blobs, known):
 
 
 @every_method
-def test_a_fitted_model_can_be_stored(Method, blobs):
-    X, _ = blobs
-    model = Method(3, random_state=0).fit(X)
-    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.labels_)
+def test_a_fitted_model_can_be_stored(Method, blobs, fitted):
+    model = fitted(Method)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(blobs[0]), model.labels_)
 
 
 # Bad input --------------------------------------------------------------------------------------

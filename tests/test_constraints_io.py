@@ -6,8 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from numpy.testing import assert_array_equal
 
-from linkwise.constraints import Constraints, PairTable
-from linkwise.constraints import io as io_module
+from linkwise.constraints import Constraints, PairTable, formats
 from linkwise.constraints import listing as listing_module
 from linkwise.constraints.implied import all_pairs
 from linkwise.exceptions import ConflictError, TooLargeError
@@ -217,7 +216,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     def fail(*args, **kwargs):
         raise OSError("disk full")
 
-    monkeypatch.setattr(io_module.Path, "replace", fail)
+    monkeypatch.setattr(formats.Path, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
         Constraints(3, must_link=[(1, 2)]).to_csv(path)
     assert path.read_text() == before
@@ -238,3 +237,29 @@ def test_labels_are_written_as_pairs_up_to_a_limit(tmp_path, monkeypatch):
 def test_names_to_write_must_fit(tmp_path):
     with pytest.raises(ValueError, match="There are 4 ids, but n_samples is 3"):
         Constraints(3).to_csv(tmp_path / "c.csv", ids=NAMES)
+
+
+def test_a_format_is_added_in_one_place(tmp_path, monkeypatch):
+    """Pairs as lines "i sign j"; the reader and the writer are all there is to it."""
+
+    def read(path):
+        rows = [line.split() for line in path.read_text().splitlines()]
+        values = {
+            "i": [r[0] for r in rows],
+            "link": [r[1] for r in rows],
+            "j": [r[2] for r in rows],
+        }
+        lines = list(range(1, len(rows) + 1))
+        return formats.Columns(values, lines, lambda line: f"{path}, line {line}")
+
+    def write(path, table, names):
+        rows = zip(table.pairs.tolist(), table.sign.tolist(), strict=True)
+        path.write_text("\n".join(f"{i} {sign:+.0f} {j}" for (i, j), sign in rows))
+
+    monkeypatch.setitem(formats.FORMATS, ".links", formats.Format(read, write))
+    known = Constraints(4, must_link=[(0, 1)], cannot_link=[(1, 3)])
+    known.to_file(tmp_path / "pairs.links")
+    assert (tmp_path / "pairs.links").read_text() == "0 +1 1\n1 -1 3"
+    assert Constraints.from_file(tmp_path / "pairs.links", 4) == known
+    known.to_file(tmp_path / "pairs.csv")
+    assert Constraints.from_file(tmp_path / "pairs.csv", 4) == known

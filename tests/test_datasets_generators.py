@@ -235,11 +235,12 @@ def test_the_parts_make_up_the_signed_graph():
 
 
 def test_signed_csc_works_on_the_signed_graph_itself():
-    from linkwise.methods._editing import constraint_graph, link_strength
+    from linkwise.constraints.listing import constraint_matrix
+    from linkwise.methods.csc import link_affinity
 
     W, _ = make_signed_block_model(60, 2, density=0.5, random_state=0)
     graph, constraints = signed_parts(W, belief=1)
-    Q = link_strength(graph, "max") * constraint_graph(constraints)
+    Q = link_affinity(graph, "max") * constraint_matrix(constraints)
     assert_allclose((0.5 * graph + 0.5 * Q).toarray(), 0.5 * W.toarray())
 
 

@@ -18,7 +18,7 @@ def test_what_follows_a_search_does_not_depend_on_how_long_it_takes():
     warm, after = EigenWarmStart(), []
     for _ in range(2):
         rng = np.random.RandomState(0)
-        found = leading_eigenpairs(S, profile, 4, rng, warm=warm)
+        found = leading_eigenpairs(S, 4, rng, profile=profile, warm=warm)
         after.append(rng.uniform(size=3))
     assert found.converged
     assert warm.vectors is found.vectors

@@ -34,8 +34,8 @@ from linkwise.evaluate import (
     learning_curve,
     read_curves,
 )
-from linkwise.evaluate.contenders import described
 from linkwise.evaluate.draws import counts, encoded
+from linkwise.evaluate.estimators import described
 from linkwise.evaluate.measure import CUTS, METRICS, _Clock
 from linkwise.exceptions import TooLargeError
 from linkwise.methods import ConstrainedClusterer

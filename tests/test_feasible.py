@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from linkwise import Constraints
 from linkwise.constraints import PairTable
 from linkwise.constraints import feasible as feasible_module
-from linkwise.constraints.certificates import graph_of
-from linkwise.constraints.coloring import Coloring
+from linkwise.constraints.coloring import Coloring, graph_of
 from linkwise.constraints.feasible import explain_infeasible, feasible_groups, require_coloring
 from linkwise.constraints.proof import _pruned, _spanning_forest
 from linkwise.exceptions import ConflictError, TooLargeError

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import pickle
+from threading import Barrier, Thread
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise import CSC, E2CP, METHODS, Affinity, Constraints, NCut, Prepared, SpectralLearning
+from linkwise import (
+    CSC,
+    E2CP,
+    METHODS,
+    Affinity,
+    ApproximateNeighbors,
+    Constraints,
+    NCut,
+    Prepared,
+    SpectralLearning,
+)
 from linkwise.linalg import warm as warm_module
 from linkwise.linalg.warm import WarmStarts
 
@@ -52,13 +65,7 @@ def test_new_samples_are_an_array(Method, blobs, known):
 
 def test_the_graph_is_built_once_and_only_when_needed(blobs, known):
     X, _ = blobs
-    built = []
-
-    class Counting(Affinity):
-        def fit_transform(self, X, y=None):
-            built.append(X.shape)
-            return super().fit_transform(X, y)
-
+    Counting, built = counting_affinity()
     data = Prepared(X, affinity=Counting(8))
     assert not built
     METHODS["cpca"](3).fit(data, constraints=known)
@@ -169,3 +176,262 @@ def test_later_fits_of_large_data_are_those_of_new_data(key, monkeypatch):
         assert warm.result_.converged
         assert_allclose(warm.result_.eigenvalues, cold.result_.eigenvalues, atol=1e-8)
         assert adjusted_rand_score(cold.labels_, warm.labels_) > 0.999
+
+
+def test_cold_data_share_the_graph_and_nothing_that_solvers_found(blobs):
+    data = Prepared(blobs[0])
+    CSC(2, random_state=0).fit(data)
+    cold = data.cold()
+    assert cold.W is data.W
+    assert cold.warm.adjacency.vectors is None
+    CSC(2, random_state=0).fit(cold)
+    assert cold.warm.adjacency.vectors is not data.warm.adjacency.vectors
+
+
+# --- one object for one set of data
+
+
+def counting_affinity():
+    """Return a class of affinities, and the list that each build of a graph adds to."""
+    built = []
+
+    class Counting(Affinity):
+        def fit_transform(self, X, y=None):
+            built.append(X.shape)
+            return super().fit_transform(X, y)
+
+    return Counting, built
+
+
+def test_prepared_data_are_not_prepared_again(blobs):
+    X, _ = blobs
+    data = Prepared.of(X)
+    assert Prepared.of(data) is data
+    assert Prepared.of(data, Affinity()) is data
+    own = Prepared(X, Affinity(7))
+    assert Prepared.of(own, Affinity(7)) is own
+    graph = Prepared(data.W, "precomputed")
+    assert Prepared.of(graph, "precomputed") is graph
+    for asked in (Affinity(8), "precomputed"):
+        with pytest.raises(ValueError, match="prepared with affinity=Affinity"):
+            Prepared.of(own, asked)
+
+
+def test_degrees_and_components_are_those_of_the_graph():
+    W = csr_array(np.kron(np.eye(2), np.ones((3, 3)) - np.eye(3)))
+    with pytest.warns(UserWarning, match="2 connected components"):
+        data = Prepared(W, "precomputed")
+    assert data.degrees.tolist() == [2.0] * 6
+    assert data.components.tolist() == [0, 0, 0, 1, 1, 1]
+    assert data.n_samples == 6
+
+
+@pytest.mark.parametrize("affinity", [None, Affinity(None)], ids=["neighbours", "full"])
+def test_fewer_vectors_are_a_part_of_the_embedding(affinity, blobs, monkeypatch):
+    data = Prepared(blobs[0], affinity)
+    five = data.embedding(5, np.random.RandomState(0))
+    fresh = Prepared(blobs[0], affinity).embedding(3, rng := np.random.RandomState(0))
+    monkeypatch.setattr("linkwise.graph.prepared.spectral_embedding", None)  # not called again
+    three = data.embedding(3, again := np.random.RandomState(0))
+    assert_allclose(three.values, five.values[:3], rtol=0)
+    assert np.shares_memory(three.vectors, five.vectors)
+    assert_allclose(three.values, fresh.values, atol=1e-9)
+    assert rng.randint(100) == again.randint(100)  # as much is drawn
+
+
+def test_the_embedding_of_a_graph_in_pieces_depends_on_the_number():
+    # The first vectors of three components stand for two of them; two vectors stand for all.
+    W = csr_array(np.kron(np.eye(3), np.ones((3, 3)) - np.eye(3)))
+    with pytest.warns(UserWarning, match="3 connected components"):
+        data = Prepared(W, "precomputed")
+    data.embedding(4, np.random.RandomState(0))
+    two = data.embedding(2, rng := np.random.RandomState(0))
+    assert (np.abs(two.vectors).sum(axis=1) > 0).all()
+    assert rng.randint(100) == np.random.RandomState(0).randint(100)  # nothing was drawn
+
+
+def test_ncut_uses_the_embedding_that_is_there(blobs, monkeypatch):
+    data = Prepared(blobs[0])
+    first = NCut(4, random_state=0).fit(data)
+    monkeypatch.setattr("linkwise.linalg.eigen.largest", None)
+    assert_array_equal(NCut(4, random_state=0).fit(data).labels_, first.labels_)
+    assert NCut(3, random_state=0).fit(data).result_.converged
+
+
+def test_threads_share_one_graph_and_one_embedding(blobs):
+    Counting, built = counting_affinity()
+    data, found, together = Prepared(blobs[0], Counting()), [], Barrier(4)
+
+    def fit():
+        together.wait()
+        found.append(NCut(3, random_state=0).fit(data))
+
+    threads = [Thread(target=fit) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(built) == 1
+    assert len(found) == 4
+    for model in found:
+        assert_array_equal(model.labels_, found[0].labels_)
+
+
+def test_a_warm_start_saves_products(monkeypatch):
+    monkeypatch.setattr("linkwise.linalg.eigen.CHEBYSHEV_FROM", 1_000)
+    rng = np.random.RandomState(1)
+    X = rng.normal(size=(3_000, 3)) + 5 * rng.normal(size=(4, 3))[np.repeat(np.arange(4), 750)]
+    data = Prepared(X)
+    cold = data.embedding(4, np.random.RandomState(0))
+    data._embedding = None
+    warm = data.embedding(4, np.random.RandomState(0))
+    assert warm.n_products < 0.3 * cold.n_products
+    assert_allclose(warm.values, cold.values, atol=1e-8)
+
+
+def test_prepared_data_can_be_pickled(blobs):
+    data = Prepared(blobs[0])
+    model = NCut(3, random_state=0).fit(data)
+    again = pickle.loads(pickle.dumps(data))
+    assert again.W is not data.W
+    assert str(again) == str(data)
+    assert_array_equal(NCut(3, random_state=0).fit(again).labels_, model.labels_)
+
+
+def test_print_shows_what_is_there(blobs, known):
+    data = Prepared(blobs[0])
+    assert repr(data) == "Prepared(120 samples)"
+    assert "edges" not in str(data)
+    NCut(3, random_state=0).fit(data)
+    E2CP(3, solver="lowrank", random_state=0).fit(data, constraints=known)
+    data.components  # noqa: B018
+    lines = str(data).splitlines()
+    assert lines[0] == "Prepared data of 120 samples"
+    table = {line[:24].strip(): line[24:].split() for line in lines[1:]}
+    assert table["X"] == ["120", "x", "4", "3,840", "bytes"]
+    assert table["W"][:2] == [str(data.W.nnz // 2), "edges"]
+    assert table["components"][0] == "1"
+    assert table["embedding"] == ["3", "vectors", "2,880", "bytes"]
+    assert table["warm: resolvent 0.8"][1] == "columns"
+    sizes = [int(row[-2].replace(",", "")) for row in table.values()]
+    assert sizes[-1] == sum(sizes[:-1])
+    assert repr(data) == "Prepared(120 samples, graph built)"
+
+
+# --- files
+
+
+def equal_state(data, again):
+    """Assert that two prepared data hold the same."""
+    for name in ("X", "W", "degrees", "components"):
+        a, b = getattr(data, name), getattr(again, name)
+        assert_array_equal(a.toarray() if issparse(a) else a, b.toarray() if issparse(b) else b)
+    assert str(data) == str(again)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "graph", "full", "approximate"])
+def test_a_file_gives_the_same_labels_and_starts_warm(kind, blobs, known, tmp_path, monkeypatch):
+    X, _ = blobs
+    X = csr_array(X) if kind == "sparse" else X
+    affinity = {
+        "graph": "precomputed",
+        "full": Affinity(None, scale=2.0),
+        "approximate": Affinity(ApproximateNeighbors(8)),
+    }.get(kind)
+    data = Prepared(Affinity().fit_transform(X) if kind == "graph" else X, affinity)
+    NCut(3, random_state=0).fit(data)
+    solver = "exact" if kind == "full" else "lowrank"
+    for Method, named in ((E2CP, {"solver": solver}), (SpectralLearning, {})):
+        Method(3, random_state=0, **named).fit(data, constraints=known)
+    data.save(tmp_path / "data.npz")
+    again = Prepared.load(tmp_path / "data.npz")
+    equal_state(data, again)
+    with monkeypatch.context() as patch:
+        patch.setattr(Affinity, "fit", None)  # neither the graph
+        patch.setattr("linkwise.graph.prepared.spectral_embedding", None)  # nor the embedding
+        patch.setattr("linkwise.methods._propagation.resolvent_columns", None)  # nor columns
+        fitted = [
+            NCut(3, random_state=0).fit(again),
+            E2CP(3, solver=solver, random_state=0).fit(again, constraints=known),
+        ]
+    fresh = [
+        NCut(3, random_state=0).fit(data),
+        E2CP(3, solver=solver, random_state=0).fit(data, constraints=known),
+    ]
+    new = data.W[:5] if kind == "graph" else X[:5] + (0 if kind == "sparse" else 0.1)
+    for model, other in zip(fitted, fresh, strict=True):
+        assert_array_equal(model.labels_, other.labels_)
+        assert_array_equal(model.predict(new), other.predict(new))
+
+
+def test_a_file_before_the_graph_is_built(blobs, tmp_path):
+    Prepared(blobs[0], Affinity(7)).save(tmp_path / "data.npz")
+    again = Prepared.load(tmp_path / "data.npz")
+    assert repr(again) == "Prepared(120 samples)"
+    assert again.affinity.neighbors == 7
+    assert again.affinity_ is None
+    assert again.W.nnz == Affinity(7).fit_transform(blobs[0]).nnz
+
+
+def test_a_file_needs_no_pickle(blobs, tmp_path):
+    data = Prepared(blobs[0])
+    NCut(3, random_state=0).fit(data)
+    data.save(tmp_path / "data")  # the name is taken as it is
+    with np.load(tmp_path / "data", allow_pickle=False) as stored:
+        assert all(stored[name].dtype != object for name in stored.files)
+
+
+def test_feature_names_survive_a_file(blobs, tmp_path):
+    pandas = pytest.importorskip("pandas", reason="needs the extra 'frames'")
+    frame = pandas.DataFrame(blobs[0], columns=list("abcd"))
+    Prepared(frame).save(tmp_path / "data.npz")
+    model = NCut(3, random_state=0).fit(Prepared.load(tmp_path / "data.npz"))
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert_array_equal(model.predict(frame), model.labels_)
+
+
+@pytest.mark.parametrize(
+    "affinity",
+    [
+        counting_affinity()[0](),
+        Affinity(metric=lambda a, b: abs(a - b).sum()),
+        Affinity(random_state=np.random.RandomState(0)),
+    ],
+    ids=["own class", "function", "generator"],
+)
+def test_an_affinity_that_no_file_can_hold(affinity, blobs, tmp_path):
+    with pytest.raises(ValueError, match='affinity="precomputed"'):
+        Prepared(blobs[0], affinity).save(tmp_path / "data.npz")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("damage", ["text", "cut", "flipped", "foreign", "version", "shape"])
+def test_a_damaged_or_foreign_file_is_one_error(damage, blobs, tmp_path):
+    path = tmp_path / "data.npz"
+    data = Prepared(blobs[0])
+    NCut(3, random_state=0).fit(data)
+    data.save(path)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    if damage == "text":
+        path.write_text("a,b\n1,2\n")
+    elif damage == "cut":
+        path.write_bytes(path.read_bytes()[:-2_000])
+    elif damage == "flipped":
+        content = bytearray(path.read_bytes())
+        content[2_000] ^= 255
+        path.write_bytes(content)
+    elif damage == "foreign":
+        np.savez(path, X=blobs[0])
+    elif damage == "version":
+        facts = str(arrays["prepared"]).replace('"version": 1', '"version": 99')
+        np.savez(path, **{**arrays, "prepared": np.array(facts)})
+    else:
+        np.savez(path, **{**arrays, "degrees": arrays["degrees"][:5]})
+    with pytest.raises(ValueError, match=r"data\.npz was not written by Prepared\.save, or"):
+        Prepared.load(path)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Prepared.load(tmp_path / "nothing.npz")

@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator
 
 from linkwise.exceptions import ConvergenceWarning
-from linkwise.linalg.eigen import pencil_largest
+from linkwise.linalg.generalized import pencil_largest
 from linkwise.linalg.operators import Projected
 
 

@@ -685,8 +685,8 @@ def test_the_picture_without_scripts_is_small_and_has_every_cluster(monkeypatch)
     inputs = given(labels=y, X=X, constraints=Constraints.sample(y, 9, random_state=0))
     rng = np.random.RandomState(0)
     drawn = pairs.drawn_pairs(inputs, pairs.pair_report(inputs))
-    made = maps.draw_map(inputs, spectrum.graph_spectrum(inputs, rng), drawn, rng)
-    picture = maps.static_map(inputs, drawn, made, rng)
+    made = maps.draw_map(inputs, spectrum.graph_spectrum(inputs, rng), drawn, rng=rng)
+    picture = maps.static_map(inputs, drawn, made, rng=rng)
     assert picture.n_points == sum(path.count("M") for _, path in picture.paths)
     assert maps.MAX_STATIC_POINTS <= picture.n_points <= maps.MAX_STATIC_POINTS + 3
     assert [cluster for cluster, _ in picture.paths] == [0, 1, 2]
@@ -1002,7 +1002,7 @@ def test_100_000_points_stay_below_three_megabytes():
     ids = [f"sample{i:06d}" for i in range(n)]
     inputs = given(labels=labels, X=X, ids=ids, result=Result(labels, X[:, :2]))
     drawn = pairs.drawn_pairs(inputs, None)
-    made = maps.draw_map(inputs, spectrum.graph_spectrum(inputs, rng), drawn, rng)
+    made = maps.draw_map(inputs, spectrum.graph_spectrum(inputs, rng), drawn, rng=rng)
     payload = page.as_json(maps.map_data(inputs, drawn, made))
     assert len(made.views) == 2
     assert made.has_ids

@@ -103,7 +103,7 @@ def test_the_number_of_threads_does_not_change_a_label():
 
 
 if __name__ == "__main__":
-    X, y = make_blobs(4_000, 6, centers=N_CLUSTERS, cluster_std=3.0, random_state=0)
+    X, y = make_blobs(2_500, 6, centers=N_CLUSTERS, cluster_std=3.0, random_state=0)
     W = Affinity(10).fit_transform(X)
     found = {key: fitted(key, W, y, 300).labels_.tolist() for key in SAME_ON_THREADS}
     print(json.dumps(found))

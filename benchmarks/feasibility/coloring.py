@@ -17,9 +17,15 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from linkwise import ConflictError, Constraints
-from linkwise.constraints import coloring_kernels as kernels
-from linkwise.constraints.certificates import find_certificate, graph_of
-from linkwise.constraints.coloring import assign, find_coloring, guided_coloring, peel
+from linkwise.constraints.coloring import (
+    assign,
+    find_certificate,
+    find_coloring,
+    graph_of,
+    guided_coloring,
+    kernels,
+    peel,
+)
 from linkwise.constraints.feasible import feasible_groups
 
 

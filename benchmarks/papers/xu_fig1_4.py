@@ -33,7 +33,7 @@ from common import Claim, Means, Outcome, finish, method_style, parsed, pinned
 
 from linkwise import CCL, CSC, Affinity, Constraints, SpectralLearning
 from linkwise.datasets import make_xor
-from linkwise.methods._editing import edit
+from linkwise.methods.csc import edit
 from linkwise.metrics import adjusted_rand
 
 NAME = "xu_fig1_4"

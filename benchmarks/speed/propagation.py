@@ -18,10 +18,11 @@ from scipy.sparse import csr_array, load_npz, save_npz
 from sklearn.datasets import load_digits, make_blobs
 
 from linkwise import GFHF, LLGC, Affinity, Constraints, NCut, Poisson
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.linalg.laplacian import symmetric
 from linkwise.linalg.lowrank import values_on
 from linkwise.methods import e2cp, srcp
-from linkwise.methods._propagation import constrained, pair_matrix, pairs_of, refined_pattern
+from linkwise.methods._propagation import constrained, pairs_of, pattern_with_pairs
 from linkwise.methods.e2cp import E2CP
 from linkwise.methods.gp import GPAffinity
 from linkwise.methods.srcp import SRCP
@@ -38,7 +39,7 @@ def exact() -> None:
     X, y = make_blobs(n, 10, centers=k, cluster_std=4.0, random_state=0)
     W = Affinity(20).fit_transform(X)
     known = Constraints.sample(y, 2_400, random_state=0)
-    Y, L = pair_matrix(known), symmetric(W).toarray()
+    Y, L = constraint_matrix(known), symmetric(W).toarray()
     srcp.srcp(W, known, k, random_state=0)
     F, ours = best_of(lambda: srcp.propagate(W, Y, mu))
     A, right = mu * np.eye(n) + L, 2 * mu * Y.toarray()
@@ -84,7 +85,7 @@ def approximation() -> None:
         (srcp, srcp.srcp, "mu", (1.0, 0.2, 0.05, 0.01)),
     ):
         for value in values:
-            F = method.propagate(W, pair_matrix(known), value)
+            F = method.propagate(W, constraint_matrix(known), value)
             for tol in (2e-3, 5e-4, 1e-4):
                 errors, factors, reached = error_of(method, W, known, F, value, tol)
                 labels = [
@@ -105,10 +106,11 @@ def approximation() -> None:
 
 
 def error_of(method, W, known, F, value, tol):
-    Y = pair_matrix(known)
-    factors = method.propagation_factors(W, constrained(Y), value, tol)
-    pattern = refined_pattern(W, Y, factors.near)
-    f = values_on(factors.G, pairs_of(factors.G, Y), pattern)
+    Y = constraint_matrix(known)
+    name = "alpha" if method is e2cp else "mu"
+    factors = method.propagation_factors(W, constrained(Y), tol=tol, **{name: value})
+    pattern = pattern_with_pairs(W, Y, factors.near)
+    f = values_on(factors.G, pairs_of(factors, Y), pattern)
     rows = np.repeat(np.arange(W.shape[0]), np.diff(pattern.indptr))
     exact = F[rows, pattern.indices]
     edges, pairs = pattern.data > 0, np.asarray(Y[rows, pattern.indices]).ravel() != 0

@@ -20,13 +20,14 @@ from scipy.sparse.linalg import eigsh
 from sklearn.datasets import make_blobs
 
 from linkwise import METHODS, Affinity, Constraints
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.linalg.eigen import DEFAULT_TOL
 from linkwise.linalg.laplacian import (
     additive_normalization,
     normalized_adjacency,
     signed_normalized_adjacency,
 )
-from linkwise.methods._editing import constraint_graph, edit
+from linkwise.methods.csc import edit
 from linkwise.metrics import adjusted_rand
 
 KEYS = ("ncut", "sl", "csc", "signed")  # those that end in one eigenproblem of the graph
@@ -47,7 +48,9 @@ def operator(key: str, W: csr_array, known: Constraints) -> csr_array:
         return additive_normalization(edit(W, known))
     if key == "csc":
         return normalized_adjacency(edit(W, known))
-    return signed_normalized_adjacency(csr_array(0.5 * W + 0.5 * W.max() * constraint_graph(known)))
+    return signed_normalized_adjacency(
+        csr_array(0.5 * W + 0.5 * W.max() * constraint_matrix(known))
+    )
 
 
 def measure(key: str, folder: Path) -> dict[str, float]:

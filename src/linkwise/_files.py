@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import struct
 import sys
+import zipfile
+import zlib
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -15,8 +18,13 @@ if TYPE_CHECKING:
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["atomic", "lock"]
+__all__ = ["UNREADABLE", "atomic", "lock"]
 
+# What numpy, zipfile and zlib raise about damaged archives.
+UNREADABLE = (
+    *(OSError, EOFError, ValueError, KeyError, NotImplementedError, RuntimeError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+)
 LONGEST_STEM = 40  # of an unfinished file, whose name must not outgrow what the system allows
 
 

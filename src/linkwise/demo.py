@@ -55,7 +55,7 @@ def main(folder: str = "demo-output") -> None:
         title = "without constraints" if used is None else f"with {used.n_pairs} constraints"
         clusterings[f"{rows[-1].method}, {title}: ARI {rows[-1].ari:.2f}"] = labels
     print_table(rows)
-    write_picture(X, clusterings, known, Path(folder))
+    write_picture(X, clusterings, known, folder=Path(folder))
 
 
 def print_table(rows: list[Row]) -> None:
@@ -68,8 +68,8 @@ def print_table(rows: list[Row]) -> None:
         )
 
 
-def write_picture(X, clusterings, known, folder: Path) -> None:  # type: ignore[no-untyped-def]
-    """Write the picture of before and after, or say what is missing for it."""
+def write_picture(X, clusterings, known, *, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    """Write the picture of before and after, or print what is missing for it."""
     from linkwise.plots import draw_side_by_side  # noqa: PLC0415
 
     try:

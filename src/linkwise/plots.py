@@ -69,8 +69,7 @@ def draw_clusters(
             alpha=0.85,
         )
     if constraints is not None:
-        _draw_pairs(ax, X, labels, constraints.must_link, wants_same=True)
-        _draw_pairs(ax, X, labels, constraints.cannot_link, wants_same=False)
+        _draw_pairs(ax, X, constraints, is_violated=constraints.is_violated(labels))
     ax.set_title(title, fontsize=11)
     ax.set_xticks([])
     ax.set_yticks([])
@@ -107,15 +106,13 @@ def draw_side_by_side(
     return figure
 
 
-def _draw_pairs(ax: Any, X: Any, labels: Any, pairs: Any, *, wants_same: bool) -> None:
+def _draw_pairs(ax: Any, X: Any, constraints: Constraints, *, is_violated: Any) -> None:
     collections = require("matplotlib.collections", extra="plot", purpose="Drawing constraints")
-    pairs = pairs[:MAX_DRAWN_PAIRS]
-    is_kept = (labels[pairs[:, 0]] == labels[pairs[:, 1]]) == wants_same
-    ax.add_collection(
-        collections.LineCollection(
-            X[pairs],
-            colors=np.where(is_kept, "0.2", VIOLATED),
-            linestyles="-" if wants_same else "--",
-            linewidths=1.4,
+    table = constraints.table
+    for is_of_kind, style in ((table.is_must_link, "-"), (~table.is_must_link, "--")):
+        drawn = np.flatnonzero(is_of_kind)[:MAX_DRAWN_PAIRS]
+        colours = np.where(is_violated[drawn], VIOLATED, "0.2")
+        lines = collections.LineCollection(
+            X[table.pairs[drawn]], colors=colours, linestyles=style, linewidths=1.4
         )
-    )
+        ax.add_collection(lines)

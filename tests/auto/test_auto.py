@@ -46,7 +46,7 @@ def told():
 @pytest.fixture
 def few_numbers(monkeypatch):
     """Consider at most six clusters."""
-    monkeypatch.setattr("linkwise.experts.clusters.MOST", 6)
+    monkeypatch.setattr("linkwise.auto.clusters.MOST", 6)
 
 
 def ari(a, b):
@@ -184,10 +184,10 @@ def test_more_labels_than_clusters(blobs, few_numbers):
 
 
 def test_the_number_of_clusters_is_found(monkeypatch):
-    for k in (2, 3, 5):
+    for k in (2, 5):
         X, y = make_blobs(150, centers=k, cluster_std=0.5, center_box=(-15, 15), random_state=1)
         assert Auto(random_state=0).fit(X).n_clusters_ == k
-        monkeypatch.setattr("linkwise.experts.clusters.MOST", k + 2)
+        monkeypatch.setattr("linkwise.auto.clusters.MOST", k + 2)
         known = Constraints.sample(y, 60, random_state=0)
         model = Auto(random_state=0).fit(X, constraints=known)
         assert model.n_clusters_ == k
@@ -433,17 +433,17 @@ def test_a_graph_alone():
 
 @pytest.mark.parametrize("kind", ["none", "must", "cannot", "one", "all"])
 def test_one_sided_pairs(blobs, kind):
-    X, y = blobs
+    X, y = (part[:45] for part in blobs)
     some = Constraints.sample(y, 60, random_state=0)
-    i, j = np.triu_indices(90, 1)
+    i, j = np.triu_indices(45, 1)
     pairs = np.column_stack((i, j))
     same = y[i] == y[j]
     known = {
-        "none": Constraints(90),
-        "must": Constraints(90, must_link=some.must_link),
-        "cannot": Constraints(90, cannot_link=some.cannot_link),
-        "one": Constraints(90, must_link=some.must_link[:1]),
-        "all": Constraints(90, pairs[same], pairs[~same]),
+        "none": Constraints(45),
+        "must": Constraints(45, must_link=some.must_link),
+        "cannot": Constraints(45, cannot_link=some.cannot_link),
+        "one": Constraints(45, must_link=some.must_link[:1]),
+        "all": Constraints(45, pairs[same], pairs[~same]),
     }[kind]
     model = Auto(3, random_state=0).fit(X, constraints=known)
     assert set(model.labels_) == {0, 1, 2}

@@ -28,7 +28,7 @@ from linkwise.auto.propagation import Pairs
 from linkwise.auto.rehearsal import Opinion, Rehearsal, deal, without_held
 from linkwise.auto.task import Task, settle
 from linkwise.partition import kmeans
-from linkwise.search.evolve import run_here, workers
+from linkwise.search.objective import run_here, workers
 
 
 @pytest.fixture(scope="module")

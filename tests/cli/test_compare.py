@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from linkwise import METHODS, Constraints, NCut, SignedCSC
+from linkwise import METHODS, Affinity, Constraints, NCut, Prepared, SignedCSC
 from linkwise.datasets import make_xor
 from linkwise.metrics import adjusted_rand
 
@@ -122,3 +122,94 @@ def test_constraints_that_no_method_can_satisfy(linkwise, xor, tmp_path):
     run = linkwise("compare", "xor.npz", "-k", 2, "-c", "ring.csv", "-m", "signed", "-m", "cut")
     assert run.code == 1
     assert run.out.count("signed, cut: 2 clusters cannot satisfy") == 1
+
+
+@pytest.fixture
+def n_builds(monkeypatch):
+    """A list with an entry for every graph that is built."""
+    built = []
+    build = Affinity.fit_transform
+
+    def counted(self, *arguments, **settings):
+        built.append(self)
+        return build(self, *arguments, **settings)
+
+    monkeypatch.setattr(Affinity, "fit_transform", counted)
+    return built
+
+
+COMPARED = (
+    "compare",
+    "xor.npz",
+    "-k",
+    2,
+    "-c",
+    "pairs.csv",
+    "-m",
+    "ncut",
+    "-m",
+    "e2cp",
+    "-m",
+    "cut",
+)
+
+
+@pytest.mark.parametrize("more", [(), ("--set", "affinity__neighbors=7")])
+def test_the_graph_is_built_once_for_all_methods_and_folds(linkwise, xor, n_builds, more):
+    assert linkwise(*COMPARED, "--folds", 5, *more).code == 0
+    assert len(n_builds) == 1
+
+
+def test_the_order_of_the_methods_changes_no_number(linkwise, xor):
+    def numbers(*keys):
+        chosen = [part for key in keys for part in ("-m", key)]
+        run = linkwise("compare", "xor.npz", "-k", 2, "-c", "pairs.csv", *chosen, "--json")
+        rows = {row["key"]: row for row in json.loads(run.out)["methods"]}
+        return {key: (rows[key]["ncut"], rows[key]["held_out"]) for key in keys}
+
+    assert numbers("e2cp", "csc") == numbers("csc", "e2cp")
+
+
+# --prepared --------------------------------------------------------------------------------
+
+
+def test_a_prepared_file_is_written_once_and_read_by_every_command(
+    linkwise, xor, n_builds, tmp_path
+):
+    plain = linkwise("cluster", "xor.npz", "-k", 2, "-c", "pairs.csv", "-m", "e2cp")
+    first = linkwise(*COMPARED, "--prepared", "xor.prepared.npz")
+    assert "wrote xor.prepared.npz" in first.err
+    assert len(n_builds) == 2
+    again = linkwise(
+        "cluster", "xor.npz", "-k", 2, "-c", "pairs.csv", "-m", "e2cp", "--prepared",
+        "xor.prepared.npz", "--report", "r.html",
+    )  # fmt: skip
+    assert again.out == plain.out
+    assert linkwise(*COMPARED, "--prepared", "xor.prepared.npz").code == 0
+    assert len(n_builds) == 2
+    stored = Prepared.load(tmp_path / "xor.prepared.npz")
+    assert stored.n_samples == 100
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--set", "affinity__neighbors=7"), "was made with the graph Affinity()"),
+        (("--scale",), "was made of other data"),
+    ],
+)
+def test_a_prepared_file_of_something_else_is_an_error(linkwise, xor, more, words):
+    linkwise("cluster", "xor.npz", "-k", 2, "--prepared", "p.npz", "-m", "ncut")
+    run = linkwise("cluster", "xor.npz", "-k", 2, "--prepared", "p.npz", "-m", "ncut", *more)
+    assert run.code == 2
+    assert words in run.error
+
+
+def test_a_file_that_is_not_prepared_data_is_an_error(linkwise, xor):
+    run = linkwise("cluster", "xor.npz", "-k", 2, "--prepared", "xor.npz", "-m", "ncut")
+    assert run.code == 2
+    assert "would overwrite the input" in run.error
+    np.savez("other.npz", a=np.ones(3))
+    run = linkwise("cluster", "xor.npz", "-k", 2, "--prepared", "other.npz", "-m", "ncut")
+    assert run.code == 2
+    assert "other.npz" in run.error

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from linkwise.search.landscapes import CutData
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, diags_array, load_npz
 from sklearn.datasets import make_blobs, make_moons
@@ -23,7 +24,6 @@ from linkwise.search import bisection, recursion
 from linkwise.search import coarse as coarse_levels
 from linkwise.search.bisection import matrices_of
 from linkwise.search.hard import certain_groups
-from linkwise.search.landscapes import CutData
 from linkwise.search.one_spectral import Pairs, PenalizedCut, ratio_dca
 from linkwise.search.problem import build_problem
 
@@ -257,7 +257,7 @@ def test_tiny_graphs_are_solved_to_the_optimum(vertex_weights):
 def test_the_bare_method_is_optimal_on_most_tiny_graphs():
     rng = np.random.RandomState(6)
     n_optimal = 0
-    for seed in range(100):
+    for seed in range(50):
         n = 6 + seed % 9
         W, known = random_graph(rng, n), consistent_constraints(rng, n)
         splits = all_splits(n)
@@ -267,7 +267,7 @@ def test_the_bare_method_is_optimal_on_most_tiny_graphs():
         assert found.n_violated == 0
         assert found.objective >= optimum * (1 - 1e-9)
         n_optimal += found.objective <= optimum * (1 + 1e-9)
-    assert n_optimal >= 95
+    assert n_optimal >= 0.95 * 50
 
 
 # --- the authors' own answers

@@ -11,8 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from linkwise import CSC, Affinity, Constraints, NCut, Prepared
 from linkwise.datasets import make_xor
 from linkwise.linalg import chebyshev, eigen, ordering
-from linkwise.methods._editing import edit
-from linkwise.methods.csc import csc
+from linkwise.methods.csc import csc, edit
 
 PAPER = Affinity(None, scale="xu")
 # The paper counts samples from 1: (1, 21) and (11, 31).

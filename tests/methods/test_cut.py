@@ -70,7 +70,7 @@ def keeps(constraints, z):
     ).all(axis=1)
 
 
-@pytest.mark.parametrize(("k", "n", "n_graphs"), [(2, 8, 60), (2, 12, 90), (3, 8, 90), (3, 10, 60)])
+@pytest.mark.parametrize(("k", "n", "n_graphs"), [(2, 8, 40), (2, 12, 40), (3, 8, 40), (3, 10, 40)])
 def test_tiny_graphs_are_solved_to_the_optimum(k, n, n_graphs):
     rng = np.random.RandomState(10 * k + n)
     partitions = all_partitions(n, k)
@@ -196,7 +196,7 @@ def test_every_constraint_holds_where_plain_clustering_breaks_many(blobs, object
 @pytest.mark.parametrize("mode", ["hard", "soft"])
 @pytest.mark.parametrize("objective", ["ncut", "kmeans"])
 def test_the_answer_depends_on_the_seed_and_not_on_threads(blobs, objective, mode):
-    X, y, _ = blobs
+    X, y = (part[:120] for part in blobs[:2])
     known = Constraints.sample(y, 60, random_state=0)
     fits = [
         ConstrainedCut(

@@ -16,24 +16,21 @@ from sklearn.preprocessing import StandardScaler
 
 from asserts import assert_symmetric
 from linkwise import Affinity, Constraints, NCut
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
 from linkwise.linalg.lowrank import values_on
+from linkwise.linalg.sparse import coupled_edges, largest_rows, positions
 from linkwise.linalg.warm import WarmStarts
 from linkwise.methods import _propagation
 from linkwise.methods._propagation import (
+    adjusted_dense,
+    adjusted_entries,
+    adjusted_sparse,
     constrained,
-    edges_between,
-    nearest,
-    pair_matrix,
+    pairs_around,
     pairs_of,
-    places,
-    reach,
-    refine,
-    refine_entries,
-    refine_sparse,
-    refined_pattern,
-    upper_pattern,
+    pattern_with_pairs,
 )
 from linkwise.methods.e2cp import E2CP, e2cp, propagate, propagation_factors
 
@@ -54,7 +51,7 @@ def random_problem(n, seed):
 def test_propagation_is_the_limit_of_the_iterations():
     # Lu & Ip: first down the columns, then along the rows.
     W, alpha = path_graph(8), 0.8
-    Y = pair_matrix(Constraints(8, must_link=[(0, 1)], cannot_link=[(2, 7)]))
+    Y = constraint_matrix(Constraints(8, must_link=[(0, 1)], cannot_link=[(2, 7)]))
     S, Z = normalized_adjacency(W).toarray(), Y.toarray()
     F = Z.copy()
     for _ in range(300):
@@ -90,7 +87,7 @@ def test_values_stay_below_one_on_a_regular_graph_but_not_on_every_graph():
     W[0, 2:14] = W[1, 14:] = Y[2:14, 14:] = 1
     F = propagate(csr_array(W + W.T), csr_array(Y + Y.T), 0.8)
     assert F[0, 1] > 2
-    refined = refine(csr_array(W + W.T), F, csr_array(Y + Y.T), "paper")
+    refined = adjusted_dense(csr_array(W + W.T), F, csr_array(Y + Y.T), scale="paper")
     assert refined.max() == 1
 
 
@@ -100,7 +97,7 @@ def test_refinement_is_equation_9():
     W *= 7.0
     F = propagate(W, Y, 0.8)
     w = W.toarray() / W.max()
-    refined = refine(W, F, Y, "paper")
+    refined = adjusted_dense(W, F, Y, scale="paper")
     for i in range(12):
         for j in range(12):
             if i == j:
@@ -114,7 +111,7 @@ def test_refinement_is_equation_9():
 
 @given(st.floats(0, 1), st.floats(-2, 2))
 def test_refined_affinities_are_affinities(w, f):
-    refined = refine_entries(np.array([w]), np.array([f]))[0]
+    refined = adjusted_entries(np.array([w]), np.array([f]))[0]
     assert 0 <= refined <= 1
     assert (refined >= w - 1e-15) if f >= 0 else (refined <= w + 1e-15)
 
@@ -122,21 +119,21 @@ def test_refined_affinities_are_affinities(w, f):
 def test_the_strongest_pair_is_full_again():
     W, _ = random_problem(15, 0)
     known = Constraints(15, [(0, 7)], [(3, 9)], must_link_belief=0.5, cannot_link_belief=0.25)
-    Y = pair_matrix(known)
+    Y = constraint_matrix(known)
     F = propagate(W, Y, 0.8)
     assert F[0, 7] > -F[3, 9] > 0
     nothing = csr_array((15, 15))
-    assert refine(nothing, F, Y, "max")[0, 7] == pytest.approx(0.5)
-    assert refine(nothing, F, Y, "paper")[0, 7] == pytest.approx(F[0, 7])
+    assert adjusted_dense(nothing, F, Y, scale="max")[0, 7] == pytest.approx(0.5)
+    assert adjusted_dense(nothing, F, Y, scale="paper")[0, 7] == pytest.approx(F[0, 7])
 
 
 @given(st.integers(4, 20), st.integers(0, 500), st.sampled_from(["max", "paper"]))
 def test_sparse_refinement_equals_the_dense_one_on_its_pattern(n, seed, scale):
     W, Y = random_problem(n, seed)
     assume(Y.nnz)
-    factors = propagation_factors(W, constrained(Y), 0.8, 1e-13)
-    sparse = refine_sparse(W, factors, Y, scale)
-    dense = refine(W, propagate(W, Y, 0.8), Y, scale)
+    factors = propagation_factors(W, constrained(Y), alpha=0.8, tol=1e-13)
+    sparse = adjusted_sparse(W, factors, Y, scale=scale)
+    dense = adjusted_dense(W, propagate(W, Y, 0.8), Y, scale=scale)
     assert_symmetric(sparse)
     stored = (sparse != 0).toarray()
     assert_allclose(sparse.toarray()[stored], dense[stored], atol=1e-9)
@@ -147,23 +144,23 @@ def test_sparse_refinement_equals_the_dense_one_on_its_pattern(n, seed, scale):
 def test_sparse_refinement_leaves_little_out():
     X, y = load_iris(return_X_y=True)
     W = Affinity(10).fit_transform(StandardScaler().fit_transform(X))
-    Y = pair_matrix(Constraints.sample(y, 50, random_state=0))
-    factors = propagation_factors(W, constrained(Y), 0.8, 5e-4)
-    sparse = refine_sparse(W, factors, Y, "max").toarray()
-    dense = refine(W, propagate(W, Y, 0.8), Y, "max")
+    Y = constraint_matrix(Constraints.sample(y, 50, random_state=0))
+    factors = propagation_factors(W, constrained(Y), alpha=0.8, tol=5e-4)
+    sparse = adjusted_sparse(W, factors, Y, scale="max").toarray()
+    dense = adjusted_dense(W, propagate(W, Y, 0.8), Y, scale="max")
     assert np.abs(sparse - dense).sum() <= 0.05 * dense.sum()
 
 
 def test_the_surroundings_of_a_link_are_the_nearest_samples():
     near = csr_array([[1.0, 0], [0.5, 0], [0.7, 0.1], [0, 0.2], [0, 1.0]])
-    assert_array_equal(nearest(near, 2), [[0, 2], [4, 3]])
-    assert_array_equal(nearest(near, 4), [[0, 2, 1, -1], [4, 3, 2, -1]])
+    assert_array_equal(largest_rows(near, 2), [[0, 2], [4, 3]])
+    assert_array_equal(largest_rows(near, 4), [[0, 2, 1, -1], [4, 3, 2, -1]])
     links = csr_array([[0, 1.0], [1.0, 0]])
-    found = reach(near, links, limit=8).toarray() > 0
+    found = pairs_around(near, links, limit=8).toarray() > 0
     expected = np.zeros((5, 5), dtype=bool)
     expected[np.ix_([0, 2], [4, 3])] = True
     assert_array_equal(found, np.triu(expected | expected.T))
-    assert reach(near, links, limit=1).nnz == 0
+    assert pairs_around(near, links, limit=1).nnz == 0
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +171,7 @@ def digits():
 
 def relative_error(W, Y, F, factors):
     """Return the error of `F` on edges and pairs, relative in the Frobenius norm."""
-    pattern = refined_pattern(W, Y, factors.near)
+    pattern = pattern_with_pairs(W, Y, factors.near)
     f = values_on(factors.G, pairs_of(factors, Y), pattern)
     rows = np.repeat(np.arange(W.shape[0]), np.diff(pattern.indptr))
     wanted = (pattern.data > 0) | (np.asarray(Y[rows, pattern.indices]).ravel() != 0)
@@ -184,8 +181,8 @@ def relative_error(W, Y, F, factors):
 
 def test_low_rank_propagation_is_within_one_percent(digits):
     W, _, known = digits
-    Y = pair_matrix(known)
-    factors = propagation_factors(W, constrained(Y), 0.8, 5e-4)
+    Y = constraint_matrix(known)
+    factors = propagation_factors(W, constrained(Y), alpha=0.8, tol=5e-4)
     assert relative_error(W, Y, propagate(W, Y, 0.8), factors) < 0.01
 
 
@@ -242,7 +239,7 @@ def test_pieces_and_isolated_vertices(solver):
         )
     assert np.isfinite(model.embedding_).all()
     assert_array_equal(model.labels_, [0] * 5 + [1] * 5 + [0, 2, 2])
-    F = propagate(csr_array(W), pair_matrix(known), 0.8)
+    F = propagate(csr_array(W), constraint_matrix(known), 0.8)
     assert np.isfinite(F).all()
     assert F[11, 12] == pytest.approx(1)  # nowhere to go: the pair stays as it is
 
@@ -265,11 +262,14 @@ def test_above_the_limit_nothing_dense_is_formed(monkeypatch):
     X, y = make_blobs(60, centers=2, random_state=0)
     known = Constraints.sample(y, 10, random_state=0)
     met = []
-    cut = _propagation.refine_sparse
+    adjust = _propagation.adjusted_sparse
+
+    def noted(*given, scale):
+        met.append(given)
+        return adjust(*given, scale=scale)
+
     monkeypatch.setattr(_propagation, "AUTO_EXACT", 50)
-    monkeypatch.setattr(
-        "linkwise.methods.e2cp.refine_sparse", lambda *given: met.append(given) or cut(*given)
-    )
+    monkeypatch.setattr(_propagation, "adjusted_sparse", noted)
     E2CP(2, random_state=0).fit(X, constraints=known)
     assert len(met) == 1
     assert all(issparse(part) for part in (met[0][0], met[0][1].G, met[0][2]))
@@ -284,35 +284,14 @@ def test_many_labels_stay_affordable():
     assert adjusted_rand_score(y, result.labels) > adjusted_rand_score(y, plain)
 
 
-@given(st.integers(1, 12), st.integers(0, 10_000))
-def test_the_pattern_is_the_union_above_the_diagonal(n, seed):
-    rng = np.random.RandomState(seed)
-    parts = [rng.uniform(0.1, 1, size=(n, n)) * (rng.uniform(size=(n, n)) < 0.3) for _ in range(3)]
-    pattern = upper_pattern(*map(csr_array, parts))
-    stored = csr_array((np.ones(pattern.nnz), pattern.indices, pattern.indptr), pattern.shape)
-    assert_array_equal(stored.toarray(), np.triu(np.sum(parts, axis=0) > 0, 1))
-    assert_array_equal(pattern.toarray(), np.triu(parts[0], 1))
-    other = csr_array(np.triu(parts[1], 1))
-    found = places(pattern, other)
-    rows = np.searchsorted(pattern.indptr, found, side="right") - 1
-    assert_array_equal(
-        np.column_stack([rows, pattern.indices[found]]), np.argwhere(other.toarray())
-    )
-
-
-def test_equally_near_samples_count_in_their_order():
-    near = csr_array([[0.5, 1.0], [1.0, 1.0], [0.5, 1.0], [0.5, 0.0]])
-    assert_array_equal(nearest(near, 3), [[1, 0, 2], [0, 1, 2]])
-
-
 def test_new_edges_have_a_limit_however_large_the_graph(monkeypatch):
     X, y = make_blobs(300, centers=3, random_state=0)
     W = Affinity(10).fit_transform(X)
-    Y = pair_matrix(Constraints.sample(y, 60, random_state=0))
-    near = propagation_factors(W, constrained(Y), 0.8, 5e-4).near
-    plenty = refined_pattern(W, Y, near).nnz
+    Y = constraint_matrix(Constraints.sample(y, 60, random_state=0))
+    near = propagation_factors(W, constrained(Y), alpha=0.8, tol=5e-4).near
+    plenty = pattern_with_pairs(W, Y, near).nnz
     monkeypatch.setattr(_propagation, "FILL_MOST", 500)
-    few = refined_pattern(W, Y, near).nnz
+    few = pattern_with_pairs(W, Y, near).nnz
     assert few <= (W.nnz + Y.nnz + 500) // 2 < plenty
 
 
@@ -327,21 +306,22 @@ def sparse_problem(n, n_pairs, seed):
     return csr_array(W + W.T), csr_array(np.clip(Y + Y.T, -1, 1))
 
 
-@pytest.mark.parametrize("module", ["e2cp", "srcp"])
+@pytest.mark.parametrize(("module", "parameter"), [("e2cp", "alpha"), ("srcp", "mu")])
 @pytest.mark.parametrize(("n", "n_pairs"), [(60, 3), (60, 30), (900, 900)])
-def test_refinement_on_few_edges_equals_that_on_all(module, n, n_pairs):
+def test_refinement_on_few_edges_equals_that_on_all(module, parameter, n, n_pairs):
     # 900 pairs have more ends than there are bits for their columns.
     W, Y = sparse_problem(n, n_pairs, seed=n_pairs)
     factors_of = import_module(f"linkwise.methods.{module}").propagation_factors
-    factors = factors_of(W, constrained(Y), 0.5, 1e-2)
-    pattern = refined_pattern(W, Y, factors.near)
+    factors = factors_of(W, constrained(Y), tol=1e-2, **{parameter: 0.5})
+    pattern = pattern_with_pairs(W, Y, factors.near)
     f = values_on(factors.G, pairs_of(factors, Y), pattern)
     pairs = csr_array(triu(Y, k=1))
-    factor = _propagation.strength(f[places(pattern, pairs)], pairs.data, "max")
-    pattern.data = refine_entries(pattern.data / W.max(), factor * f)
-    expected = _propagation.symmetric(pattern)
-    found = refine_sparse(W, factors, Y, "max")
-    assert_array_equal(found.toarray(), expected.toarray())
+    factor = _propagation.scale_factor(f[positions(pattern, pairs)], pairs.data, "max")
+    pattern.data = adjusted_entries(pattern.data / W.max(), factor * f)
+    expected = csr_array(pattern + pattern.T)
+    found = adjusted_sparse(W, factors, Y, scale="max")
+    assert_array_equal((found != 0).toarray(), (expected != 0).toarray())
+    assert_allclose(found.toarray(), expected.toarray(), rtol=1e-13)
     assert found.has_canonical_format
     assert (found.data != 0).all()
 
@@ -350,9 +330,9 @@ def test_refinement_on_few_edges_equals_that_on_all(module, n, n_pairs):
 def test_no_edge_with_propagated_pairs_is_missed(n, n_pairs):
     W, Y = sparse_problem(n, n_pairs, seed=n_pairs)
     C = constrained(Y)
-    factors = propagation_factors(W, C, 0.5, 1e-2)
+    factors = propagation_factors(W, C, alpha=0.5, tol=1e-2)
     F = (factors.G @ pairs_of(factors, Y) @ factors.G.T).toarray()
-    found = edges_between(W, factors.G, csr_array(Y[C][:, C])).toarray() > 0
+    found = coupled_edges(W, factors.G, csr_array(Y[C][:, C])).toarray() > 0
     edges = np.triu(W.toarray() > 0, 1)
     assert not (edges & (F != 0) & ~found).any()
     assert not (found & ~edges).any()
@@ -366,11 +346,11 @@ def test_surroundings_of_many_links_against_all_pairs():
     links = np.triu(rng.uniform(size=(6, 6)) < 0.6, 1)
     expected = np.zeros((30, 30), dtype=bool)
     for a, b in np.argwhere(links):
-        i, j = (column[column >= 0] for column in nearest(near, 4)[[a, b]])
+        i, j = (column[column >= 0] for column in largest_rows(near, 4)[[a, b]])
         expected[np.ix_(i, j)] = True
     expected = np.triu(expected | expected.T, 1)
     links = csr_array((links + links.T).astype(float))
-    found = reach(near, links, limit=16 * links.nnz)
+    found = pairs_around(near, links, limit=16 * links.nnz)
     assert found.has_canonical_format
     assert_array_equal(found.toarray(), expected)
 
@@ -378,7 +358,7 @@ def test_surroundings_of_many_links_against_all_pairs():
 def test_the_walk_is_not_formed_if_no_column_is_missing(monkeypatch):
     W, Y = sparse_problem(60, 10, seed=0)
     warm = WarmStarts()
-    first = propagation_factors(W, constrained(Y), 0.8, 1e-4, warm=warm)
-    monkeypatch.delattr(_propagation, "walk")
-    second = propagation_factors(W, constrained(Y), 0.8, 1e-4, warm=warm)
+    first = propagation_factors(W, constrained(Y), alpha=0.8, tol=1e-4, warm=warm)
+    monkeypatch.delattr(_propagation, "random_walk")
+    second = propagation_factors(W, constrained(Y), alpha=0.8, tol=1e-4, warm=warm)
     assert_array_equal(first.G.toarray(), second.G.toarray())

@@ -14,9 +14,10 @@ from sklearn.preprocessing import StandardScaler
 
 from asserts import assert_positive_semidefinite, assert_symmetric
 from linkwise import CSC, Constraints, NCut
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
 from linkwise.methods import gp
-from linkwise.methods._propagation import pair_matrix
+from linkwise.methods._propagation import dense
 from linkwise.methods.gp import (
     GPAffinity,
     covariance_shift,
@@ -55,7 +56,7 @@ def test_the_precision_form_is_the_conditioned_covariance(n, seed, noise):
         np.column_stack([i, j])[sign > 0],
         np.column_stack([i, j])[sign < 0],
     )
-    B = link_precision(pair_matrix(known), noise).toarray()
+    B = link_precision(constraint_matrix(known), noise).toarray()
     found = K - K @ posterior_part(K, B) @ K
     assert_allclose(found, expected, atol=1e-9)
     assert_positive_semidefinite(found, tol=1e-8)
@@ -63,7 +64,7 @@ def test_the_precision_form_is_the_conditioned_covariance(n, seed, noise):
 
 def test_a_pair_of_lower_belief_is_seen_with_more_noise():
     half = Constraints(4, [(0, 1)], [(2, 3)], must_link_belief=0.5)
-    B = link_precision(pair_matrix(half), 0.01).toarray()
+    B = link_precision(constraint_matrix(half), 0.01).toarray()
     assert_allclose(B[:2, :2], np.array([[1, -1], [-1, 1]]) / 1.01)
     assert_allclose(B[2:, 2:], np.array([[1, 1], [1, 1]]) / 0.01)
 
@@ -83,10 +84,10 @@ def test_a_gaussian_affinity_needs_no_more_than_its_own_diagonal():
 def test_must_linked_samples_become_one():
     # Noise-free: the function has one value at both, so the same covariance with everything.
     K = random_covariance(8, 0)
-    B = link_precision(pair_matrix(Constraints(8, [(1, 5)])), 1e-10).toarray()
+    B = link_precision(constraint_matrix(Constraints(8, [(1, 5)])), 1e-10).toarray()
     posterior = K - K @ posterior_part(K, B) @ K
     assert_allclose(posterior[1], posterior[5], atol=1e-7)
-    B = link_precision(pair_matrix(Constraints(8, (), [(1, 5)])), 1e-10).toarray()
+    B = link_precision(constraint_matrix(Constraints(8, (), [(1, 5)])), 1e-10).toarray()
     posterior = K - K @ posterior_part(K, B) @ K
     assert_allclose(posterior[1], -posterior[5], atol=1e-7)
 
@@ -97,7 +98,7 @@ def test_sparse_affinities_equal_the_dense_ones_on_their_pattern(n, seed, two):
     W = csr_array(K - np.eye(n))
     i, j, sign = random_pairs(n, seed)
     known = Constraints(n, np.column_stack([i, j])[sign > 0], np.column_stack([i, j])[sign < 0])
-    Y = pair_matrix(known)
+    Y = constraint_matrix(known)
     B = link_precision(csr_array(Y if two else Y.maximum(0)), 0.01)
     dense, sparse = gp._conditioned_dense(W, Y, B), gp._conditioned(W, Y, B)
     assert_symmetric(dense)
@@ -107,16 +108,23 @@ def test_sparse_affinities_equal_the_dense_ones_on_their_pattern(n, seed, two):
     assert dense.min() >= 0
 
 
-def test_cannot_links_remove_their_affinity_when_there_are_more_clusters():
+@pytest.mark.parametrize("solver", ["exact", "lowrank"])
+def test_cannot_links_remove_their_affinity_when_there_are_more_clusters(solver, monkeypatch):
     K = random_covariance(10, 2)
-    Y = pair_matrix(Constraints(10, (), [(0, 1), (2, 3)], cannot_link_belief=[1.0, 0.25]))
-    W = K - np.eye(10)
-    for form in (W, csr_array(W)):
-        edited = gp._without_cannot_links(form, Y)
-        edited = edited if isinstance(edited, np.ndarray) else edited.toarray()
-        assert edited[0, 1] == edited[1, 0] == 0
-        assert edited[2, 3] == pytest.approx(0.75 * W[2, 3])
-        assert edited[4, 5] == W[4, 5]
+    W = csr_array(np.maximum(K, 0.1) - np.diag(np.maximum(K, 0.1).diagonal()))
+    known = Constraints(10, (), [(0, 1), (2, 3)], cannot_link_belief=[1.0, 0.25])
+    clustered = []
+    cut = gp.normalized_cut
+    monkeypatch.setattr(
+        gp,
+        "normalized_cut",
+        lambda A, *given, **more: clustered.append(A) or cut(A, *given, **more),
+    )
+    gp.gp_affinity(W, known, 3, solver=solver, random_state=0)
+    edited = dense(clustered[0])
+    unit = edited[4, 5] / W[4, 5]
+    assert edited[0, 1] == edited[1, 0] == 0
+    assert edited[2, 3] == pytest.approx(0.75 * unit * W[2, 3])
 
 
 @pytest.mark.parametrize("solver", ["exact", "lowrank"])

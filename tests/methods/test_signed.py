@@ -14,13 +14,13 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import Affinity, Constraints, NCut, SignedCSC
 from linkwise.linalg.eigen import largest
-from linkwise.linalg.laplacian import signed_normalized_adjacency
+from linkwise.linalg.laplacian import absolute_degrees, signed_normalized_adjacency
+from linkwise.methods.ncut import ratio_sum
 from linkwise.methods.signed import (
     VIOLATION_PRICE,
     best_sign_pattern,
     rounding_score,
     signed_csc,
-    signed_ncut,
     sound_rounding,
     violated_weight,
 )
@@ -31,6 +31,11 @@ def random_signed_graph(n, seed):
     rng = np.random.RandomState(seed)
     A = np.triu(rng.normal(size=(n, n)) * (rng.uniform(size=(n, n)) < 0.6), 1)
     return A + A.T
+
+
+def signed_ncut(A, labels):
+    """``sum_c (positive weight leaving c + negative weight inside c) / absolute volume of c``."""
+    return ratio_sum(A, labels, absolute_degrees(A))
 
 
 def slow_signed_ncut(A, labels):

@@ -15,11 +15,17 @@ from sklearn.preprocessing import StandardScaler
 
 from asserts import assert_symmetric
 from linkwise import Affinity, Constraints, NCut
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
 from linkwise.linalg.laplacian import degrees, normalized_adjacency, symmetric
 from linkwise.linalg.lowrank import values_on
 from linkwise.methods import _propagation
-from linkwise.methods._propagation import constrained, pair_matrix, pairs_of, refine, refine_sparse
+from linkwise.methods._propagation import (
+    adjusted_dense,
+    adjusted_sparse,
+    constrained,
+    pairs_of,
+)
 from linkwise.methods.srcp import SRCP, propagate, propagation_factors, srcp
 
 
@@ -36,7 +42,7 @@ def random_problem(n, seed):
 def test_propagation_solves_the_lyapunov_equation_5(mu):
     X, y = make_blobs(80, centers=3, cluster_std=2, random_state=0)
     W = Affinity().fit_transform(X)
-    Y = pair_matrix(Constraints.sample(y, 40, random_state=0))
+    Y = constraint_matrix(Constraints.sample(y, 40, random_state=0))
     A = mu * np.eye(80) + symmetric(W).toarray()
     F = propagate(W, Y, mu)
     assert_allclose(A @ F + F @ A, 2 * mu * Y.toarray(), atol=1e-12)
@@ -95,7 +101,7 @@ def test_a_strong_mu_keeps_the_pairs_and_a_weak_one_spreads_them():
 def test_low_rank_values_equal_the_exact_ones_up_to_the_kernel(n, seed, mu):
     W, Y = random_problem(n, seed)
     assume(Y.nnz)
-    factors = propagation_factors(W, constrained(Y), mu, 1e-13)
+    factors = propagation_factors(W, constrained(Y), mu=mu, tol=1e-13)
     everywhere = csr_array(np.ones((n, n)))
     found = values_on(factors.G, pairs_of(factors, Y), everywhere).reshape(n, n)
     exact = propagate(W, Y, mu)
@@ -110,9 +116,11 @@ def digits():
 
 def test_low_rank_refinement_is_within_three_percent(digits):
     W, _, known = digits
-    Y = pair_matrix(known)
-    sparse = refine_sparse(W, propagation_factors(W, constrained(Y), 0.2, 5e-4), Y, "paper")
-    exact = refine(W, propagate(W, Y, 0.2), Y, "paper")
+    Y = constraint_matrix(known)
+    sparse = adjusted_sparse(
+        W, propagation_factors(W, constrained(Y), mu=0.2, tol=5e-4), Y, scale="paper"
+    )
+    exact = adjusted_dense(W, propagate(W, Y, 0.2), Y, scale="paper")
     # What the propagation changed, on the edges and the pairs.
     kept = ((W != 0) + (Y > 0)).toarray()
     before = W.toarray()[kept] / W.max()
@@ -173,7 +181,7 @@ def test_pieces_and_isolated_vertices(solver):
         )
     assert np.isfinite(model.embedding_).all()
     assert_array_equal(model.labels_, [0] * 5 + [1] * 5 + [0, 2, 2])
-    assert propagate(csr_array(W), pair_matrix(known), 0.2)[11, 12] == pytest.approx(1)
+    assert propagate(csr_array(W), constraint_matrix(known), 0.2)[11, 12] == pytest.approx(1)
 
 
 def test_a_large_exact_problem_is_refused(monkeypatch):

@@ -16,7 +16,15 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import Affinity, Constraints, NCut, metrics
 from linkwise.exceptions import DisconnectedGraphWarning
-from linkwise.methods._kernelkmeans import (
+from linkwise.methods.sskk import (
+    SSKK,
+    _neighborhoods,
+    descend,
+    pair_penalty,
+    penalised_graph,
+    sskk,
+)
+from linkwise.search.kernel_kmeans import (
     VertexWeighted,
     _one_pass,
     _sums,
@@ -25,14 +33,6 @@ from linkwise.methods._kernelkmeans import (
     contracted,
     filled,
     single_moves,
-)
-from linkwise.methods.sskk import (
-    SSKK,
-    _neighborhoods,
-    descend,
-    pair_penalty,
-    penalised_graph,
-    sskk,
 )
 
 

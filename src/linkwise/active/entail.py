@@ -22,6 +22,8 @@ from linkwise.constraints.feasible import raise_if_too_few_groups
 from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from linkwise._types import Ints
     from linkwise.constraints import Closure
 
@@ -29,17 +31,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_labels",
+    "check_answer",
     "consistent_part",
     "entailed",
     "is_decided",
     "neighbourhoods",
-    "refuse",
     "with_uncertain",
 ]
 
 MAX_STARTS = 20  # groups from which mutually apart groups are looked for
 MAX_COMPARED = 100  # candidates that are compared by how many others they leave
 MAX_LISTED_CLUSTERS = 1_000  # up to here, all groups being apart is written down as pairs
+NO_PAIRS: Ints = np.empty((0, 2), dtype=np.intp)
 
 
 def with_uncertain(facts: Constraints, constraints: Constraints) -> Constraints:
@@ -53,16 +56,16 @@ def with_uncertain(facts: Constraints, constraints: Constraints) -> Constraints:
 def consistent_part(constraints: Constraints) -> Constraints:
     """Return pairs of any belief as facts, without those that contradict the must-links.
 
-    With answers that may be wrong this is not true, only the best guess at the groups.
+    With answers that may be wrong this is an estimate of the groups.
     """
     labels = constraints.labels
-    guess = Constraints(constraints.n_samples, constraints.must_link, labels=labels)
-    if guess.n_conflicts:  # must-links join different labels
+    estimate = Constraints(constraints.n_samples, constraints.must_link, labels=labels)
+    if estimate.n_conflicts:  # must-links join different labels
         kept = constraints.must_link_belief == 1
-        guess = Constraints(constraints.n_samples, constraints.must_link[kept], labels=labels)
-    group = guess.components()[constraints.cannot_link]
+        estimate = Constraints(constraints.n_samples, constraints.must_link[kept], labels=labels)
+    group = estimate.components()[constraints.cannot_link]
     cannot = constraints.cannot_link[group[:, 0] != group[:, 1]]
-    return Constraints(constraints.n_samples, guess.must_link, cannot, labels=labels)
+    return Constraints(constraints.n_samples, estimate.must_link, cannot, labels=labels)
 
 
 def entailed(facts: Constraints, n_clusters: int) -> Constraints:
@@ -77,19 +80,13 @@ def entailed(facts: Constraints, n_clusters: int) -> Constraints:
 
 def _conclusions(closure: Closure, k: int) -> tuple[Ints, Ints]:
     """Return must-links and cannot-links that `k` clusters entail and the closure lacks."""
-    first = _first_samples(closure.component)
-    none = np.empty((0, 2), dtype=np.intp)
-    joined = _two_sides(closure, first.size) if k == 2 else _last_places(closure, k)
+    first = np.unique(closure.component, return_index=True)[1]  # a sample of each group
+    joined = _two_sides(closure, first.size) if k == 2 else _last_clusters(closure, k)
     if joined:
-        return first[np.array(joined, dtype=np.intp)], none
+        return first[np.array(joined, dtype=np.intp)], NO_PAIRS
     if first.size != k or k > MAX_LISTED_CLUSTERS or len(closure.apart) == k * (k - 1) // 2:
-        return none, none
-    return none, first[np.column_stack(np.triu_indices(k, 1))]
-
-
-def _first_samples(component: Ints) -> Ints:
-    first: Ints = np.unique(component, return_index=True)[1]
-    return first
+        return NO_PAIRS, NO_PAIRS
+    return NO_PAIRS, first[np.column_stack(np.triu_indices(k, 1))]
 
 
 def _two_sides(closure: Closure, n_groups: int) -> list[tuple[int, int]]:
@@ -108,19 +105,20 @@ def _two_sides(closure: Closure, n_groups: int) -> list[tuple[int, int]]:
     return [(int(order[p]), int(order[p + 1])) for p in same]
 
 
-def _last_places(closure: Closure, k: int) -> list[tuple[int, int]]:
+def _last_clusters(closure: Closure, k: int) -> list[tuple[int, int]]:
     """Join a group with the one of `k` mutually apart groups that it is not apart from."""
     neighbors = _neighbors(closure.apart)
-    clique = _clique(neighbors, np.bincount(closure.component), k)
+    clique = _clique(neighbors, np.bincount(closure.component), k=k)
     if len(clique) < k:
         return []
+    # Of each cluster, the groups that are apart from one of its members
     excluded = [set(neighbors[group]) for group in clique]
     waiting = [group for group in sorted(neighbors) if group not in clique]
     joined: list[tuple[int, int]] = []
     while True:
         left = []
         for group in waiting:
-            possible = [place for place in range(k) if group not in excluded[place]]
+            possible = [c for c in range(k) if group not in excluded[c]]
             if len(possible) != 1:
                 left.append(group)
                 continue
@@ -140,14 +138,13 @@ def _neighbors(apart: Ints) -> Neighbors:
     return neighbors
 
 
-def _clique(neighbors: Neighbors, size: Ints, k: int, given: list[int] | None = None) -> list[int]:
+def _clique(neighbors: Neighbors, size: Ints, *, k: int, given: Sequence[int] = ()) -> list[int]:
     """Return up to `k` mutually apart groups, large ones first: the most found from some starts.
 
     Those `given` are mutually apart, and are always among them.
     """
-    given = given or []
     possible = set(neighbors).intersection(*(neighbors[group] for group in given))
-    best = given
+    best = list(given)
     starts = sorted(possible, key=lambda g: (-int(size[g]), -len(neighbors[g]), g))
     for start in starts[:MAX_STARTS]:
         clique, candidates = [*given, start], possible & neighbors[start]
@@ -176,7 +173,7 @@ def neighbourhoods(facts: Constraints, n_clusters: int) -> list[Ints]:
     given: list[int] = []
     if facts.labels is not None:
         given = np.unique(closure.component[facts.labels >= 0]).tolist()
-    groups = _clique(_neighbors(closure.apart), size, n_clusters, given)
+    groups = _clique(_neighbors(closure.apart), size, k=n_clusters, given=given)
     groups = groups or [int(size.argmax())]
     return [np.flatnonzero(closure.component == group) for group in groups]
 
@@ -196,37 +193,32 @@ def as_labels(facts: Constraints, groups: list[Ints]) -> Constraints:
     return Constraints.from_table(facts.n_samples, facts.table.kept(~is_labelled), labels=labels)
 
 
-def is_decided(
-    facts: Constraints, closure: Closure, pair: tuple[int, int], n_clusters: int
-) -> bool:
+def is_decided(facts: Constraints, pair: tuple[int, int], n_clusters: int) -> bool:
     """Return whether one of the two answers about a pair is impossible.
 
-    `facts` are those of `entailed`, `closure` is theirs and does not decide the pair itself.
+    `facts` are those of `entailed`; their closure does not decide the pair itself.
     """
+    closure = facts.closure()
     if int(closure.component.max()) + 1 <= n_clusters:
         return True
     # Two clusters are decided by the closure. A free group can join any other or keep away.
     if n_clusters == 2 or not np.isin(closure.component[list(pair)], closure.apart).all():
         return False
-    return _is_refused(facts, pair, "same", n_clusters) or _is_refused(
-        facts, pair, "different", n_clusters
-    )
+    return any(_is_impossible(facts, (*pair, word), n_clusters) for word in ("same", "different"))
 
 
-def _is_refused(facts: Constraints, pair: tuple[int, int], answer: str, n_clusters: int) -> bool:
+def _is_impossible(facts: Constraints, answer: tuple[int, int, str], n_clusters: int) -> bool:
     try:
-        refuse(facts, pair, answer, n_clusters)
+        check_answer(facts, answer, n_clusters)
     except ConflictError:
         return True
     return False
 
 
-def refuse(facts: Constraints, pair: tuple[int, int], answer: str, n_clusters: int) -> None:
+def check_answer(facts: Constraints, answer: tuple[int, int, str], n_clusters: int) -> None:
     """Raise ConflictError if an answer cannot hold together with the facts."""
-    extended = (
-        facts.with_pairs(must_link=[pair])
-        if answer == "same"
-        else facts.with_pairs(cannot_link=[pair])
-    )
+    *pair, word = answer
+    added = {"must_link" if word == "same" else "cannot_link": [pair]}
+    extended = facts.with_pairs(**added)
     extended.check(n_clusters)
     raise_if_too_few_groups(int(extended.components().max()) + 1, n_clusters)

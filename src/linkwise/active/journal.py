@@ -1,8 +1,8 @@
-"""A file that keeps answers: one JSON object a line, appended and on the disk before it counts.
+"""A file of answers: one JSON object a line, on the disk before the answer counts.
 
-The first line says what the answers are about. A process can die at any moment: what follows the
-last line break was never reported as kept, and is cut off when the file is opened again. A write
-that fails leaves nothing behind.
+The first line holds the settings of the session. A process can die at any moment: what follows the
+last line break was never reported as written, and is cut off when the file is opened again. A
+write that fails leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from io import FileIO
     from pathlib import Path
 
-__all__ = ["FORMAT", "Journal", "fingerprint", "write"]
+__all__ = ["FORMAT", "Journal", "check_settings", "fingerprint", "write"]
 
 FORMAT = "linkwise session 1"
 
 
 def fingerprint(data: Any) -> str:
     """Return a hash of the shape and the values of an array or a sparse matrix."""
-    parts = [np.asarray(data)] if not issparse(data) else _canonical(data)
+    parts = [np.asarray(data)] if not issparse(data) else _sorted_parts(data)
     digest = hashlib.sha256(repr(tuple(data.shape)).encode())
     for part in parts:
         digest.update(np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()
 
 
-def _canonical(data: Any) -> list[np.ndarray[Any, Any]]:
+def _sorted_parts(data: Any) -> list[np.ndarray[Any, Any]]:
     A = csr_array(data, copy=True)
     A.sum_duplicates()
     A.eliminate_zeros()
@@ -44,7 +44,7 @@ def _canonical(data: Any) -> list[np.ndarray[Any, Any]]:
 
 
 class Journal:
-    """The file of a session, which adds to it as long as nobody else does.
+    """The file of a session; only one session at a time may add to it.
 
     Parameters
     ----------
@@ -80,22 +80,22 @@ class Journal:
         Raises
         ------
         RuntimeError
-            If somebody else wrote to the file: what they added would be contradicted.
+            If another session wrote to the file: the two may contradict each other.
         """
         # Without a buffer, which would try to write the rest of a failed line when it is closed.
         with self.path.open("r+b", buffering=0) as file:
             lock(file, self.path)
-            self._refuse_if_changed(file)
+            self._check_unchanged(file)
             try:
                 self._end = _appended(file, _line(record))
             except BaseException:  # an interrupt, too, would leave half a line
                 file.truncate(self._end)
                 raise
 
-    def _refuse_if_changed(self, file: FileIO) -> None:
+    def _check_unchanged(self, file: FileIO) -> None:
         if file.seek(0, os.SEEK_END) == self._end:
             file.seek(0)
-            # As long as ours, but begun by somebody else at the same moment?
+            # Of the same length, but begun by another session at the same moment?
             if json.loads(file.readline()) == self.header:
                 return
         message = (
@@ -126,7 +126,7 @@ def _content(path: Path) -> bytes:
 def _records(path: Path, content: bytes) -> list[dict[str, Any]]:
     lines = content.splitlines()
     if not content.endswith(b"\n") and content:
-        _refuse(path, 1)
+        _raise_not_a_record(path, 1)
     records = [_parsed(path, number, line) for number, line in enumerate(lines, 1)]
     if records and records[0].get("format") != FORMAT:
         message = (
@@ -141,13 +141,13 @@ def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except ValueError:
-        _refuse(path, number)
+        _raise_not_a_record(path, number)
     if not isinstance(record, dict):
-        _refuse(path, number)
+        _raise_not_a_record(path, number)
     return record
 
 
-def _refuse(path: Path, number: int) -> NoReturn:
+def _raise_not_a_record(path: Path, number: int) -> NoReturn:
     message = f"Line {number} of {path} is not a record of a session. Choose another path."
     raise ValueError(message)
 
@@ -171,3 +171,21 @@ def write(path: Path, records: Sequence[dict[str, Any]]) -> int:
 
 def _line(record: dict[str, Any]) -> bytes:
     return json.dumps(record).encode() + b"\n"
+
+
+def check_settings(path: Path, header: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Raise ValueError if a file was begun with other data or other settings."""
+    if header["data"] != settings["data"]:
+        message = (
+            f"{path} keeps answers about other data ({header['n_samples']} samples; these are "
+            f"{settings['n_samples']}, or other values). Give the data it was begun with, or "
+            "choose another path."
+        )
+        raise ValueError(message)
+    for name in ("n_clusters", "strategy", "method", "noisy", "seed"):
+        if header[name] != settings[name]:
+            message = (
+                f"{path} was begun with {name}={header[name]!r}, not {settings[name]!r}. "
+                "Session.load takes the settings from the file; for others choose another path."
+            )
+            raise ValueError(message)

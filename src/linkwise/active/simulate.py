@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from linkwise._types import AnyArray, Bools, Floats, Ints
-    from linkwise.active.session import Answer, Session
+    from linkwise.active.answers import Answer
+    from linkwise.active.session import Session
 
     Oracle: TypeAlias = Callable[[int, int], str | bool | None]
 
@@ -101,6 +102,7 @@ class NoisyOracle(TruthOracle):
         y: ArrayLike,
         flip: float = 0.1,
         unknown: float = 0.0,
+        *,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         super().__init__(y)

@@ -98,9 +98,9 @@ def xu(state: State, n_queries: int, rng: np.random.RandomState) -> Ints:
     """Ask about one representative of each piece on which the eigenvectors are constant.
 
     The active clustering of Xu, desJardins & Wagstaff (2005). If each cluster consists of whole
-    pieces, it suffices to know which pieces belong together. The graph says least about pieces
+    pieces, it suffices to know which pieces belong together. The graph tells least about pieces
     that are far apart, so these are asked about first: on the XOR data two questions are enough.
-    When the pieces are settled and the eigenvectors are constant on them, nothing is left to ask;
+    When all pieces are decided and the eigenvectors are constant on them, nothing is left to ask;
     when they are not constant, the pieces are cut in two, and the new ones are placed among the
     known neighbourhoods, the most similar ones first.
     """
@@ -110,9 +110,9 @@ def xu(state: State, n_queries: int, rng: np.random.RandomState) -> Ints:
     if pair is None and level.is_constant:
         return np.empty((0, 2), dtype=np.intp)
     if pair is None:
-        return take(state, _inside_pieces(state), n_queries, rng)
+        return take(state, _inside_pieces(state), n_queries, rng=rng)
     listed = [pair, *(other for other, _ in zip(candidates, range(n_queries), strict=False))]
-    return take(state, listed, min(n_queries, len(listed)), rng)
+    return take(state, listed, min(n_queries, len(listed)), rng=rng)
 
 
 def _between_pieces(state: State) -> Iterator[Pair]:
@@ -195,21 +195,21 @@ def boundary(state: State, n_queries: int, rng: np.random.RandomState) -> Ints:
     the embedding. Pairs are formed of the samples with the least certain membership, and of
     those and the surest samples of each cluster.
     """
-    return take(state, _movable(state), n_queries, rng)
+    return take(state, _movable(state), n_queries, rng=rng)
 
 
 def _movable(state: State) -> Iterator[Pair]:
     k = state.n_clusters
     q = soft_memberships(unit_rows(state.spectrum.vectors[:, :k]), state.labels)
-    doubt = entr(q).sum(axis=1)
-    uncertain = np.argsort(-doubt, kind="stable")[:N_UNCERTAIN]
+    entropy = entr(q).sum(axis=1)
+    uncertain = np.argsort(-entropy, kind="stable")[:N_UNCERTAIN]
     central = np.argsort(-q, axis=0, kind="stable")[:N_CENTRAL].ravel()
     heads, tails = np.meshgrid(uncertain, np.union1d(uncertain, central), indexing="ij")
     pairs = np.column_stack((heads.ravel(), tails.ravel()))
     pairs = pairs[state.maybe_open(pairs)]
     together = np.clip(np.einsum("ij,ij->i", q[pairs[:, 0]], q[pairs[:, 1]]), 0, 1)
-    entropy = entr(together) + entr(1 - together)
-    score = entropy * sensitivity(state.spectrum, pairs, k)
+    gain = entr(together) + entr(1 - together)
+    score = gain * sensitivity(state.spectrum, pairs, k)
     yield from map(tuple, pairs[np.argsort(-score, kind="stable")].tolist())
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
+from scipy.sparse import issparse
 
 from linkwise.active.entail import (
     as_labels,
@@ -20,7 +20,7 @@ from linkwise.active.entail import (
 from linkwise.exceptions import ConflictError
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
 from linkwise.linalg.laplacian import degrees
-from linkwise.methods._editing import edit
+from linkwise.methods.csc import edit
 from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import unit_rows
 
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from linkwise._types import Bools, Floats, Graph, Int8s, Int64s, Ints
+    from linkwise.active.forest import Forest
     from linkwise.constraints import Closure, Constraints
+    from linkwise.graph import Prepared
+    from linkwise.linalg.eigen import EigenPairs
 
-
-__all__ = ["Spectrum", "State", "spectrum"]
+__all__ = ["Cache", "Spectrum", "State", "spectrum"]
 
 
 class Spectrum(NamedTuple):
@@ -42,12 +44,24 @@ class Spectrum(NamedTuple):
     values: Floats  # lambda, ascending
     vectors: Floats  # f, in columns; an isolated vertex counts as one of degree 1
 
+    @classmethod
+    def of(cls, pairs: EigenPairs, d: Floats) -> Spectrum:
+        """Turn eigenpairs of the normalised adjacency into those of the random walk."""
+        return cls(1 - pairs.values, random_walk_vectors(pairs.vectors, d))
+
 
 def spectrum(W: Graph, n_vectors: int) -> Spectrum:
     """Return the lowest eigenpairs of the random-walk Laplacian; the same at each call."""
     d = degrees(W)
-    pairs = spectral_embedding(W, min(n_vectors, d.size), np.random.RandomState(0), d=d)
-    return Spectrum(1 - pairs.values, random_walk_vectors(pairs.vectors, d))
+    rng = np.random.RandomState(0)
+    return Spectrum.of(spectral_embedding(W, min(n_vectors, d.size), rng, d=d), d)
+
+
+@dataclass
+class Cache:
+    """What the states of one session share."""
+
+    forest: Forest | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +70,13 @@ class State:
 
     Parameters
     ----------
-    W : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph.
+    data : Prepared
+        The samples, or their graph. Distances are those of the embedding where the data are sparse
+        or only the graph is given.
     n_clusters : int
         The number of clusters, none of which is empty.
     constraints : Constraints
         The answers so far, and what was known before.
-    X : ndarray of shape (n_samples, n_features), default=None
-        The data, if there are any. Without them distances are those of the embedding.
     unknown : array-like of shape (m, 2), default=()
         Pairs that were answered with "unknown".
     last : tuple of int, default=None
@@ -74,36 +87,47 @@ class State:
     fit : callable, default=None
         Returns the labels of a clustering under the constraints it is given; by default the
         normalised cut of the graph with the constraints written into it.
-    shared : dict
+    cache : Cache
         Results that do not depend on answers, for the states of one session.
 
     Examples
     --------
-    >>> from linkwise import Affinity, Constraints
+    >>> from linkwise import Constraints, Prepared
     >>> from linkwise.datasets import make_xor
     >>> X, _ = make_xor(random_state=0)
     >>> known = Constraints(40, must_link=[(0, 20)], cannot_link=[(0, 10)])
-    >>> state = State(Affinity().fit_transform(X), 2, known, X=X)
+    >>> state = State(Prepared(X), 2, known)
     >>> state.relation(20, [0, 10, 30]).tolist()
     [1, -1, 0]
     >>> [group.tolist() for group in state.neighbourhoods]
     [[0, 20], [10]]
     """
 
-    W: Graph
+    data: Prepared
     n_clusters: int
     constraints: Constraints
-    X: Floats | None = None
     unknown: ArrayLike = ()
     last: tuple[int, int] | None = None
     noisy: bool = False
     fit: Callable[[Constraints], Ints] | None = None
-    shared: dict[str, Any] = field(default_factory=dict, repr=False)
+    cache: Cache = field(default_factory=Cache, repr=False)
 
     @property
     def n_samples(self) -> int:
         """The number of samples."""
         return self.constraints.n_samples
+
+    @property
+    def W(self) -> Graph:  # noqa: N802
+        """The graph."""
+        graph: Graph = self.data.W
+        return graph
+
+    @property
+    def X(self) -> Floats | None:  # noqa: N802
+        """The data; None if they are sparse or only the graph is given."""
+        X: Floats = self.data.X
+        return None if self.data.is_graph or issparse(X) else X
 
     # What is known -------------------------------------------------------------------------
 
@@ -111,16 +135,15 @@ class State:
     def facts(self) -> Constraints:
         """The certain pairs and labels, and the pairs that follow from the number of clusters.
 
-        With noisy answers: the best guess, every answer taken as certain unless others
-        contradict it.
+        With noisy answers: an estimate, every answer taken as certain unless others contradict it.
         """
         if not self.noisy:
             return entailed(self.constraints.certain, self.n_clusters)
-        guess = consistent_part(self.constraints)
+        estimate = consistent_part(self.constraints)
         try:
-            return entailed(guess, self.n_clusters)
-        except ConflictError:  # the guess does not fit into so many clusters
-            return guess
+            return entailed(estimate, self.n_clusters)
+        except ConflictError:  # the estimate does not fit into so many clusters
+            return estimate
 
     @cached_property
     def closure(self) -> Closure:
@@ -128,7 +151,7 @@ class State:
         return self.facts.closure()
 
     def relation(self, i: ArrayLike, j: ArrayLike) -> Int8s:
-        """Say what is known about pairs: 1 together, -1 apart, 0 not known."""
+        """Return what is known about pairs: 1 together, -1 apart, 0 not known."""
         return self.closure.relation(i, j)
 
     @cached_property
@@ -150,7 +173,7 @@ class State:
     def _asked(self) -> Int64s:
         """Keys of the pairs with an answer, "unknown" too; sorted.
 
-        Answers that cannot be wrong have belief 1; other pairs were guessed, and may be asked.
+        Answers that cannot be wrong have belief 1; pairs of lower belief may be asked.
         """
         unknown = np.asarray(self.unknown, dtype=np.intp).reshape(-1, 2)
         given = self.constraints if self.noisy else self.constraints.certain
@@ -161,7 +184,7 @@ class State:
         return low.astype(np.int64) * self.n_samples + high
 
     def maybe_open(self, pairs: Ints) -> Bools:
-        """Which pairs were not asked and are not entailed, as far as is seen at a glance."""
+        """Which pairs were not asked and are not in the closure; colouring is not tried."""
         pairs = np.asarray(pairs, dtype=np.intp).reshape(-1, 2)
         fresh = ~np.isin(self._key(pairs), self._asked) & (pairs[:, 0] != pairs[:, 1])
         if self.noisy:
@@ -173,7 +196,7 @@ class State:
         """Whether a pair was not asked and both answers are still possible."""
         if not self.maybe_open(np.array([[i, j]]))[0]:
             return False
-        return self.noisy or not is_decided(self.facts, self.closure, (i, j), self.n_clusters)
+        return self.noisy or not is_decided(self.facts, (i, j), self.n_clusters)
 
     # What the clustering looks like --------------------------------------------------------
 
@@ -196,17 +219,15 @@ class State:
         """The current clustering."""
         if self.fit is not None:
             return self.fit(self.evidence)
-        A = edit(self.W, self.evidence)
-        return normalized_cut(A, self.n_clusters, check_random_state(0)).labels
+        rng = np.random.RandomState(0)
+        return normalized_cut(self.edited, self.n_clusters, rng).labels
 
-    @property
+    @cached_property
     def base(self) -> Spectrum:
         """Eigenpairs of the graph without constraints: three per cluster, at least ten more."""
-        if "base" not in self.shared:
-            n_vectors = max(3 * self.n_clusters, self.n_clusters + 10)
-            self.shared["base"] = spectrum(self.W, n_vectors)
-        found: Spectrum = self.shared["base"]
-        return found
+        n_vectors = min(max(3 * self.n_clusters, self.n_clusters + 10), self.n_samples)
+        pairs = self.data.embedding(n_vectors, np.random.RandomState(0))
+        return Spectrum.of(pairs, self.data.degrees)
 
     @cached_property
     def edited(self) -> Graph:

@@ -7,14 +7,15 @@ those so far. It draws only from the generator it is handed.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.special import entr
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import pairwise_distances_chunked
 
-from linkwise.partition import canonical
+from linkwise.active.forest import Forest
+from linkwise.partition import relabelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -28,32 +29,22 @@ if TYPE_CHECKING:
 __all__ = ["explore", "random", "take", "uncertainty"]
 
 DRAWS = 1_000  # random pairs tried before the open ones are searched for one by one
-N_TREES = 50  # as in the paper
-MAX_FOREST_ROWS = 2_000  # drawn for each tree: a forest of any number of samples in a moment
 
 
 def take(
-    state: State, candidates: Iterable[Pair], n_queries: int, rng: np.random.RandomState
+    state: State, candidates: Iterable[Pair], n_queries: int, *, rng: np.random.RandomState
 ) -> Ints:
-    """Keep the first open candidates, then fill up with random open pairs."""
-    found = _open_ones(state, candidates, n_queries, [])
-    if len(found) < n_queries:
-        found = _open_ones(state, _random_pairs(state, rng), n_queries, found)
-    return np.array(found, dtype=np.intp).reshape(-1, 2)
-
-
-def _open_ones(
-    state: State, candidates: Iterable[Pair], n_queries: int, found: list[Pair]
-) -> list[Pair]:
-    seen = set(found)
-    for i, j in candidates:
-        if len(found) == n_queries:
-            break
+    """Return the first open candidates, filled up with random open pairs."""
+    found: list[Pair] = []
+    seen: set[Pair] = set()
+    for i, j in chain(candidates, _random_pairs(state, rng)):
         pair = (min(i, j), max(i, j))
         if pair not in seen and state.is_open(*pair):
             found.append(pair)
+        if len(found) == n_queries:
+            break
         seen.add(pair)
-    return found
+    return np.array(found, dtype=np.intp).reshape(-1, 2)
 
 
 # Random ------------------------------------------------------------------------------------
@@ -61,7 +52,7 @@ def _open_ones(
 
 def random(state: State, n_queries: int, rng: np.random.RandomState) -> Ints:
     """Ask about any open pair: what every other strategy has to beat."""
-    return take(state, (), n_queries, rng)
+    return take(state, (), n_queries, rng=rng)
 
 
 def _random_pairs(state: State, rng: np.random.RandomState) -> Iterator[Pair]:
@@ -132,7 +123,7 @@ def explore(state: State, n_queries: int, rng: np.random.RandomState) -> Ints:
     is one for each cluster, random samples are placed in the same way (Basu, Banerjee & Mooney
     2004). A sample is finished before the next one is begun.
     """
-    return take(state, _explored(state, rng), n_queries, rng)
+    return take(state, _explored(state, rng), n_queries, rng=rng)
 
 
 def _explored(state: State, rng: np.random.RandomState) -> Iterator[Pair]:
@@ -174,8 +165,8 @@ def uncertainty(state: State, n_queries: int, rng: np.random.RandomState) -> Int
     learns from the embedding of the graph.
     """
     if len(state.neighbourhoods) < 2:
-        return explore(state, n_queries, rng)
-    return take(state, _uncertain(state, rng), n_queries, rng)
+        return explore(state, n_queries, rng=rng)
+    return take(state, _uncertain(state, rng), n_queries, rng=rng)
 
 
 def _uncertain(state: State, rng: np.random.RandomState) -> Iterator[Pair]:
@@ -211,19 +202,10 @@ def memberships(state: State) -> Floats:
 
 
 def leaves(state: State) -> Ints:
-    """Return the leaf of every sample in each tree of a forest that learnt the clustering.
-
-    The forest is grown anew only when the clustering has changed; so its seed does not change.
-    """
-    labels = canonical(state.labels)
-    known, found = state.shared.get("leaves", (None, None))
-    if known is None or not np.array_equal(known, labels):
-        rows = min(state.n_samples, MAX_FOREST_ROWS)
-        forest = RandomForestClassifier(N_TREES, max_samples=rows, random_state=0)
-        found = forest.fit(state.points, labels).apply(state.points).astype(np.intp)
-        state.shared["leaves"] = labels, found
-    leaf: Ints = found
-    return leaf
+    """Return the leaf of every sample in each tree of a forest that learnt the clustering."""
+    if state.cache.forest is None:
+        state.cache.forest = Forest(state.points)
+    return state.cache.forest.leaves(relabelled(state.labels))
 
 
 def leaf_similarity(leaf: Ints, groups: list[Ints]) -> Floats:

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from linkwise.constraints.coloring import CannotLinkGraph
-from linkwise.search.evolve import effort_for, improve
-from linkwise.search.hard import certain_groups, refuse_broken_promise
-from linkwise.search.moves import evaluate
+from linkwise.search.cut import effort_for, improve
+from linkwise.search.hard import assert_satisfied, certain_groups
+from linkwise.search.local_search import evaluate
+from linkwise.search.objective import colorer
 from linkwise.search.problem import Groups, edgeless_problem, pair_graph
-from linkwise.search.starts import colorer
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Int32s, Ints
+    from linkwise._types import Floats, Ints
     from linkwise.constraints import Constraints
-    from linkwise.search.starts import Colorer
 
 
 __all__ = ["feasible_labels", "likeliest_labels"]
@@ -52,12 +50,12 @@ def feasible_labels(
     ``-log p`` to its anchor, and single moves and Kempe chains lower the sum.
     """
     k = log_probability.shape[1]
-    groups, colors = certain_groups(constraints, k, rng)
+    groups = certain_groups(constraints, k, rng)
     cost = np.zeros((groups.n_groups, k))
     np.add.at(cost, groups.of_sample, -log_probability)
     g = groups.n_groups
     vertex, cluster = np.divmod(np.arange(g * k), k)
-    prices = pair_graph(np.column_stack((vertex, g + cluster)), cost.ravel(), g + k)
+    prices = pair_graph(np.column_stack((vertex, g + cluster)), -cost.ravel(), g + k)
     a, b = np.triu_indices(k, 1)
     clique = pair_graph(np.column_stack((a, b)), np.ones(a.size), k)
     apart = CannotLinkGraph(
@@ -67,17 +65,19 @@ def feasible_labels(
         np.concatenate((groups.apart.indices, g + clique.indices)).astype(np.int32),
     )
     # The groups are the items now: they are contracted already.
-    items = Groups(np.arange(g + k, dtype=np.int32), g + k, apart, n_anchors=k)
+    feasible = np.concatenate((groups.feasible, np.arange(k))).astype(np.int32)
+    items = Groups(np.arange(g + k, dtype=np.int32), g + k, apart, prices, feasible, n_anchors=k)
     mass = np.concatenate((np.bincount(groups.of_sample, minlength=g), np.full(k, ANCHOR_MASS)))
-    problem = edgeless_problem(items, mass.astype(np.float64), csr_array(prices), 1.0)
+    problem = edgeless_problem(items, mass.astype(np.float64))._replace(gamma=1.0)
     effort = effort_for("default", g, k)
-    color = _colorer(groups, colors, k)
+    alone = edgeless_problem(groups, np.ones(groups.of_sample.size))
+    color = colorer(alone, k, groups.feasible)
     best, lowest = None, np.inf
     for number in range(STARTS if g <= MANY_GROUPS else FEW_STARTS):
         # The first start is the likeliest; the others lean elsewhere.
         lean = 1.0 if number == 0 else rng.exponential(size=cost.shape)
         z = np.concatenate((color(cost * lean, rng), np.arange(k))).astype(np.int32)
-        z = improve(problem, z, k, effort, rng)
+        z = improve(problem, z, rng, k=k, effort=effort)
         value = evaluate(problem, z, k)
         if value < lowest:
             best, lowest = z, value
@@ -85,12 +85,5 @@ def feasible_labels(
     name = np.empty(k, np.intp)
     name[best[g:]] = np.arange(k)  # anchors may have changed places
     labels: Ints = name[best[:g]][groups.of_sample]
-    refuse_broken_promise(constraints, labels)
+    assert_satisfied(constraints, labels)
     return labels
-
-
-def _colorer(groups: Groups, colors: Int32s, k: int) -> Colorer:
-    """Return what colours groups at a low cost: no cluster empty, no cannot-link violated."""
-    n = groups.of_sample.size
-    problem = edgeless_problem(groups, np.ones(n), csr_array((n, n)), 0.0)
-    return colorer(problem, k, colors)

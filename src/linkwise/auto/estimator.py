@@ -39,9 +39,9 @@ from linkwise.constraints import Constraints
 from linkwise.constraints.suspect import Suspect
 from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.result import Result
-from linkwise.search.evolve import workers
 from linkwise.search.hard import certain_groups, warn_if_interrupted
-from linkwise.search.soft import refuse_too_many_labels
+from linkwise.search.objective import workers
+from linkwise.search.soft import check_label_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -354,7 +354,7 @@ class Auto(ConstrainedClusterer):
 
     def _described(self, prepared: Prepared, most_clusters: int) -> Bases:
         """Build the graph and the bases, unless prepared data hold them already."""
-        self.affinity_matrix_ = self._graph(prepared)
+        self.affinity_matrix_, self.affinity_ = prepared.W, prepared.affinity_
         features = None if prepared.is_graph else prepared.X
         bases = prepared.attached(Bases)
         if bases is None or bases.n_clusters < most_clusters:
@@ -462,4 +462,4 @@ class Auto(ConstrainedClusterer):
             constraints.check(constraints.n_samples)  # contradictions, whatever the number
         if self.hard or isinstance(self.n_clusters, str):
             return  # `fit` looks for a partition itself, and explains if there is none
-        refuse_too_many_labels(constraints, self.n_clusters)
+        check_label_count(constraints, self.n_clusters)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,10 +17,10 @@ from linkwise.constraints.feasible import feasible_groups
 from linkwise.exceptions import ConflictError, TooLargeError
 from linkwise.linalg.warm import WarmStarts
 from linkwise.methods.e2cp import e2cp
-from linkwise.search.evolve import run_here
-from linkwise.search.hard import Search, hard_labels
-from linkwise.search.landscapes import CutData
-from linkwise.search.problem import in_units
+from linkwise.search.cut import CutObjective
+from linkwise.search.hard import Task, hard_labels
+from linkwise.search.objective import Context
+from linkwise.search.problem import rescaled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ class Places(NamedTuple):
     grounds: tuple[Ground, ...]
     warm: WarmStarts  # of pairs spread over the graph
     spreads: bool  # whether pairs are spread over the graph
-    cut: CutData | None  # the graph, if it is cut the way the pairs want it
+    cut: Task | None  # the graph, if it is cut the way the pairs want it
 
     def starts(self, constraints: Constraints, seed: int) -> Iterator[Start]:
         """Yield clusterings, most of them merged the way the pairs want it."""
@@ -79,14 +80,15 @@ class Places(NamedTuple):
             yield "cut", low_cut(self.cut, constraints, seed)
 
 
-def low_cut(graph: CutData, constraints: Constraints, seed: int) -> Ints:
+def low_cut(task: Task, constraints: Constraints, seed: int) -> Ints:
     """Return a low cut of a graph under which every certain constraint holds."""
-    search = Search(graph, constraints, "fast", np.random.RandomState(seed), run_here)
+    context = Context(np.random.RandomState(seed))
+    task = task._replace(constraints=constraints, context=context)
     try:
-        found = hard_labels(search, CUT_PRICE)
+        found = hard_labels(task, CUT_PRICE)
     except ConflictError:  # they can all hold, with others (see `to_cut`), but it was not found
         none = Constraints(constraints.n_samples)
-        found = hard_labels(search._replace(constraints=none), CUT_PRICE)
+        found = hard_labels(task._replace(constraints=none), CUT_PRICE)
     if found.interrupted:
         raise KeyboardInterrupt
     return found.labels
@@ -130,13 +132,14 @@ def _can_spread(W: Graph, heard: Constraints) -> bool:
     return W.shape[0] <= most and n_told <= SPREAD_FROM and n_labelled <= SPREAD_LABELS
 
 
-def to_cut(bases: Bases, constraints: Constraints) -> CutData | None:
+def to_cut(bases: Bases, constraints: Constraints) -> Task | None:
     """Return the graph for a constrained cut, unless it is too large or cannot obey."""
     W, k = bases.W, bases.n_clusters
     n_entries = np.count_nonzero(W) if isinstance(W, np.ndarray) else W.nnz
     if n_entries > min(CUT_ENTRIES, CUT_DEGREE * W.shape[0]) or not _can_obey(constraints, k):
         return None
-    return CutData(in_units(csr_array(W))[0], k)
+    build = partial(CutObjective.on, rescaled(csr_array(W))[0], k=k)
+    return Task(build, constraints, k, Context(np.random.RandomState(0)), effort="fast")
 
 
 def _can_obey(constraints: Constraints, k: int) -> bool:

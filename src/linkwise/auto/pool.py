@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from linkwise._types import Bools, Floats, Ints
-    from linkwise.search.evolve import Report, Run
+    from linkwise.search.objective import Report, Run
 
 
 __all__ = [

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Int32s, Ints
     from linkwise.auto.bases import Bases
     from linkwise.constraints import Constraints
-    from linkwise.search.evolve import Report, Run
+    from linkwise.search.objective import Report, Run
 
 
 __all__ = ["Found", "Said", "Survey", "choose_clusters", "heard_constraints", "most_clusters"]

@@ -15,21 +15,21 @@ import numpy as np
 from linkwise.active import Session
 from linkwise.active.journal import Journal
 from linkwise.cli import options
-from linkwise.cli.cluster import load
 from linkwise.cli.console import BadInput, Infeasible, counted
 from linkwise.cli.pairs import error_in_words
 from linkwise.cli.sources import is_stdin
 from linkwise.cli.tables import text_of
-from linkwise.cli.writing import check_output, refuse_equal
+from linkwise.cli.task import load, save_prepared
+from linkwise.cli.writing import check_distinct, check_output
 from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from linkwise.cli.cluster import Task
     from linkwise.cli.console import Console
     from linkwise.cli.requests import AskRequest
+    from linkwise.cli.task import Task
 
 __all__ = ["Comparison", "compare_rows", "run"]
 
@@ -77,7 +77,7 @@ def run(request: AskRequest, console: Console) -> int:
     inputs = (request.data, request.constraints)
     check_output(request.output, "--output", inputs=inputs, formats=(".csv",))
     check_output(request.session, "--session", inputs=inputs)
-    refuse_equal({"--output": request.output, "--session": request.session})
+    check_distinct({"--output": request.output, "--session": request.session})
     if is_stdin(request.data):
         message = "DATA must be a file: answers are what stdin is for."
         raise BadInput(message)
@@ -86,25 +86,26 @@ def run(request: AskRequest, console: Console) -> int:
     needs = method is not None and options.needs_features(method)
     task = load(request, console, needs_features=needs)
     session = _session(request, task)
+    save_prepared(task, request, console)
     if session.answers:
         console.note(f"{request.session}: goes on after {len(session.answers)} answers")
     console.note(f"Do these belong together? {KEYS}")
     try:
         with _keys() as key:
-            _converse(session, task, console, key)
+            _question_loop(session, task, console, key=key)
     except (BadInput, KeyboardInterrupt):
-        _tell_kept(request, session, console, written=False)
+        _note_where(session, request, console, written=False)
         raise
     if request.output is not None:
-        session.constraints.to_csv(request.output, ids=task.data.names)
+        session.constraints.to_file(request.output, ids=task.data.names)
         console.note(f"wrote {request.output}")
-    _tell_kept(request, session, console, written=request.output is not None)
-    said = [answer.answer for answer in session.answers]
+    _note_where(session, request, console, written=request.output is not None)
+    answers = [answer.answer for answer in session.answers]
     console.summary(
         {
             "command": "ask",
-            "n_answers": len(said),
-            **{word: said.count(word) for word in ("same", "different", "unknown")},
+            "n_answers": len(answers),
+            **{word: answers.count(word) for word in ("same", "different", "unknown")},
             "stability": session.stability,
             "labels": session.labels,
         }
@@ -112,8 +113,8 @@ def run(request: AskRequest, console: Console) -> int:
     return 0
 
 
-def _tell_kept(request: AskRequest, session: Session, console: Console, *, written: bool) -> None:
-    """Say where the answers are; if nowhere, how to keep them the next time."""
+def _note_where(session: Session, request: AskRequest, console: Console, *, written: bool) -> None:
+    """Note where the answers are; if nowhere, how to keep them the next time."""
     answers = counted(len(session.answers), "answer")
     if request.session is not None:
         how = (
@@ -129,8 +130,6 @@ def _tell_kept(request: AskRequest, session: Session, console: Console, *, writt
 
 def _session(request: AskRequest, task: Task) -> Session:
     settings: dict[str, Any] = {"n_clusters": request.n_clusters, "constraints": task.known}
-    if task.data.X is None:
-        settings["affinity"] = "precomputed"
     if request.method is not None:
         settings["method"] = options.key_of(options.find_method(request.method))
     if request.strategy is not None:
@@ -139,17 +138,17 @@ def _session(request: AskRequest, task: Task) -> Session:
     try:
         if path is not None and path.exists() and path.stat().st_size:
             return _resumed(path, task, {**settings, "random_state": request.seed})
-        return Session(task.input, **settings, random_state=request.seed or 0, path=path)
+        return Session(task.prepared, **settings, random_state=request.seed or 0, path=path)
     except ConflictError as error:
         words = error_in_words(error, task.data.names, request.n_clusters)
         raise Infeasible(words) from error
 
 
 def _resumed(path: Path, task: Task, settings: dict[str, Any]) -> Session:
-    """Go on with a session; what differs from its beginning is told in terms of what was typed."""
+    """Resume a session; errors name the options that differ."""
     try:
-        _refuse_other_settings(path, settings)
-        return Session.load(path, task.input, **settings)
+        _check_settings(path, settings)
+        return Session.load(path, task.prepared, **settings)
     except ConflictError:
         raise
     except ValueError as error:
@@ -166,7 +165,7 @@ def _resumed(path: Path, task: Task, settings: dict[str, Any]) -> Session:
         raise BadInput(message) from error
 
 
-def _refuse_other_settings(path: Path, settings: dict[str, Any]) -> None:
+def _check_settings(path: Path, settings: dict[str, Any]) -> None:
     header = Journal(path).header or {}
     for name, option in SETTINGS.items():
         begun, typed = header.get("seed" if name == "random_state" else name), settings.get(name)
@@ -205,7 +204,7 @@ def _keys() -> Iterator[Callable[[], str]]:
 
 
 class _Lines:
-    """The lines of a pipe as keys; a line is understood as a whole, or refused as a whole."""
+    """The lines of a pipe as keys; a line is read as a whole, or raises an error."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -218,14 +217,14 @@ class _Lines:
             if not line:
                 return ""
             self._number += 1
-            self._keys = self._understood(line)
+            self._keys = self._parsed(line)
         return self._keys.pop(0)
 
-    def _understood(self, line: str) -> list[str]:
+    def _parsed(self, line: str) -> list[str]:
         words = line.lower().replace("\u2019", "'").split()
-        said, keys = " ".join(words), "".join(words)
-        if said in WORDS:
-            return [WORDS[said]]
+        phrase, keys = " ".join(words), "".join(words)
+        if phrase in WORDS:
+            return [WORDS[phrase]]
         if set(keys) <= {*ANSWERS, "z", "q"}:
             return list(keys)
         message = (
@@ -244,15 +243,17 @@ def _key(terminal: int) -> str:
     return first.decode(errors="replace")
 
 
-def _converse(session: Session, task: Task, console: Console, key: Callable[[], str]) -> None:
+def _question_loop(
+    session: Session, task: Task, console: Console, *, key: Callable[[], str]
+) -> None:
     while (pair := session.next()) is not None:
-        _show_question(session, task, pair, console)
-        while not (said := _obeyed(session, task, pair, _pressed(key, console))):
+        _show_question(session, task, pair, console=console)
+        while not (done := _execute(session, task, pair, key=_pressed(key, console))):
             console.ask(f"  {KEYS}")
-        if said == "quit":
+        if done == "quit":
             console.ask("")  # ends the line of the question
             return
-        console.ask(f"  {said}\n")
+        console.ask(f"  {done}\n")
     console.note("Nothing is left to ask: everything follows from the answers.")
 
 
@@ -266,8 +267,8 @@ def _pressed(key: Callable[[], str], console: Console) -> str:
         raise
 
 
-def _obeyed(session: Session, task: Task, pair: tuple[int, int], key: str) -> str:
-    """Do what a key asks for and say what was done; an empty text if it means nothing."""
+def _execute(session: Session, task: Task, pair: tuple[int, int], *, key: str) -> str:
+    """Do what a key asks for and return what was done; an empty text if it means nothing."""
     if key in {"q", "", "\x04"}:
         return "quit"
     if key == "z":
@@ -285,7 +286,9 @@ def _obeyed(session: Session, task: Task, pair: tuple[int, int], key: str) -> st
 # Two rows side by side ---------------------------------------------------------------------
 
 
-def _show_question(session: Session, task: Task, pair: tuple[int, int], console: Console) -> None:
+def _show_question(
+    session: Session, task: Task, pair: tuple[int, int], *, console: Console
+) -> None:
     ids = task.data.shown_ids()
     same_now = session.labels[pair[0]] == session.labels[pair[1]]
     stability = session.stability
@@ -299,8 +302,8 @@ def _show_question(session: Session, task: Task, pair: tuple[int, int], console:
     widths = [min(WIDEST, max(map(len, column))) for column in zip(*texts, strict=True)]
     for line, parts in zip(lines, texts, strict=True):
         shown = "  ".join(_cut(part, width) for part, width in zip(parts, widths, strict=True))
-        told = f"  {shown}  {line.mark if line is not header else ''}".rstrip()
-        console.ask(click.style(told, bold=True) if line.mark and line is not header else told)
+        text = f"  {shown}  {line.mark if line is not header else ''}".rstrip()
+        console.ask(click.style(text, bold=True) if line.mark and line is not header else text)
     console.ask("[s/d/u/z/q] ", newline=False)
 
 
@@ -344,7 +347,7 @@ def _short(text: str) -> str:
 
 
 def _compare_nodes(W: Any, pair: tuple[int, int]) -> list[Comparison]:
-    """Tell what a graph knows of two nodes: edges, their weight, common neighbours."""
+    """Compare two nodes of a graph: edges, their weight, common neighbours."""
     rows = [W[[sample]] for sample in pair]
     neighbours = [set(row.nonzero()[1].tolist()) for row in rows]
     link, common = float(W[pair[0], pair[1]]), len(neighbours[0] & neighbours[1])

@@ -1,4 +1,4 @@
-"""``linkwise check``: what a file of pairs says, before any clustering."""
+"""``linkwise check``: what follows from a file of pairs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from linkwise.cli.console import INFEASIBLE, BadInput, counted
 from linkwise.cli.pairs import conflict_in_words, proof_in_words, read_pairs
 from linkwise.cli.reading import read_names
-from linkwise.cli.requests import DataRequest
 from linkwise.constraints.feasible import require_coloring
 from linkwise.exceptions import ConflictError, TooLargeError
 
@@ -44,23 +43,23 @@ def run(request: CheckRequest, console: Console) -> int:
         "n_conflicts": total,
         "conflicts": words,
     }
-    told = _told_pairs(summary, pairs)
+    lines = _pair_lines(summary, pairs)
     code = 0
     if total:
-        told.append(f"{counted(total, 'conflict')}:")
-        told += [f"  {word}" for word in words]
+        lines.append(f"{counted(total, 'conflict')}:")
+        lines += [f"  {word}" for word in words]
         if total > len(words):
-            told.append(f"  ... and {total - len(words)} more (--limit)")
+            lines.append(f"  ... and {total - len(words)} more (--limit)")
         code = INFEASIBLE
     else:
-        told.append("no conflicts")
+        lines.append("no conflicts")
         constraints = pairs.constraints()
-        told += _told_closure(constraints, pairs, summary)
-        code = _told_needed(constraints, pairs, request.n_clusters, summary=summary, told=told)
+        lines += _closure_lines(constraints, pairs, summary)
+        code = _needed_lines(constraints, pairs, request.n_clusters, summary=summary, lines=lines)
     summary["exit_code"] = code
     console.summary(summary)
     if not console.json:
-        for line in told:
+        for line in lines:
             click.echo(line)
     return code
 
@@ -71,33 +70,23 @@ def _names(request: CheckRequest) -> Data | None:
             message = "--id and --labels name columns of DATA, but no DATA was given."
             raise BadInput(message)
         return None
-    return read_names(
-        DataRequest(
-            data=request.data,
-            format=request.format,
-            id_column=request.id_column,
-            graph=request.graph,
-            encoding=request.encoding,
-            delimiter=request.delimiter,
-            labels=request.labels,
-        )
-    )
+    return read_names(request)
 
 
-def _told_pairs(summary: dict[str, Any], pairs: Pairs) -> list[str]:
-    told = _two_kinds(summary["must_links"], summary["cannot_links"])
+def _pair_lines(summary: dict[str, Any], pairs: Pairs) -> list[str]:
+    text = _two_kinds(summary["must_links"], summary["cannot_links"])
     if summary["uncertain"]:
-        told += f" ({summary['uncertain']} of belief below 1, which entail nothing)"
+        text += f" ({summary['uncertain']} of belief below 1, which entail nothing)"
     touched = np.unique(pairs.table.pairs)
     summary["n_constrained"] = int(touched.size)
-    return [f"{told} between {touched.size} of {summary['n_samples']} samples"]
+    return [f"{text} between {touched.size} of {summary['n_samples']} samples"]
 
 
 def _two_kinds(must: int, cannot: int) -> str:
     return f"{counted(must, 'must-link')} and {counted(cannot, 'cannot-link')}"
 
 
-def _told_closure(constraints: Constraints, pairs: Pairs, summary: dict[str, Any]) -> list[str]:
+def _closure_lines(constraints: Constraints, pairs: Pairs, summary: dict[str, Any]) -> list[str]:
     closure = constraints.closure()
     sizes = np.bincount(closure.component)
     largest = np.argsort(-sizes, kind="stable")[:LARGEST_GROUPS]
@@ -115,35 +104,35 @@ def _told_closure(constraints: Constraints, pairs: Pairs, summary: dict[str, Any
         "n_groups": n_groups,
         "largest_groups": [len(group) for group in shown],
     }
-    told = [
+    lines = [
         f"together with what follows: {_two_kinds(closure.n_must_link, closure.n_cannot_link)}",
         counted(n_groups, "group") + " of must-linked samples" + (":" if shown else ""),
     ]
     for group in shown:
         members = ", ".join(group[:10]) + ", ..." * (len(group) > 10)
-        told.append(f"  {len(group)}: {members}")
-    return told
+        lines.append(f"  {len(group)}: {members}")
+    return lines
 
 
-def _told_needed(
+def _needed_lines(
     constraints: Constraints,
     pairs: Pairs,
     n_clusters: int | None,
     *,
     summary: dict[str, Any],
-    told: list[str],
+    lines: list[str],
 ) -> int:
     lower, upper, why = clusters_needed(constraints)
     summary |= {"clusters_needed": lower, "clusters_sufficient": upper}
     enough = "so many suffice" if upper == lower else f"{upper} suffice for certain"
     if upper is None:
         enough = "how many suffice was not decided"
-    told.append(f"at least {counted(lower, 'cluster')} needed; {enough}")
+    lines.append(f"at least {counted(lower, 'cluster')} needed; {enough}")
     if why is not None:
-        told.append(f"  because of {proof_in_words(why, pairs.names)}")
+        lines.append(f"  because of {proof_in_words(why, pairs.names)}")
     if n_clusters is None or n_clusters >= lower:
         return 0
-    told.append(f"-k {n_clusters} is too few")
+    lines.append(f"-k {n_clusters} is too few")
     return INFEASIBLE
 
 

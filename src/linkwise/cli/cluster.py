@@ -6,9 +6,8 @@ import csv
 import shlex
 import sys
 import time
-from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,36 +15,25 @@ from linkwise import metrics
 from linkwise._files import atomic
 from linkwise._optional import require
 from linkwise.cli import options
-from linkwise.cli.console import BadInput, Infeasible, counted
-from linkwise.cli.pairs import error_in_words, read_constraints, suspicious, violated_pairs
-from linkwise.cli.reading import read_data
+from linkwise.cli.console import BadInput, counted
+from linkwise.cli.formats import Column, writable, write_clusters
+from linkwise.cli.pairs import suspicious, violated_pairs
 from linkwise.cli.sources import suffix_of
-from linkwise.cli.writing import CLUSTER_FORMATS, check_output, refuse_equal, write_clusters
-from linkwise.exceptions import ConflictError
+from linkwise.cli.task import fit, load, number_of_clusters, save_prepared
+from linkwise.cli.writing import check_distinct, check_output
+from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
     from linkwise.cli.console import Console
     from linkwise.cli.reading import Data
-    from linkwise.cli.requests import ClusterRequest, DataRequest
-    from linkwise.constraints import Constraints
+    from linkwise.cli.requests import ClusterRequest
+    from linkwise.cli.task import Task
 
-__all__ = ["Task", "fit", "load", "number_of_clusters", "run"]
+__all__ = ["adjusted_rand", "run"]
 
 LISTED = 5  # violated pairs on stderr; --json has all
 PICTURES = (".png", ".svg", ".pdf")
-
-
-class Task(NamedTuple):
-    """What was read: the data and what is known about them."""
-
-    data: Data
-    known: Constraints
-
-    @property
-    def input(self) -> Any:
-        """What an estimator is fitted to: features, or else the graph."""
-        return self.data.X if self.data.X is not None else self.data.W
 
 
 def run(request: ClusterRequest, console: Console) -> int:
@@ -57,30 +45,38 @@ def run(request: ClusterRequest, console: Console) -> int:
     with console.progress(2, "step") as bar:
         bar.set_description("reading")
         needs = options.needs_features(Method, settings)
-        is_soft = Method(**settings).accepts_contradictions
-        task = load(request, console, needs_features=needs, accepts_contradictions=is_soft)
+        task = load(
+            request,
+            console,
+            needs_features=needs,
+            affinity=settings.get("affinity"),
+            accepts_contradictions=Method(**settings).accepts_contradictions,
+        )
         _check_column(request, task.data)
-        n_clusters = number_of_clusters(request.n_clusters, task.data, console, Method)
+        k = number_of_clusters(request.n_clusters, task.data, console, Method=Method)
         model = options.build(
             Method,
-            n_clusters,
             settings,
+            task.prepared,
+            n_clusters=k,
             seed=request.seed,
             threads=request.threads,
-            precomputed=task.data.X is None,
         )
         bar.update()
         bar.set_description("clustering")
         started = time.perf_counter()
-        fit(model, task)
+        # X, W, constraints -> labels
+        fit(model, task.prepared, task)
         seconds = time.perf_counter() - started
         bar.update()
     if hasattr(model, "report_"):
         for line in model.report_.summary():
-            console.note(line)  # what a method that chooses by itself has chosen
-    summary = _summary(request, task, model, seconds)
-    summary["outputs"] = _write(request, task, model, console)
-    _tell(summary, console)
+            console.note(line)
+    # Labels -> scores, files, summary
+    summary = _summary(request, task, model, seconds=seconds)
+    summary["outputs"] = _write(request, task, model, console=console)
+    save_prepared(task, request, console)
+    _note_result(summary, console)
     if request.output is None and console.json:
         summary["labels"] = model.labels_
     summary["warnings"] = console.warnings
@@ -88,71 +84,17 @@ def run(request: ClusterRequest, console: Console) -> int:
     return 0
 
 
-def load(
-    request: DataRequest,
-    console: Console,
-    *,
-    needs_features: bool,
-    accepts_contradictions: bool = False,
-) -> Task:
-    """Read DATA and the constraints on it, and say what they are."""
-    data = read_data(request, needs_features=needs_features)
-    for note in data.notes:
-        console.note(f"{request.name}: {note}")
-    known = read_constraints(
-        request.constraints, data, accepts_contradictions=accepts_contradictions
-    )
-    console.note(f"known: {_counted(known)}")
-    return Task(data, known)
-
-
-def _counted(known: Constraints) -> str:
-    parts = [
-        counted(len(known.must_link), "must-link"),
-        counted(len(known.cannot_link), "cannot-link"),
-    ]
-    if known.labels is not None:
-        labels = known.labels[known.labels >= 0]
-        classes = counted(np.unique(labels).size, "class")
-        parts.append(f"{counted(labels.size, 'label')} of {classes}")
-    return ", ".join(parts)
-
-
 def n_found(model: Any) -> int:
     """Return the number of clusters of a fitted model, which may have chosen it."""
     return int(getattr(model, "n_clusters_", model.n_clusters))
 
 
-def number_of_clusters(
-    typed: int | None, data: Data, console: Console, Method: Any = None
-) -> int | str:
-    """Return -k, or "auto" if the method finds it, or the number of different labels."""
-    if typed is not None:
-        return typed
-    if Method is not None and signature(Method).parameters["n_clusters"].default == "auto":
-        return "auto"
-    if len(data.label_names) < 2:
-        message = "-k is missing: say how many clusters you want, for example -k 3."
-        raise BadInput(message)
-    console.note(f"-k {len(data.label_names)}: as many clusters as different labels")
-    return len(data.label_names)
-
-
-def fit(model: Any, task: Task) -> Any:
-    """Fit a model; constraints that cannot hold are told in the names of the file."""
-    try:
-        return model.fit(task.input, constraints=task.known)
-    except ConflictError as error:
-        words = error_in_words(error, task.data.names, model.n_clusters)
-        raise Infeasible(words) from error
-
-
 def _check_outputs(request: ClusterRequest) -> None:
     inputs = (request.data, request.constraints)
-    check_output(request.output, "--output", inputs=inputs, formats=CLUSTER_FORMATS)
+    check_output(request.output, "--output", inputs=inputs, formats=writable())
     check_output(request.report, "--report", inputs=inputs, formats=(".html",))
     check_output(request.plot, "--plot", inputs=inputs, formats=PICTURES)
-    refuse_equal({"--output": request.output, "--report": request.report, "--plot": request.plot})
+    check_distinct({"--output": request.output, "--report": request.report, "--plot": request.plot})
     if _is_annotated(request.output) and suffix_of(request) != ".h5ad":
         message = f"--output {request.output}: only .h5ad DATA can be copied to .h5ad. Take .csv."
         raise BadInput(message)
@@ -167,7 +109,7 @@ def _is_annotated(output: Path | None) -> bool:
 
 
 def _check_column(request: ClusterRequest, data: Data) -> None:
-    """Refuse a name for the clusters that something else has already."""
+    """Raise if the name for the clusters is taken."""
     if _is_annotated(request.output):
         if request.column in data.annotated.obs.columns:
             message = (
@@ -186,10 +128,10 @@ def _check_column(request: ClusterRequest, data: Data) -> None:
 # Output ------------------------------------------------------------------------------------
 
 
-def _write(request: ClusterRequest, task: Task, model: Any, console: Console) -> dict[str, str]:
+def _write(request: ClusterRequest, task: Task, model: Any, *, console: Console) -> dict[str, str]:
     written: dict[str, str] = {}
     if request.output is not None:
-        write_clusters(request.output, task.data, model.labels_, request.column)
+        write_clusters(request.output, task.data, Column(request.column, model.labels_))
         written["clusters"] = str(request.output)
     elif not console.json:
         writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -199,7 +141,7 @@ def _write(request: ClusterRequest, task: Task, model: Any, console: Console) ->
         _draw(request.plot, task, model)
         written["plot"] = str(request.plot)
     if request.report is not None:
-        _report(request.report, request, task, model)
+        _report(request, task, model)
         written["report"] = str(request.report)
     return written
 
@@ -217,8 +159,8 @@ def _flat(task: Task, model: Any) -> Floats:
     decomposition = require("sklearn.decomposition", extra="plot", purpose="Drawing clusters")
     X = task.data.X if task.data.X is not None else getattr(model, "embedding_", None)
     if X is None:
-        ncut = options.find_method("ncut")
-        X = ncut(3, affinity="precomputed", random_state=0).fit(task.data.W).embedding_
+        k = min(3, task.data.n_samples)
+        X = unit_rows(task.prepared.embedding(k, np.random.RandomState(0)).vectors)
     if X.shape[1] == 1:
         dense = np.asarray(X.todense()) if hasattr(X, "todense") else X
         return np.column_stack((dense, np.zeros(len(dense))))
@@ -229,13 +171,13 @@ def _flat(task: Task, model: Any) -> Floats:
     return flat
 
 
-def _report(path: Path, request: ClusterRequest, task: Task, model: Any) -> None:
+def _report(request: ClusterRequest, task: Task, model: Any) -> None:
     report = require("linkwise.report", extra="report", purpose="Writing a report")
     data = task.data
     report.write_report(
-        path,
-        X=data.X,
-        W=getattr(model, "affinity_matrix_", data.W),
+        request.report,
+        # With its graph and eigenvectors, if the method used the graph.
+        X=task.prepared if data.X is None or hasattr(model, "affinity_matrix_") else data.X,
         labels=model.labels_,
         constraints=task.known,
         result=model,
@@ -259,7 +201,7 @@ def _parameters(model: Any) -> dict[str, Any]:
     return {name: v if isinstance(v, plain) else repr(v) for name, v in sorted(found.items())}
 
 
-def _summary(request: ClusterRequest, task: Task, model: Any, seconds: float) -> dict[str, Any]:
+def _summary(request: ClusterRequest, task: Task, model: Any, *, seconds: float) -> dict[str, Any]:
     data, known = task.data, task.known
     labels = model.labels_
     broken = metrics.violated_count(known, labels)
@@ -299,22 +241,22 @@ def adjusted_rand(truth: Ints | None, labels: Ints) -> float | None:
     return float(metrics.adjusted_rand(truth[truth >= 0], labels[truth >= 0]))
 
 
-def _tell(summary: dict[str, Any], console: Console) -> None:
+def _note_result(summary: dict[str, Any], console: Console) -> None:
     sizes = ", ".join(map(str, summary["sizes"][:20])) + ", ..." * (len(summary["sizes"]) > 20)
-    told = f"{summary['method']}: {summary['n_clusters']} clusters of {sizes} rows"
+    text = f"{summary['method']}: {summary['n_clusters']} clusters of {sizes} rows"
     violated = summary["violated_must_links"] + summary["violated_cannot_links"]
     if summary["must_links"] + summary["cannot_links"] + summary["labelled"]:
-        told += f"; {counted(violated, 'pair')} violated"
+        text += f"; {counted(violated, 'pair')} violated"
     if summary["ari"] is not None:
-        told += f"; ARI {summary['ari']:.3f}"
-    console.note(f"{told}; {summary['seconds']:.1f} s")
-    _tell_violated(summary["violated_pairs"], violated, console)
-    _tell_suspects(summary.get("suspects", []), console)
+        text += f"; ARI {summary['ari']:.3f}"
+    console.note(f"{text}; {summary['seconds']:.1f} s")
+    _note_violated(summary["violated_pairs"], violated, console)
+    _note_suspects(summary.get("suspects", []), console)
     for path in summary["outputs"].values():
         console.note(f"wrote {path}")
 
 
-def _tell_suspects(suspects: list[dict[str, Any]], console: Console) -> None:
+def _note_suspects(suspects: list[dict[str, Any]], console: Console) -> None:
     for one in suspects[:LISTED]:
         what = f"label of {one['i']}"
         if "j" in one:
@@ -324,7 +266,7 @@ def _tell_suspects(suspects: list[dict[str, Any]], console: Console) -> None:
         console.note(f"suspect: {len(suspects) - LISTED} more; --json lists all")
 
 
-def _tell_violated(pairs: list[dict[str, Any]], total: int, console: Console) -> None:
+def _note_violated(pairs: list[dict[str, Any]], total: int, console: Console) -> None:
     for pair in pairs[:LISTED]:
         what = f"{pair['link']}-link {pair['i']} - {pair['j']}"
         console.note(f"violated: {what} (line {pair['line']})")

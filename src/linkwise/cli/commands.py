@@ -1,4 +1,4 @@
-"""What can be typed: the commands and their options. Imports nothing that takes time."""
+"""The commands and their options. Imports nothing that takes time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from linkwise.cli.console import Console, ReaderLeftError, exit_code
+from linkwise.cli.formats import FORMATS
 from linkwise.cli.requests import AskRequest, CheckRequest, ClusterRequest, CompareRequest
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ __all__ = ["cli", "run"]
 DEFAULT_METHOD = "auto"
 VERSION_FILE = Path(__file__).parents[1] / "_version.py"
 FILE = click.Path(path_type=Path)
-FORMATS = ("csv", "tsv", "parquet", "npy", "npz", "mtx", "h5ad")
 
 EXIT_CODES = """
 \b
@@ -40,10 +40,10 @@ Exit codes:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
-    # What cannot be parsed is told to machines, too.
+    # An error in the options is printed as JSON, too.
     console = Console(json="--json" in arguments)
     try:
-        with _terminating_cleanly(), console.listening():
+        with _terminating_cleanly(), console.showing_warnings():
             code = cli.main(list(arguments), "linkwise", standalone_mode=False, obj=console)
             sys.stdout.flush()
     except SystemExit as left:  # of the shell's completion, and of SIGTERM
@@ -62,7 +62,7 @@ def _terminating_cleanly() -> Iterator[None]:
 
     try:
         previous = signal.signal(signal.SIGTERM, leave)
-    except ValueError:  # not the main thread: somebody else's business
+    except ValueError:  # not the main thread, which handles signals
         yield
         return
     try:
@@ -79,19 +79,24 @@ def _work(module: str) -> Any:
 # Options -----------------------------------------------------------------------------------
 
 
-def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+def _set_on_console(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
     setattr(context.find_root().obj, str(parameter.name), value)
 
 
-def _speech(function: Function) -> Function:
-    """Add the options about how a command speaks."""
+def _verbosity_options(function: Function) -> Function:
+    """Add the options about what a command prints."""
     for name, text in (
         ("--debug", "Show the traceback of an error."),
         ("--json", "Print a machine-readable summary on stdout."),
-        ("--quiet", "Say nothing but results, warnings and errors."),
+        ("--quiet", "Print nothing but results, warnings and errors."),
     ):
         option = click.option(
-            name, is_flag=True, help=text, expose_value=False, is_eager=True, callback=_remember
+            name,
+            is_flag=True,
+            help=text,
+            expose_value=False,
+            is_eager=True,
+            callback=_set_on_console,
         )
         function = option(function)
     return function
@@ -117,7 +122,9 @@ _identity_options = _stacked(
         "--graph", is_flag=True, help="DATA is a graph: an edge list, or a square matrix."
     ),
     click.option(
-        "--format", type=click.Choice(FORMATS), help="Of DATA, if the name does not tell."
+        "--format",
+        type=click.Choice([suffix[1:] for suffix in FORMATS]),
+        help="Of DATA, if the name does not tell.",
     ),
     click.option("--encoding", default="utf-8", show_default=True, help="Of text files."),
     click.option("--delimiter", metavar="CHAR", help="Of text files, if not comma or tab."),
@@ -150,10 +157,18 @@ _data_options = _stacked(
         help="Standardise the numbers. On for tables, off for arrays and graphs.",
     ),
     click.option(
-        "--impute", type=click.Choice(["median"]), help="Fill missing values instead of refusing."
+        "--impute",
+        type=click.Choice(["median"]),
+        help="Fill missing values; without it they are an error.",
     ),
     click.option(
         "--use", metavar="KEY", help="Of an .h5ad file: a key of obsp or obsm, or X itself."
+    ),
+    click.option(
+        "--prepared",
+        type=FILE,
+        metavar="NPZ",
+        help="The graph of DATA: read from this file, or written to it if there is none.",
     ),
 )
 _threads = click.option("--threads", type=click.IntRange(1), help="Use at most so many threads.")
@@ -221,7 +236,7 @@ def cli(context: click.Context) -> None:
 @click.option("--report", type=FILE, help="Write an HTML report.")
 @click.option("--plot", type=FILE, help="Draw the clusters (.png, .svg, .pdf).")
 @_run_options
-@_speech
+@_verbosity_options
 @click.pass_obj
 def cluster(console: Console, /, **typed: Any) -> Any:
     """Cluster the rows of DATA under constraints.
@@ -241,7 +256,7 @@ def cluster(console: Console, /, **typed: Any) -> Any:
 @click.option(
     "--limit", type=click.IntRange(1), default=20, show_default=True, help="Conflicts to list."
 )
-@_speech
+@_verbosity_options
 @click.pass_obj
 def check(console: Console, /, **typed: Any) -> Any:
     """Check a file of pairs, before any clustering.
@@ -273,7 +288,7 @@ def check(console: Console, /, **typed: Any) -> Any:
 )
 @click.option("--output", "-o", type=FILE, help="Write the table as CSV.")
 @_run_options
-@_speech
+@_verbosity_options
 @click.pass_obj
 def compare(console: Console, /, **typed: Any) -> Any:
     """Run several methods on DATA, side by side."""
@@ -296,7 +311,7 @@ def compare(console: Console, /, **typed: Any) -> Any:
     "--seed", type=click.IntRange(0), help="0 by default; a session keeps the one it began with."
 )
 @_threads
-@_speech
+@_verbosity_options
 @click.pass_obj
 def ask(console: Console, /, **typed: Any) -> Any:
     """Ask you which rows of DATA belong together.
@@ -310,7 +325,7 @@ def ask(console: Console, /, **typed: Any) -> Any:
 
 
 @cli.command()
-@_speech
+@_verbosity_options
 @click.pass_obj
 def methods(console: Console) -> Any:
     """List the methods and what they take."""
@@ -320,7 +335,7 @@ def methods(console: Console) -> Any:
 @cli.command()
 @click.argument("name", required=False)
 @click.option("--output", "-o", type=FILE, help="Write the data set NAME (.csv, .tsv, .npz).")
-@_speech
+@_verbosity_options
 @click.pass_obj
 def datasets(console: Console, name: str | None, output: Path | None) -> Any:
     """List the built-in data sets, or write one."""
@@ -329,7 +344,7 @@ def datasets(console: Console, name: str | None, output: Path | None) -> Any:
 
 @cli.command()
 @click.argument("folder", type=FILE, default="demo-output")
-@_speech
+@_verbosity_options
 @click.pass_obj
 def demo(console: Console, folder: Path) -> Any:
     """Cluster built-in data, and draw the answer.

@@ -12,17 +12,19 @@ import numpy as np
 
 from linkwise import metrics
 from linkwise.cli import options
-from linkwise.cli.cluster import Task, adjusted_rand, fit, load, number_of_clusters
+from linkwise.cli.cluster import adjusted_rand
 from linkwise.cli.console import BAD_INPUT, INFEASIBLE, BadInput, Infeasible
+from linkwise.cli.formats import write_rows
 from linkwise.cli.reading import with_features
-from linkwise.cli.writing import check_output, write_rows
+from linkwise.cli.task import Task, fit, load, number_of_clusters, save_prepared
+from linkwise.cli.writing import check_output
 from linkwise.constraints import Constraints
 from linkwise.exceptions import ConstraintsIgnoredWarning
-from linkwise.graph import Affinity
+from linkwise.graph import Prepared
 from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from linkwise._types import Ints
     from linkwise.cli.console import Console
@@ -37,7 +39,7 @@ HEADER = ("method", "violated", "ncut", "held-out", "ARI", "agreement", "seconds
 
 
 class Row(NamedTuple):
-    """One method: its answer and how it did; an error instead where it refused."""
+    """One method: its labels and scores; an error instead if it raised one."""
 
     key: str
     labels: Ints | None = None
@@ -51,17 +53,25 @@ class Row(NamedTuple):
 
 
 def run(request: CompareRequest, console: Console) -> int:
-    """Fit every method; one that refuses the data gets a line that says why."""
+    """Fit every method; an error of a method becomes a line of the table."""
     chosen = {key: options.find_method(key) for key in request.methods} or dict(METHODS)
     chosen = {options.key_of(Method): Method for Method in chosen.values()}
     settings = _settings_for(chosen, request.settings)
     inputs = (request.data, request.constraints)
     check_output(request.output, "--output", inputs=inputs, formats=(".csv", ".tsv"))
     options.limit_threads(request.threads)
-    soft = any(M(**settings[key]).accepts_contradictions for key, M in chosen.items())
-    task = load(request, console, needs_features=False, accepts_contradictions=soft)
-    n_clusters = number_of_clusters(request.n_clusters, task.data, console)
-    tasks = {key: _suited(task, Method, settings[key], request) for key, Method in chosen.items()}
+    # X, constraints
+    task = load(
+        request,
+        console,
+        needs_features=False,
+        affinity=next((s["affinity"] for s in settings.values() if "affinity" in s), None),
+        accepts_contradictions=any(
+            M(**settings[key]).accepts_contradictions for key, M in chosen.items()
+        ),
+    )
+    k = number_of_clusters(request.n_clusters, task.data, console)
+    tasks = _suited(task, chosen, settings, request=request)
     left_out = [
         key
         for key, Method in chosen.items()
@@ -69,7 +79,7 @@ def run(request: CompareRequest, console: Console) -> int:
     ]
     chosen = {key: Method for key, Method in chosen.items() if key not in left_out}
     folds = _folds(task, request)
-    W = _graph(task)
+    W = task.prepared.W  # built once, for all methods and all folds
     rows = []
     # A baseline that ignores constraints belongs into a comparison.
     warnings.simplefilter("ignore", ConstraintsIgnoredWarning)
@@ -79,14 +89,15 @@ def run(request: CompareRequest, console: Console) -> int:
             build = partial(
                 options.build,
                 Method,
-                n_clusters,
                 settings[key],
+                tasks[key].prepared,
+                n_clusters=k,
                 seed=request.seed,
                 threads=request.threads,
-                precomputed=tasks[key].data.X is None,
             )
-            rows.append(_row(key, build, tasks[key], W, folds=folds, step=bar.update))
-    _show(rows, left_out, request, console)
+            rows.append(_row(key, build, tasks[key], W=W, folds=folds, step=bar.update))
+    save_prepared(task, request, console)
+    _show(rows, left_out, request, console=console)
     if any(row.labels is not None for row in rows):
         return 0
     return INFEASIBLE if all(row.infeasible for row in rows) else BAD_INPUT
@@ -112,33 +123,44 @@ def _settings_for(chosen: dict[str, Any], texts: tuple[str, ...]) -> dict[str, d
     return found
 
 
-def _suited(task: Task, Method: Any, settings: dict[str, Any], request: CompareRequest) -> Task:
-    """Give a method that has to see features those that stand beside the graph, if any."""
-    if task.data.X is None and options.needs_features(Method, settings):
-        return Task(with_features(task.data, request), task.known)
-    return task
-
-
-def _graph(task: Task) -> Any:
-    """Return the graph on which all answers are cut: the given one, or the default."""
-    return task.data.W if task.data.W is not None else Affinity().fit_transform(task.data.X)
+def _suited(
+    task: Task,
+    chosen: dict[str, Any],
+    settings: dict[str, dict[str, Any]],
+    *,
+    request: CompareRequest,
+) -> dict[str, Task]:
+    """Give methods that have to see features those that stand beside the graph, if any."""
+    needs = {key for key, M in chosen.items() if options.needs_features(M, settings[key])}
+    found = with_features(task.data, request) if task.data.X is None and needs else task.data
+    other = task
+    if found is not task.data:
+        other = Task(found, Prepared(found.X), task.known)
+    return {key: other if key in needs else task for key in chosen}
 
 
 def _row(
     key: str,
     build: Callable[[], Any],
     task: Task,
-    W: Any,
     *,
+    W: Any,
     folds: Folds,
     step: Callable[[int], Any],
 ) -> Row:
+    # Solvers start cold for each method, so that the order of the methods does not matter; in the
+    # folds they start from what the fit to all constraints has found.
+    prepared = task.prepared.cold()
     try:
         started = time.perf_counter()
-        labels = fit(build(), task).labels_
+        labels = fit(build(), prepared, task).labels_
         seconds = time.perf_counter() - started
         step(1)
-        judged = list(_judged(build, task, folds, step))
+        held_out = []
+        for train, test in folds:
+            if not test.is_empty:
+                held_out.append((test, fit(build(), prepared, task, known=train).labels_))
+            step(1)
     except (ValueError, IndexError, Infeasible, BadInput) as error:
         text = error.format_message() if isinstance(error, click.ClickException) else str(error)
         found = " ".join(text.split())
@@ -148,7 +170,7 @@ def _row(
         labels,
         violated=metrics.violated_count(task.known, labels).total,
         ncut=float(metrics.ncut(W, labels)),
-        held_out=held_out_share(judged),
+        held_out=held_out_share(held_out),
         ari=adjusted_rand(task.data.truth, labels),
         seconds=seconds,
     )
@@ -171,7 +193,7 @@ def _folds(task: Task, request: CompareRequest) -> Folds:
 
 
 def split_labels(labels: Ints, n_folds: int, seed: int) -> Folds:
-    """Deal the labelled samples into folds; the test is about pairs inside the fold."""
+    """Split the labelled samples into folds; the test is about pairs inside the fold."""
     samples = np.random.RandomState(seed).permutation(np.flatnonzero(labels >= 0))
     folds = []
     for held_out in np.array_split(samples, min(n_folds, max(1, samples.size // 2))):
@@ -183,41 +205,34 @@ def split_labels(labels: Ints, n_folds: int, seed: int) -> Folds:
     return folds if len(folds) > 1 else []
 
 
-def _judged(
-    build: Callable[[], Any], task: Task, folds: Folds, step: Callable[[int], Any]
-) -> Iterator[tuple[Constraints, Ints]]:
-    for train, test in folds:
-        if not test.is_empty:
-            yield test, fit(build(), Task(task.data, train)).labels_
-        step(1)
-
-
-def held_out_share(judged: list[tuple[Constraints, Ints]]) -> float | None:
+def held_out_share(fits: list[tuple[Constraints, Ints]]) -> float | None:
     """Return the share of held-out pairs that hold: the mean of must-links and cannot-links.
 
     Of the two kinds together the more frequent one, mostly cannot-links, would decide; and those
     hold by chance in all but one of `n_clusters` cases.
     """
-    kept, total = np.zeros(2), np.zeros(2)
-    for test, labels in judged:
+    satisfied, total = np.zeros(2), np.zeros(2)
+    for test, labels in fits:
         pairs, signs = test.signed_pairs()
         is_together = labels[pairs[:, 0]] == labels[pairs[:, 1]]
         for k, of_kind in enumerate((signs > 0, signs < 0)):
             weight = np.abs(signs) * of_kind
             total[k] += weight.sum()
-            kept[k] += weight[is_together == (k == 0)].sum()
+            satisfied[k] += weight[is_together == (k == 0)].sum()
     if not total.any():
         return None
-    return float(np.mean(kept[total > 0] / total[total > 0]))
+    return float(np.mean(satisfied[total > 0] / total[total > 0]))
 
 
 # The table ---------------------------------------------------------------------------------
 
 
-def _show(rows: list[Row], left_out: list[str], request: CompareRequest, console: Console) -> None:
-    done = sorted((row for row in rows if row.labels is not None), key=_merit)
-    answers: list[Any] = [row.labels for row in done]
-    agreement = np.array([[metrics.adjusted_rand(a, b) for b in answers] for a in answers])
+def _show(
+    rows: list[Row], left_out: list[str], request: CompareRequest, *, console: Console
+) -> None:
+    done = sorted((row for row in rows if row.labels is not None), key=_rank)
+    found: list[Any] = [row.labels for row in done]
+    agreement = np.array([[metrics.adjusted_rand(a, b) for b in found] for a in found])
     n = len(done)
     mean = [(agreement[i].sum() - 1) / (n - 1) if n > 1 else None for i in range(n)]
     cells = [
@@ -266,10 +281,10 @@ def _show(rows: list[Row], left_out: list[str], request: CompareRequest, console
         click.echo(f"\nleft out, because they need features: {', '.join(left_out)}")
 
 
-def _merit(row: Row) -> float:
+def _rank(row: Row) -> float:
     """Sort the best first: by the truth, or by held-out pairs; the order stays without both."""
-    judge = row.ari if row.ari is not None else row.held_out
-    return 0.0 if judge is None else -judge
+    score = row.ari if row.ari is not None else row.held_out
+    return 0.0 if score is None else -score
 
 
 def _number(value: float | None) -> str:

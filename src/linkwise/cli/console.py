@@ -1,4 +1,4 @@
-"""What a command says: notes and warnings on stderr, progress on a terminal, errors in one line."""
+"""Output of a command: notes and warnings on stderr, progress on a terminal, one-line errors."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Infeasible(click.ClickException):
 
 
 class ReaderLeftError(Exception):
-    """Whoever read our output has had enough; nobody is left to tell."""
+    """The pipe that reads our output was closed."""
 
 
 @dataclass
 class Console:
-    """Where a command speaks: results on stdout, everything else on stderr."""
+    """Where a command prints: results on stdout, everything else on stderr."""
 
     quiet: bool = False
     json: bool = False
@@ -56,17 +56,17 @@ class Console:
     _bar: Any = None
 
     def note(self, text: str) -> None:
-        """Say what is being done, unless the user asked for quiet."""
+        """Print what is being done, unless the user asked for quiet."""
         if not self.quiet:
-            self._say(text)
+            self._print(text)
 
     def warn(self, text: str) -> None:
-        """Say what the user should know, once."""
+        """Print a warning, once."""
         if text not in self.warnings:
             self.warnings.append(text)
-            self._say(f"Warning: {text}")
+            self._print(f"Warning: {text}")
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         if self._bar is None:
             click.echo(text, err=True)
         else:  # above the bar, not across it
@@ -78,7 +78,7 @@ class Console:
             click.echo(json.dumps(_plain(facts), ensure_ascii=False))
 
     def ask(self, text: str, *, newline: bool = True) -> None:
-        """Speak with the user: on stdout, unless that is for machines."""
+        """Print a question: on stdout, unless that is for machines."""
         click.echo(text, nl=newline, err=self.json)
 
     @contextmanager
@@ -94,8 +94,8 @@ class Console:
                 self._bar = None
 
     @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Turn the library's warnings into lines of ours; developers' warnings stay silent."""
+    def showing_warnings(self) -> Iterator[None]:
+        """Turn the library's warnings into lines of ours; warnings for developers are not shown."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
@@ -147,7 +147,7 @@ def _plain(value: Any) -> Any:
 
 
 def exit_code(error: BaseException, console: Console) -> int:
-    """Say in one line what went wrong, and return the exit code of it."""
+    """Print an error in one line, and return its exit code."""
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         message = "Interrupted. No file was left half-written."
         click.echo(message, err=True)

@@ -10,7 +10,8 @@ from scipy.sparse import csr_array, issparse, triu
 
 from linkwise._files import atomic
 from linkwise.cli.console import BadInput
-from linkwise.cli.writing import check_output, write_rows
+from linkwise.cli.formats import write_rows
+from linkwise.cli.writing import check_output
 from linkwise.datasets import available, load
 
 if TYPE_CHECKING:

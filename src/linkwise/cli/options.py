@@ -15,6 +15,7 @@ from linkwise.registry import METHODS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from linkwise.graph import Prepared
     from linkwise.methods import ConstrainedClusterer
 
     Method = type[ConstrainedClusterer]
@@ -83,7 +84,7 @@ def parse_settings(texts: Iterable[str], Method: Method) -> dict[str, Any]:
             raise BadInput(message)
         if name.startswith(GRAPH_PREFIX) and takes_graph(Method):
             short = name.removeprefix(GRAPH_PREFIX)
-            graph[short] = _parse(short, value, Affinity, GRAPH_PREFIX)
+            graph[short] = _parse(short, value, Affinity, prefix=GRAPH_PREFIX)
         else:
             settings[name] = _parse(name, value, Method)
     if graph:
@@ -93,7 +94,7 @@ def parse_settings(texts: Iterable[str], Method: Method) -> dict[str, Any]:
     return settings
 
 
-def _parse(name: str, text: str, owner: type[Any], prefix: str = "") -> Any:
+def _parse(name: str, text: str, owner: type[Any], *, prefix: str = "") -> Any:
     valid = parameters_of(owner)
     if name not in valid:
         # Compared without the prefix, which would make all names similar.
@@ -129,30 +130,29 @@ def _validate(estimator: Any, place: str) -> None:
 
 def build(
     Method: Method,
-    n_clusters: int | str,
     settings: Mapping[str, Any],
+    prepared: Prepared,
     *,
+    n_clusters: int | str,
     seed: int,
     threads: int | None,
-    precomputed: bool,
 ) -> ConstrainedClusterer:
-    """Return the estimator that was asked for."""
+    """Return the estimator that was asked for, to be fitted to the prepared data."""
     given = {**settings, "n_clusters": n_clusters, "random_state": seed}
     valid = signature(Method).parameters
     if threads is not None and "n_jobs" in valid:
         given.setdefault("n_jobs", threads)
-    if precomputed:
-        if not takes_graph(Method):
-            usable = ", ".join(key for key, other in METHODS.items() if takes_graph(other))
-            message = (
-                f"--method {key_of(Method)} needs features, but DATA is a graph. Methods that take "
-                f"one: {usable}."
-            )
-            raise BadInput(message)
-        if "affinity" in given:
-            message = "--set affinity__...: DATA is a graph already; leave it out."
-            raise BadInput(message)
-        given["affinity"] = "precomputed"
+    if prepared.is_graph and not takes_graph(Method):
+        usable = ", ".join(key for key, other in METHODS.items() if takes_graph(other))
+        message = (
+            f"--method {key_of(Method)} needs features, but DATA is a graph. Methods that take "
+            f"one: {usable}."
+        )
+        raise BadInput(message)
+    if prepared.is_graph and "affinity" in given:
+        message = "--set affinity__...: DATA is a graph already; leave it out."
+        raise BadInput(message)
+    given["affinity"] = prepared.affinity
     return Method(**{name: value for name, value in given.items() if name in valid})
 
 

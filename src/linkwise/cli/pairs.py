@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwise.cli.console import BadInput, Infeasible
-from linkwise.constraints import Constraints, io, logic
+from linkwise.constraints import Constraints, logic, parsing
+from linkwise.constraints.formats import format_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from linkwise._types import Ints
     from linkwise.cli.reading import Data
     from linkwise.constraints.conflict import Conflict
+    from linkwise.constraints.formats import Columns
     from linkwise.constraints.suspect import Suspect
     from linkwise.constraints.table import PairTable
     from linkwise.exceptions import ConflictError
@@ -66,7 +68,7 @@ def read_constraints(
 ) -> Constraints:
     """Return what is known about the rows of DATA, or raise if it contradicts itself.
 
-    A soft method accepts contradictions; but no pair may be said to be both.
+    A soft method accepts contradictions; but no pair may be must-link and cannot-link at once.
     """
     if path is None:
         return Constraints(data.n_samples, labels=data.labels)
@@ -86,11 +88,14 @@ def read_pairs(path: Path, data: Data | None) -> Pairs:
     if path.is_dir() or not path.exists():
         message = f"There is no file {path}." if not path.exists() else f"{path} is a folder."
         raise BadInput(message)
-    known = (None, None) if data is None else (data.n_samples, data.names)
+    n, ids = (None, None) if data is None else (data.n_samples, data.names)
     try:
-        n, table, ids = io.read_pairs(path, *known)
+        columns = format_of(path).read(path)
+        if data is None:  # every name in the file is a sample
+            ids = _names_in(columns, path)
+        n, table = parsing.pair_table(columns, n, ids)
     except (ValueError, IndexError) as error:
-        _refuse_session(path)
+        _raise_if_session(path)
         text = str(error).replace("Pass ids=names if", "Name their column with --id if")
         raise BadInput(text) from error
     names = None if ids is None else [str(name) for name in ids]
@@ -98,7 +103,15 @@ def read_pairs(path: Path, data: Data | None) -> Pairs:
     return Pairs(logic.facts_of(n, table.unique(n), labels), names, table, labels)
 
 
-def _refuse_session(path: Path) -> None:
+def _names_in(columns: Columns, path: Path) -> list[str]:
+    names = parsing.names_in(columns)
+    if not names:
+        message = f"{path} has a header but no pairs."
+        raise ValueError(message)
+    return names
+
+
+def _raise_if_session(path: Path) -> None:
     """Say how to get pairs if a file is what ``linkwise ask --session`` keeps."""
     if not path.is_file():  # a pipe has been read
         return

@@ -6,28 +6,25 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.io import mmread
-from scipy.sparse import coo_array, csr_array, issparse, load_npz
+from scipy.sparse import coo_array, csr_array, issparse
 
-from linkwise._optional import require
 from linkwise.cli.console import BadInput, counted
-from linkwise.cli.sources import TABLES, source_of, suffix_of
+from linkwise.cli.formats import FORMATS, ID_NAMES
+from linkwise.cli.sources import source_of, suffix_of
 from linkwise.cli.tables import (
-    ID_NAMES,
     SHOWN,
     check_columns,
     codes,
     features,
-    read_table,
     text_of,
     warn_of_constants,
 )
-from linkwise.datasets.folder import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from linkwise._types import AnyArray, Floats, Ints
+    from linkwise.cli.formats import Arrays
     from linkwise.cli.requests import DataRequest
     from linkwise.cli.sources import Source
 
@@ -37,8 +34,6 @@ __all__ = ["Data", "read_data", "read_names", "with_features"]
 COLUMN_OPTIONS = ("--labels", "--truth", "--id", "--features", "--drop", "--categorical")
 NUMBER_OPTIONS = ("--scale", "--no-scale", "--impute")
 TABLE_REMEDY = "correct it, or choose another column with --id (or --drop this one)"
-SPARSE_KEYS = {"format", "shape", "data"}  # what scipy.sparse.save_npz writes
-SPARSE_PARTS = {*SPARSE_KEYS, "indices", "indptr", "row", "col", "offsets", "coords", "_is_array"}
 
 
 @dataclass
@@ -73,31 +68,36 @@ class Data:
 def read_data(request: DataRequest, *, needs_features: bool) -> Data:
     """Read DATA; `needs_features` says that a graph alone will not do."""
     source = source_of(request)
-    if source.suffix in TABLES:
-        if request.graph:
-            _refuse_options(request, "an edge list", (*COLUMN_OPTIONS, *NUMBER_OPTIONS))
-            return _edge_list(source, request)
+    kind = FORMATS[source.suffix].kind
+    if kind == "table" and request.graph:
+        _check_options(request, "an edge list", (*COLUMN_OPTIONS, *NUMBER_OPTIONS))
+        return _edge_list(source, request)
+    if kind == "table":
         return _table(source, request)
-    if source.suffix == ".h5ad":
-        return _annotated(request, needs_features=needs_features)
-    _refuse_options(request, "an array", COLUMN_OPTIONS[3:])
-    if source.suffix == ".mtx":
-        return _matrix(_read_matrix_market(source), request)
-    if source.suffix == ".npz":
-        return _archive(source, request)
-    return _matrix(_read_array(source), request)
+    if kind == "annotated":
+        return _annotated(source, request, needs_features=needs_features)
+    _check_options(request, "an array", COLUMN_OPTIONS[3:])
+    return _matrix(FORMATS[source.suffix].read(source, request, ()), request)
+
+
+def _frame(source: Source, request: DataRequest, as_text: Sequence[str | int]) -> Any:
+    """Read a table with at least one row."""
+    frame = FORMATS[source.suffix].read(source, request, as_text)
+    if not len(frame):
+        message = f"{source} has a header but no rows."
+        raise BadInput(message)
+    return frame
 
 
 def read_names(request: DataRequest) -> Data:
     """Read only what `check` needs of DATA: how many rows, their names and labels."""
-    if suffix_of(request) in TABLES and not request.graph:
-        frame, data = _identified(source_of(request), request)
-        del frame
-        return data
+    known = FORMATS.get(suffix_of(request))
+    if known is not None and known.kind == "table" and not request.graph:
+        return _identified(source_of(request), request)[1]
     return read_data(request, needs_features=False)
 
 
-def _refuse_options(request: DataRequest, what: str, options: Sequence[str]) -> None:
+def _check_options(request: DataRequest, what: str, options: Sequence[str]) -> None:
     given = {
         "--labels": request.labels,
         "--truth": request.truth,
@@ -151,7 +151,7 @@ def _table(source: Source, request: DataRequest) -> Data:
 def _identified(source: Source, request: DataRequest) -> tuple[Any, Data]:
     """Read a table and the columns that are no features."""
     special = [name for name in (request.id_column, request.labels, request.truth) if name]
-    frame = read_table(source, request, special)
+    frame = _frame(source, request, special)
     columns = [str(name) for name in frame.columns]
     for option, name in (
         ("--id", request.id_column),
@@ -192,15 +192,15 @@ def _found_ids(frame: Any, taken: Sequence[str]) -> tuple[str | None, str]:
     return (first, f"column {first!r}") if first.lower() in ID_NAMES else (None, "")
 
 
-def _distinct(names: list[str], place: str, remedy: str) -> list[str]:
+def _distinct(names: list[str], source: str, remedy: str) -> list[str]:
     first: dict[str, int] = {}
     for row, name in enumerate(names):
         if not name:
-            message = f"The {place} has no id in row {row}. Every row needs one."
+            message = f"The {source} has no id in row {row}. Every row needs one."
             raise BadInput(message)
         if name in first:
             message = (
-                f"The {place} has the id {name!r} in rows {first[name]} and {row}. Ids must be "
+                f"The {source} has the id {name!r} in rows {first[name]} and {row}. Ids must be "
                 f"unique: {remedy}."
             )
             raise BadInput(message)
@@ -218,7 +218,7 @@ def _partial(texts: Sequence[str], name: str) -> tuple[Ints, list[str]]:
 
 def _edge_list(source: Source, request: DataRequest) -> Data:
     """Read a graph from the columns source, target and perhaps weight."""
-    frame = read_table(source, request, (0, 1))
+    frame = _frame(source, request, (0, 1))
     if len(frame.columns) < 2:
         message = f"{request.name} has one column; an edge list has two ends, and perhaps a weight."
         raise BadInput(message)
@@ -235,7 +235,7 @@ def _edge_list(source: Source, request: DataRequest) -> Data:
         weights = _edge_weights(text_of(frame[frame.columns[2]]), str(frame.columns[2]))
     heads, tails = (np.array([number[name] for name in names]) for names in ends)
     names = list(number)
-    W = _merged_edges(np.minimum(heads, tails), np.maximum(heads, tails), weights, names)
+    W = _merged_edges(np.sort(np.column_stack((heads, tails)), axis=1), weights, names)
     data = Data(len(names), W=W, names=names, id_name="node")
     data.notes.append(f"graph of {len(names)} nodes and {W.nnz // 2} edges")
     return data
@@ -257,9 +257,9 @@ def _edge_weights(texts: list[str], column: str) -> Floats:
     return weights
 
 
-def _merged_edges(low: AnyArray, high: AnyArray, weights: Floats, names: list[str]) -> csr_array:
+def _merged_edges(ends: AnyArray, weights: Floats, names: list[str]) -> csr_array:
     """Build the graph; an edge that is given in both directions counts once."""
-    n = len(names)
+    n, (low, high) = len(names), ends.T
     key = low.astype(np.int64) * n + high
     distinct, first, which = np.unique(key, return_index=True, return_inverse=True)
     differs = np.flatnonzero(weights != weights[first][which])
@@ -278,58 +278,9 @@ def _merged_edges(low: AnyArray, high: AnyArray, weights: Floats, names: list[st
 # Arrays and matrices -----------------------------------------------------------------------
 
 
-def _read_array(source: Source) -> Any:
-    try:
-        with source.binary() as file:
-            found = np.load(file, allow_pickle=False)
-            if not hasattr(found, "files"):
-                return found
-            # Now, because what is damaged shows only when it is read.
-            return {name: found[name] for name in found.files}
-    except UNREADABLE as error:
-        if "Object arrays" in str(error):
-            message = f"{source} holds Python objects; save arrays of numbers or text instead."
-            raise BadInput(message) from error
-        message = f"{source} is no readable NumPy file of numbers ({error})."
-        raise BadInput(message) from error
-
-
-def _read_matrix_market(source: Source) -> Any:
-    try:
-        return mmread(source.open())
-    except (ValueError, OverflowError, EOFError) as error:
-        message = f"{source} is no readable Matrix Market file ({error})."
-        raise BadInput(message) from error
-
-
-def _archive(source: Source, request: DataRequest) -> Data:
-    """Read an .npz file: a sparse matrix or X, with other arrays beside it."""
-    arrays = _read_array(source)
-    if not isinstance(arrays, dict):
-        message = f"{source} holds a single array, no archive of some. Call it .npy."
-        raise BadInput(message)
-    if set(arrays) >= SPARSE_KEYS:
-        beside = {name: array for name, array in arrays.items() if name not in SPARSE_PARTS}
-        try:
-            with source.binary() as file:
-                matrix = load_npz(file)
-        except UNREADABLE as error:
-            message = f"{source} is no readable sparse matrix ({error})."
-            raise BadInput(message) from error
-        return _matrix(matrix, request, beside=beside)
-    tables = [name for name, array in arrays.items() if array.ndim == 2]
-    name = "X" if "X" in tables else tables[0] if len(tables) == 1 else None
-    if name is None:
-        message = (
-            f"{request.name} holds {', '.join(arrays) or 'nothing'}: call the matrix with "
-            "one row a sample X."
-        )
-        raise BadInput(message)
-    return _matrix(arrays[name], request, beside=arrays)
-
-
-def _matrix(matrix: Any, request: DataRequest, beside: dict[str, Any] | None = None) -> Data:
+def _matrix(arrays: Arrays, request: DataRequest) -> Data:
     """Take a matrix for a graph, if it is sparse and square or called one, or for features."""
+    matrix = arrays.matrix
     if matrix.ndim != 2 or 0 in matrix.shape:
         message = f"{request.name} holds an array of shape {matrix.shape}, not rows and columns."
         raise BadInput(message)
@@ -338,18 +289,18 @@ def _matrix(matrix: Any, request: DataRequest, beside: dict[str, Any] | None = N
         raise BadInput(message)
     is_square = matrix.shape[0] == matrix.shape[1]
     data = Data(matrix.shape[0])
-    _take_columns(data, request, beside)
+    _take_columns(data, request, arrays.others)
     if request.graph and not is_square:
         message = f"--graph: {request.name} is not square but of shape {matrix.shape}."
         raise BadInput(message)
     if request.graph or (issparse(matrix) and is_square):
-        _refuse_options(request, "a graph", NUMBER_OPTIONS)
+        _check_options(request, "a graph", NUMBER_OPTIONS)
         data.W = csr_array(matrix).astype(np.float64)
         data.notes.append(f"graph of {data.n_samples} nodes and {data.W.nnz // 2} edges")
         return data
     if issparse(matrix):
         data.X = csr_array(matrix).astype(np.float64)
-        _refuse_unknown_numbers(data.X.data, request)
+        _check_finite(data.X.data, request)
     else:
         data.X = _dense(np.array(matrix, dtype=np.float64), request)
     data.feature_names = [f"x{k}" for k in range(matrix.shape[1])]
@@ -388,7 +339,7 @@ def _dense(X: Floats, request: DataRequest) -> Floats:
     if request.impute == "median" and np.isnan(X).any():
         median = np.nanmedian(np.where(np.isnan(X).all(axis=0), 0.0, X), axis=0)
         X = np.where(np.isnan(X), median, X)
-    _refuse_unknown_numbers(X, request)
+    _check_finite(X, request)
     constant = np.flatnonzero(X.min(axis=0) == X.max(axis=0)).tolist()
     if request.scale or len(constant) == X.shape[1]:
         warn_of_constants([f"column {k}" for k in constant], X.shape[1])
@@ -398,7 +349,7 @@ def _dense(X: Floats, request: DataRequest) -> Floats:
     return X
 
 
-def _refuse_unknown_numbers(values: Floats, request: DataRequest) -> None:
+def _check_finite(values: Floats, request: DataRequest) -> None:
     bad = ~np.isfinite(values)
     if not bad.any():
         return
@@ -414,13 +365,8 @@ def _refuse_unknown_numbers(values: Floats, request: DataRequest) -> None:
 # AnnData -----------------------------------------------------------------------------------
 
 
-def _annotated(request: DataRequest, *, needs_features: bool) -> Data:
-    anndata = require("anndata", extra="anndata", purpose="Reading .h5ad files")
-    try:
-        adata = anndata.read_h5ad(request.data)
-    except (OSError, KeyError, ValueError) as error:
-        message = f"{request.name} is no readable .h5ad file ({error})."
-        raise BadInput(message) from error
+def _annotated(source: Source, request: DataRequest, *, needs_features: bool) -> Data:
+    adata = FORMATS[source.suffix].read(source, request, ())
     data = Data(adata.n_obs, id_name="cell", annotated=adata)
     remedy = "call adata.obs_names_make_unique() and save it again"
     data.names = _distinct([str(name) for name in adata.obs_names], "index obs_names", remedy)
@@ -436,7 +382,7 @@ def _annotated(request: DataRequest, *, needs_features: bool) -> Data:
         graph = csr_array(adata.obsp[key]).astype(np.float64)
         # Neighbour graphs are symmetric up to the rounding of 32 bits.
         data.W = csr_array((graph + graph.T) / 2)
-        _refuse_options(request, f"with obsp[{key!r}] a graph", NUMBER_OPTIONS)
+        _check_options(request, f"with obsp[{key!r}] a graph", NUMBER_OPTIONS)
         data.notes.append(f"{data.n_samples} cells, graph obsp[{key!r}]")
         return data
     matrix = adata.X if key == "X" else adata.obsm.get(key) if key is not None else None
@@ -448,17 +394,18 @@ def _annotated(request: DataRequest, *, needs_features: bool) -> Data:
             f"scanpy.pp.pca), or choose with --use: {', '.join(keys)}."
         )
         raise BadInput(message)
-    _take_features(data, matrix, str(key), request)
+    data.X, data.feature_names = _features(matrix, str(key), request)
     where = "X" if key == "X" else f"obsm[{key!r}]"
     data.notes.append(f"{data.n_samples} cells, {data.X.shape[1]} features of {where}")
     return data
 
 
-def _take_features(data: Data, matrix: Any, key: str, request: DataRequest) -> None:
-    data.X = csr_array(matrix).astype(np.float64) if issparse(matrix) else None
-    if data.X is None:
-        data.X = _dense(np.array(matrix, dtype=np.float64), request)
-    data.feature_names = [f"{key}{k}" for k in range(data.X.shape[1])]
+def _features(matrix: Any, key: str, request: DataRequest) -> tuple[Any, list[str]]:
+    if issparse(matrix):
+        X = csr_array(matrix).astype(np.float64)
+    else:
+        X = _dense(np.array(matrix, dtype=np.float64), request)
+    return X, [f"{key}{k}" for k in range(X.shape[1])]
 
 
 def with_features(data: Data, request: DataRequest) -> Data:
@@ -468,9 +415,8 @@ def with_features(data: Data, request: DataRequest) -> Data:
     key = _preferred(data.annotated, needs_features=True)
     if key is None:
         return data
-    found = replace(data, W=None)
-    _take_features(found, data.annotated.obsm[key], key, request)
-    return found
+    X, names = _features(data.annotated.obsm[key], key, request)
+    return replace(data, W=None, X=X, feature_names=names)
 
 
 def _preferred(adata: Any, *, needs_features: bool) -> str | None:

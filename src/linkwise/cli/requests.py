@@ -1,4 +1,4 @@
-"""What was typed, as values: one class for each command that has many options."""
+"""Parsed options: one class for each command that has many."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class DataRequest:
     labels: str | None = None
     truth: str | None = None
     constraints: Path | None = None
+    prepared: Path | None = None
 
     @property
     def name(self) -> str:
@@ -80,16 +81,10 @@ class AskRequest(DataRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckRequest:
-    """``linkwise check``."""
+class CheckRequest(DataRequest):
+    """``linkwise check``, where DATA may be missing."""
 
     pairs: Path
-    data: Path | None = None
-    format: str | None = None
-    id_column: str | None = None
-    graph: bool = False
-    encoding: str = "utf-8"
-    delimiter: str | None = None
-    labels: str | None = None
+    data: Path | None = None  # type: ignore[assignment]
     n_clusters: int | None = None
     limit: int = 20

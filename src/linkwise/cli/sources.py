@@ -8,6 +8,7 @@ from io import BytesIO, TextIOWrapper
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwise.cli.console import BadInput
+from linkwise.cli.formats import FORMATS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,10 +16,8 @@ if TYPE_CHECKING:
 
     from linkwise.cli.requests import DataRequest
 
-__all__ = ["FORMATS", "TABLES", "Source", "is_stdin", "source_of", "suffix_of"]
+__all__ = ["Source", "is_stdin", "source_of", "suffix_of"]
 
-TABLES = (".csv", ".tsv", ".tab", ".txt", ".parquet")
-FORMATS = (*TABLES, ".npy", ".npz", ".mtx", ".h5ad")
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -90,8 +89,8 @@ def source_of(request: DataRequest) -> Source:
         raise BadInput(message)
     if path.is_file():
         return Source(request.name, path, suffix)
-    if suffix == ".h5ad":
-        message = f"{request.name} is a pipe, but .h5ad needs a file. Save it first."
+    if FORMATS[suffix].needs_file:
+        message = f"{request.name} is a pipe, but {suffix} needs a file. Save it first."
         raise BadInput(message)
     if is_stdin(path):
         return Source(request.name, path, suffix, sys.stdin.buffer.read())

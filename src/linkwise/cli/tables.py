@@ -1,13 +1,10 @@
-"""Tables to numbers: which columns are features, and what stands in the way."""
+"""Tables to numbers: which columns are features, and how text becomes numbers."""
 
 from __future__ import annotations
 
-import csv
-import math
 import re
 import shlex
 import warnings
-from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +18,6 @@ if TYPE_CHECKING:
 
     from linkwise._types import Floats, Ints
     from linkwise.cli.requests import DataRequest
-    from linkwise.cli.sources import Source
 
 
 __all__ = [
@@ -31,7 +27,6 @@ __all__ = [
     "check_columns",
     "codes",
     "features",
-    "read_table",
     "text_of",
     "warn_of_constants",
 ]
@@ -51,156 +46,6 @@ class Features(NamedTuple):
     X: Floats
     names: list[str]
     n_categorical: int
-
-
-# Reading -----------------------------------------------------------------------------------
-
-
-def read_table(source: Source, request: DataRequest, as_text: Sequence[str | int]) -> Any:
-    """Read a CSV, TSV or Parquet file as a pandas data frame.
-
-    Columns in `as_text` stay as they were typed, and so does a first column that is called id.
-    ``frame.attrs["index"]`` is the name of a column that holds what a Parquet file calls its rows.
-    """
-    pandas = require("pandas", extra="cli", purpose="Reading tables")
-    if source.suffix == ".parquet":
-        return _with_rows(_read_parquet(source, request), source)
-    separator = request.delimiter or SEPARATORS.get(source.suffix, ",")
-    header = _checked_header(source, request.encoding, separator)
-    _warn_of_numbers(header, source, is_graph=request.graph)
-    converted = [name for name in as_text if name in header or name in range(len(header))]
-    if header[0].lower() in ID_NAMES and header[0] not in converted and 0 not in converted:
-        converted.append(0)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pandas.errors.ParserWarning)
-            frame = pandas.read_csv(
-                source.open(),
-                sep=separator,
-                decimal=request.decimal,
-                encoding=source.encoding(request.encoding),
-                index_col=False,
-                low_memory=False,
-                float_precision="round_trip",  # the nearest double, as Python reads it
-                converters=dict.fromkeys(converted, str.strip),
-            )
-    except UnicodeError as error:
-        raise BadInput(_encoding_words(source, request.encoding)) from error
-    except (pandas.errors.ParserError, pandas.errors.ParserWarning) as error:
-        reason = str(error).rpartition("C error: ")[2].strip().rstrip(".")
-        message = (
-            f"{source} is no regular table ({reason}). Every row needs as many values as the "
-            "header; quote texts that contain the delimiter."
-        )
-        raise BadInput(message) from error
-    return _with_rows(frame, source)
-
-
-def _with_rows(frame: Any, source: Source) -> Any:
-    if not len(frame):
-        message = f"{source} has a header but no rows."
-        raise BadInput(message)
-    return frame
-
-
-def _read_parquet(source: Source, request: DataRequest) -> Any:
-    pandas = require("pandas", extra="cli", purpose="Reading tables")
-    require("pyarrow", extra="parquet", purpose="Reading Parquet files")
-    try:
-        frame = pandas.read_parquet(source.open())
-    except (ValueError, OSError) as error:  # pyarrow's errors are one or the other
-        message = f"{source} is no readable Parquet file ({error})."
-        raise BadInput(message) from error
-    frame.columns = [str(name) for name in frame.columns]
-    _refuse_repeated(list(frame.columns), source)
-    index = frame.index
-    if isinstance(index, pandas.MultiIndex):
-        index = index.map(lambda key: "/".join(map(str, key)))
-    is_numbering = index.name is None and index.equals(pandas.RangeIndex(len(frame)))
-    if is_numbering or (request.graph and index.name is None):
-        return frame
-    can_name = index.is_unique and not index.hasnans
-    if index.name is None and not can_name:
-        text = f"{source}: the index repeats or lacks values, so it is left out."
-        warnings.warn(text, UserWarning, stacklevel=2)
-        return frame
-    name = _free_name(index.name, frame.columns)
-    frame = frame.reset_index(drop=True)
-    frame.insert(0, name, index.to_numpy())
-    if can_name and not request.graph:
-        frame.attrs["index"] = name
-    return frame
-
-
-def _free_name(wanted: Any, taken: Iterable[str]) -> str:
-    """Return a name that no column has: the wanted one, or index, index_2 and so on."""
-    numbered = (f"index_{k}" for k in count(2))
-    first = [] if wanted is None else [str(wanted)]
-    return next(name for name in chain(first, ["index"], numbered) if name not in set(taken))
-
-
-def _checked_header(source: Source, encoding: str, separator: str) -> list[str]:
-    """Look at the first line alone: pandas renames repeated columns and guesses an index."""
-    try:
-        with source.text(source.encoding(encoding)) as file:
-            header = next(csv.reader(file, delimiter=separator), None)
-    except UnicodeError as error:
-        raise BadInput(_encoding_words(source, encoding)) from error
-    except LookupError as error:
-        message = f"--encoding {encoding}: there is no such encoding. utf-8 and latin-1 are common."
-        raise BadInput(message) from error
-    except (csv.Error, TypeError) as error:
-        message = (
-            f"{source}: the first line cannot be read with --delimiter {separator!r} ({error})."
-        )
-        raise BadInput(message) from error
-    if not header or not any(header):
-        message = f"{source} is empty. Its first line must name the columns."
-        raise BadInput(message)
-    if len(header) == 1:
-        for other in ("\t", ";", "|", ","):
-            if other in header[0]:
-                message = (
-                    f"{source} has one column, {header[0][:60]!r}, which holds {other!r}. "
-                    f"Use --delimiter {'$' * (other == chr(9))}{other!r}."
-                )
-                raise BadInput(message)
-    _refuse_repeated(header, source)
-    return header
-
-
-def _warn_of_numbers(header: list[str], source: Source, *, is_graph: bool) -> None:
-    """Tell that a first line of numbers was taken for names, unless it just counts columns."""
-    n = len(header)
-    counts = [[str(k) for k in range(first, first + n)] for first in (0, 1)]
-    if _is_all_numbers(header) and (is_graph or header not in counts):
-        shown = ", ".join(header[:SHOWN]) + ", ..." * (n > SHOWN)
-        text = (
-            f"{source}: the first line ({shown}) holds numbers only, and was taken for the names "
-            "of the columns. If it is data, put a line with names above it."
-        )
-        warnings.warn(text, UserWarning, stacklevel=2)
-
-
-def _is_all_numbers(texts: Iterable[str]) -> bool:
-    try:
-        return all(math.isfinite(float(text)) for text in texts)
-    except ValueError:
-        return False
-
-
-def _refuse_repeated(header: list[str], source: Source) -> None:
-    repeated = sorted({name for name in header if header.count(name) > 1})
-    if repeated:
-        remedy = "Rename one."
-        if _is_all_numbers(header):
-            remedy = "Its first line must name the columns, but holds numbers only."
-        message = f"{source} has more than one column called {repeated[0]!r}. {remedy}"
-        raise BadInput(message)
-
-
-def _encoding_words(source: Source, encoding: str) -> str:
-    return f"{source} is not {encoding} text. Save it as UTF-8, or try --encoding latin-1."
 
 
 # Columns -----------------------------------------------------------------------------------
@@ -258,12 +103,12 @@ def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> F
     numeric: dict[str, Floats] = {}
     categories: dict[str, list[str]] = {}
     for name in frame.columns:
-        values = _numbers(frame[name], name, request, place)
+        values = _numbers(frame[name], name, request, place=place)
         if values is not None:
             numeric[name] = values
         else:
             categories[name] = text_of(frame[name])
-    _deal_with_missing(numeric, categories, request.impute, place)
+    _fill_missing(numeric, categories, impute=request.impute, place=place)
     for name, values in numeric.items():
         if not np.isfinite(values).all():
             row = int(np.argmin(np.isfinite(values)))
@@ -285,7 +130,7 @@ def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> F
 
 
 def warn_of_constants(constant: Sequence[str], n_columns: int) -> None:
-    """Tell that columns do not vary: they say nothing about clusters."""
+    """Warn of columns that do not vary: they cannot tell clusters apart."""
     shown = ", ".join(map(repr, constant[:SHOWN])) + ", ..." * (len(constant) > SHOWN)
     if len(constant) == n_columns:
         text = f"No column varies ({shown}): the rows are all alike, and their clusters arbitrary."
@@ -296,7 +141,7 @@ def warn_of_constants(constant: Sequence[str], n_columns: int) -> None:
 
 
 def _numbers(
-    column: Any, name: str, request: DataRequest, place: Callable[[int], str]
+    column: Any, name: str, request: DataRequest, *, place: Callable[[int], str]
 ) -> Floats | None:
     """Return a column as numbers, or None if it holds categories."""
     pandas = require("pandas", extra="cli", purpose="Reading tables")
@@ -353,9 +198,10 @@ def _numbers(
     return None
 
 
-def _deal_with_missing(
+def _fill_missing(
     numeric: dict[str, Floats],
     categories: dict[str, list[str]],
+    *,
     impute: str | None,
     place: Callable[[int], str],
 ) -> None:

@@ -1,19 +1,22 @@
 """Constraints: what is known about pairs of samples, and what follows from it.
 
-The rooms, each of which knows only the ones above it::
+Each module knows only the ones above it::
 
+    table        PairTable: pairs, sign, belief, row
     validation   input -> arrays, or an error that names the row
     kernels      compiled searches on graphs
     implied      the pairs that partial labels imply, counted rather than listed
-    logic        components and contradictions; on plain arrays
+    listing      explicit and label-implied pairs in one list
     conflict     Conflict: one contradiction and its proof
+    logic        components and contradictions; on plain arrays
     closure      Closure: everything that certain pairs entail
     sampling     random pairs and folds
-    io           columns of a file or frame -> pairs
-    coloring     colouring the cannot-links between groups, guided by costs
-    certificates proofs that a number of colours does not suffice
+    formats      file formats of pairs
+    parsing      columns of a file or frame -> PairTable
+    coloring/    colouring the cannot-links between groups, and proofs that it is impossible
     proof        from edges between groups to the user's own pairs
-    feasible     the order of work, and the errors
+    feasible     is there a clustering that satisfies everything? The errors
+    suspect      Suspect: a constraint that may be wrong
     value        Constraints
 """
 

@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import numpy as np
 
 from linkwise.constraints import logic
-from linkwise.constraints.certificates import (
+from linkwise.constraints.coloring import (
+    CannotLinkGraph,
     Certificate,
+    Coloring,
     color_exhaustively,
     colors_needed,
     find_certificate,
+    find_coloring,
     graph_of,
-    wheel,
+    large_clique,
+    peel,
 )
-from linkwise.constraints.coloring import Coloring, find_coloring, peel
 from linkwise.constraints.implied import choose_two
 from linkwise.constraints.proof import Proof, prove
 from linkwise.constraints.table import common_pair
@@ -28,7 +31,6 @@ from linkwise.exceptions import ConflictError, TooLargeError
 
 if TYPE_CHECKING:
     from linkwise._types import Int32s, Ints
-    from linkwise.constraints.coloring import CannotLinkGraph
     from linkwise.constraints.value import Constraints
 
     Bracket = tuple[int, int | None]
@@ -94,6 +96,7 @@ def require_coloring(
     constraints: Constraints,
     n_clusters: int,
     rng: np.random.RandomState,
+    *,
     groups: Groups | None = None,
 ) -> Coloring:
     """Return a cluster for each group of `feasible_groups` such that all certain pairs hold.
@@ -388,8 +391,5 @@ def _completed(graph: CannotLinkGraph, colors: Int32s, n_colors: int) -> Int32s:
 
 def _lower(graph: CannotLinkGraph, n_clusters: int) -> int:
     """Return a number of clusters that is proved to be needed, if `n_clusters` may suffice."""
-    for n_colors in range(n_clusters - 1, 2, -1):
-        if wheel(graph, n_colors) is not None:
-            return n_colors + 1
     # An undecided graph has an odd ring: two colours would have been decided.
-    return min(3, n_clusters)
+    return max(min(3, n_clusters), large_clique(graph, n_clusters).size)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from linkwise.constraints.value import Constraints
 
-__all__ = ["all_pairs", "some_pairs", "to_matrix"]
+__all__ = ["all_pairs", "constraint_matrix", "some_pairs", "to_matrix"]
 
 MAX_LISTED = 1_000_000  # label-implied pairs that are turned into explicit ones without asking
 
@@ -53,7 +53,12 @@ def to_matrix(constraints: Constraints) -> csr_array:
             "same closure."
         )
         raise TooLargeError(message)
-    listed = some_pairs(constraints, implied.MAX_PAIRS)
+    return constraint_matrix(constraints, implied.MAX_PAIRS)
+
+
+def constraint_matrix(constraints: Constraints, limit: int = MAX_LISTED) -> csr_array:
+    """Return the symmetric matrix of signed beliefs, of `some_pairs`: `Y` or `Q` in the papers."""
+    listed = some_pairs(constraints, limit)
     matrix = symmetric_matrix(listed.pairs, listed.weight, constraints.n_samples)
     matrix.eliminate_zeros()  # evidence that cancels out says nothing
     return matrix

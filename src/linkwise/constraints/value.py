@@ -5,13 +5,15 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from linkwise.constraints import feasible, implied, io, listing, logic, sampling
+from linkwise.constraints import feasible, implied, listing, logic, parsing, sampling
 from linkwise.constraints.closure import Closure
+from linkwise.constraints.formats import FORMATS, format_of, frame_columns
 from linkwise.constraints.table import PairTable, Violations, pair_keys, read_only
 from linkwise.constraints.validation import (
     as_beliefs,
@@ -175,7 +177,7 @@ class Constraints:
             Distinct names in the order of the samples. With it, `i` and `j` hold names, which
             are compared as text. Without it they hold positions.
         """
-        return cls.from_table(*io.read_frame(df, n_samples, ids))
+        return cls.from_table(*parsing.consistent_table(frame_columns(df), n_samples, ids))
 
     @classmethod
     def from_csv(
@@ -186,7 +188,20 @@ class Constraints:
         ids: Sequence[object] | None = None,
     ) -> Constraints:
         """Read pairs from a CSV file in UTF-8; columns and parameters as in `from_frame`."""
-        return cls.from_table(*io.read_csv(path, n_samples, ids))
+        columns = FORMATS[".csv"].read(Path(path))
+        return cls.from_table(*parsing.consistent_table(columns, n_samples, ids))
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        n_samples: int | None = None,
+        *,
+        ids: Sequence[object] | None = None,
+    ) -> Constraints:
+        """Read pairs from a file in the format that its suffix names, CSV by default."""
+        columns = format_of(path).read(Path(path))
+        return cls.from_table(*parsing.consistent_table(columns, n_samples, ids))
 
     @classmethod
     def sample(cls, y: ArrayLike, n_pairs: int, random_state: RandomState = None) -> Constraints:
@@ -380,6 +395,7 @@ class Constraints:
         --------
         Four samples that are pairwise apart do not fit in three clusters.
 
+        >>> from linkwise import ConflictError
         >>> c = Constraints(5, cannot_link=[(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
         >>> c.check(4)
         >>> try:
@@ -532,8 +548,13 @@ class Constraints:
         ids : sequence of length n_samples, default=None
             Distinct names to write instead of positions.
         """
-        names = None if ids is None else list(io.id_positions(ids, self.n_samples))
-        io.write_csv(path, listing.all_pairs(self, "to_csv writes pairs"), names)
+        names = None if ids is None else list(parsing.id_positions(ids, self.n_samples))
+        FORMATS[".csv"].write(Path(path), listing.all_pairs(self, "to_csv writes pairs"), names)
+
+    def to_file(self, path: str | os.PathLike[str], *, ids: Sequence[object] | None = None) -> None:
+        """Write the pairs in the format that the suffix names, CSV by default; see `to_csv`."""
+        names = None if ids is None else list(parsing.id_positions(ids, self.n_samples))
+        format_of(path).write(Path(path), listing.all_pairs(self, "to_file writes pairs"), names)
 
     # Subsets -------------------------------------------------------------------------------
 

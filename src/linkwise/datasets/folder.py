@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import struct
-import zipfile
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from linkwise._files import UNREADABLE
 from linkwise.datasets.preprocess import encoded
 
 if TYPE_CHECKING:
@@ -19,11 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["VARIABLE", "data_folder", "find", "read"]
 
 VARIABLE = "LINKWISE_DATA"
-# What numpy, zipfile and zlib raise about damaged archives.
-UNREADABLE = (
-    *(OSError, EOFError, ValueError, KeyError, NotImplementedError, RuntimeError, MemoryError),
-    *(zipfile.BadZipFile, zlib.error, struct.error),
-)
 
 
 def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path | None:

@@ -4,16 +4,16 @@
 :class:`Curves`, which summarises, compares and writes what was measured.
 """
 
-from linkwise.evaluate.contenders import Contender
 from linkwise.evaluate.data import Problem
 from linkwise.evaluate.draws import draw_constraints
+from linkwise.evaluate.estimators import NamedEstimator
 from linkwise.evaluate.figures import draw_curves
 from linkwise.evaluate.run import learning_curve
 from linkwise.evaluate.table import Curves, Table, read_curves
 
 __all__ = [
-    "Contender",
     "Curves",
+    "NamedEstimator",
     "Problem",
     "Table",
     "draw_constraints",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,10 @@ from scipy.sparse import coo_array, issparse
 from sklearn.utils import check_array
 
 from linkwise.evaluate.draws import encoded
-from linkwise.graph import Affinity, check_affinity
+from linkwise.exceptions import DisconnectedGraphWarning
+from linkwise.graph import Affinity, Prepared, check_affinity
 
-__all__ = ["Problem", "named_datasets", "refuse_gaps", "with_graph"]
+__all__ = ["Problem", "check_finite", "named_datasets", "with_graph"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,8 @@ class Problem:
         if X is not None and (X.ndim != 2 or X.shape[0] != y.size):
             message = f"X must have one row per sample: its shape is {X.shape}, y has {y.size}."
             raise ValueError(message)
-        W = None if self.W is None else _graph(self.W, y.size)
+        is_raw = self.W is not None and not isinstance(self.W, Prepared)
+        W = _graph(self.W, y.size) if is_raw else self.W
         k = int(y.max()) + 1 if self.n_clusters is None else int(self.n_clusters)
         for name, value in {"X": X, "y": y, "n_clusters": k, "W": W}.items():
             object.__setattr__(self, name, value)
@@ -81,11 +84,11 @@ def named_datasets(given: Any) -> dict[str, Problem]:
         message = "There is no data set. Give a dict of name: (X, y)."
         raise ValueError(message)
     for name, dataset in named.items():
-        _refuse_one_class(dataset, name)
+        _check_classes(dataset, name)
     return named
 
 
-def _refuse_one_class(dataset: Problem, name: str) -> None:
+def _check_classes(dataset: Problem, name: str) -> None:
     if not dataset.y.any():
         message = (
             f"Data set {name!r}: all {dataset.y.size} samples are of one class, so there is "
@@ -94,8 +97,8 @@ def _refuse_one_class(dataset: Problem, name: str) -> None:
         raise ValueError(message)
 
 
-def refuse_gaps(dataset: Problem, name: str) -> None:
-    """Say which value of `X` keeps the graph from being built."""
+def check_finite(dataset: Problem, name: str) -> None:
+    """Raise ValueError if a value of `X` keeps the graph from being built."""
     if dataset.W is not None or dataset.X is None:
         return
     stored = dataset.X.data if issparse(dataset.X) else dataset.X
@@ -148,8 +151,13 @@ def _is_bunch(value: Any) -> bool:
 
 
 def with_graph(dataset: Problem, affinity: Affinity) -> Problem:
-    """Return the data set with its graph, built unless it was given."""
-    if dataset.W is not None:
-        return dataset
-    W = affinity.fit_transform(dataset.X)
-    return Problem(dataset.X, dataset.y, dataset.n_clusters, W)
+    """Return the data set with a :class:`Prepared` as `W`, its graph built unless it was given."""
+    with warnings.catch_warnings():
+        if dataset.W is None:
+            graph = Prepared(dataset.X, affinity)
+        else:
+            # The user was warned when the graph was given.
+            warnings.simplefilter("ignore", DisconnectedGraphWarning)
+            graph = Prepared(dataset.W, "precomputed")
+        _ = graph.W  # built now, and not while a fit is timed
+    return Problem(dataset.X, dataset.y, dataset.n_clusters, graph)

@@ -70,7 +70,7 @@ def draw_constraints(
     True
     """
     truth = encoded(y)
-    _refuse_too_many(truth, kind, amount, data)
+    _check_amount(truth, amount, kind=kind, data=data)
     key = ["constraints", random_state, data, repetition]
     rng = np.random.RandomState(_words(key if nested else [*key, amount]))
     if callable(kind):
@@ -177,7 +177,7 @@ def counts(
     if not found:
         message = "amounts is empty. Give numbers of pairs or labels, for example [0, 10, '20%']."
         raise ValueError(message)
-    _refuse_too_many(y, kind, found[-1], data)
+    _check_amount(y, found[-1], kind=kind, data=data)
     return found
 
 
@@ -228,7 +228,7 @@ def encoded(y: ArrayLike) -> Ints:
     return codes
 
 
-def _refuse_too_many(y: Ints, kind: Kind, amount: int, data: str) -> None:
+def _check_amount(y: Ints, amount: int, *, kind: Kind, data: str) -> None:
     if callable(kind):
         return  # the sampler knows
     limits = {

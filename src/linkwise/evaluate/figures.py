@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwise import plots
 from linkwise._optional import require
 
 if TYPE_CHECKING:
@@ -14,9 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_curves"]
 
-# Okabe & Ito's colours, which colour-blind people can tell apart; a shape per method as well.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
-SHAPES = ("o", "s", "^", "D", "v", "P", "X", "*")
+COLOURS = tuple(colour for colour in plots.COLOURS if colour != "#F0E442")  # yellow lines are faint
 COLUMNS = 3  # pictures beside each other
 
 
@@ -67,7 +66,7 @@ def _draw_data(ax: Any, lines: list[dict[str, Any]], spread: str) -> None:
     for number, method in enumerate(methods):
         curve = [line for line in lines if line["method"] == method]
         colour = COLOURS[number % len(COLOURS)]
-        shape = SHAPES[(number + number // len(COLOURS)) % len(SHAPES)]
+        shape = plots.SHAPES[(number + number // len(COLOURS)) % len(plots.SHAPES)]
         x = np.array([line["amount"] for line in curve])
         y = np.array([line["mean"] for line in curve])
         few = np.array([line["n"] < line["n_draws"] for line in curve])

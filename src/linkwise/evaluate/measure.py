@@ -15,15 +15,15 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from linkwise.constraints import Constraints
-from linkwise.evaluate.contenders import as_labels
+from linkwise.evaluate.estimators import as_labels
 from linkwise.exceptions import ConflictError, TooLargeError
 from linkwise.metrics import scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from linkwise.evaluate.contenders import Contender
     from linkwise.evaluate.data import Problem
+    from linkwise.evaluate.estimators import NamedEstimator
     from linkwise.evaluate.store import Row
 
 __all__ = ["ANSWERED", "CUTS", "METRICS", "Task", "measure", "pinned", "skipped"]
@@ -39,7 +39,7 @@ class Task(NamedTuple):
     """A fit to be done."""
 
     data: str
-    contender: Contender
+    estimator: NamedEstimator
     amount: int
     draw: int
     constraints: Constraints
@@ -47,7 +47,7 @@ class Task(NamedTuple):
 
 
 def measure(
-    task: Task, dataset: Problem, metrics: tuple[str, ...], time_limit: float | None
+    task: Task, dataset: Problem, metrics: tuple[str, ...], *, time_limit: float | None
 ) -> Row:
     """Fit, score and clock; an exception becomes a status."""
     found: dict[str, Any] = {}
@@ -55,12 +55,12 @@ def measure(
         warnings.simplefilter("always")
         clock = _Clock()
         try:
-            call = task.contender.prepared(dataset, task.constraints, task.seed)
+            call = task.estimator.fit_call(dataset, task.constraints, task.seed)
             clock = _Clock()
-            answer = call()
+            result = call()
             seconds = clock.read()
-            labels = as_labels(answer, dataset.y.size)
-            W = dataset.W if CUTS & set(metrics) else None
+            labels = as_labels(result, dataset.y.size)
+            W = dataset.W.W if CUTS & set(metrics) else None
             found = scores(dataset.y, labels, W=W, constraints=task.constraints)
             status, message = "ok", ""
         except (Exception, SystemExit) as error:  # it is recorded, and the run goes on
@@ -70,20 +70,26 @@ def measure(
         status, message = "slow", f"It took {seconds[0]:.3g} s; the limit is {time_limit:g} s."
     kinds = sorted({warning.category.__name__ for warning in caught})
     return _row(
-        task, dataset, metrics, found, status=status, message=message, seconds=seconds, kinds=kinds
+        task,
+        dataset,
+        {name: found.get(name, np.nan) for name in metrics},
+        status=status,
+        message=message,
+        seconds=seconds,
+        kinds=kinds,
     )
 
 
-def skipped(task: Task, dataset: Problem, metrics: tuple[str, ...], message: str) -> Row:
+def skipped(task: Task, dataset: Problem, metrics: tuple[str, ...], *, message: str) -> Row:
     """Return the row of a fit that is not done."""
     nothing = (np.nan, np.nan)
-    return _row(task, dataset, metrics, {}, status="skipped", message=message, seconds=nothing)
+    missing = dict.fromkeys(metrics, np.nan)
+    return _row(task, dataset, missing, status="skipped", message=message, seconds=nothing)
 
 
 def _row(
     task: Task,
     dataset: Problem,
-    metrics: tuple[str, ...],
     found: dict[str, Any],
     *,
     status: str,
@@ -94,7 +100,7 @@ def _row(
     known = task.constraints
     return {
         "data": task.data,
-        "method": task.contender.name,
+        "method": task.estimator.name,
         "amount": task.amount,
         "draw": task.draw,
         "status": status,
@@ -104,7 +110,7 @@ def _row(
         "n_must_link": len(known.must_link),
         "n_cannot_link": len(known.cannot_link),
         "n_labelled": 0 if known.labels is None else int((known.labels >= 0).sum()),
-        **{name: _plain(found.get(name, np.nan)) for name in metrics},
+        **{name: _plain(value) for name, value in found.items()},
         "seconds": seconds[0],
         "cpu_seconds": seconds[1],
     }

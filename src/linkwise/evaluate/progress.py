@@ -20,7 +20,7 @@ class Progress:
     n_fits : int
         How many there will be.
     shown : bool
-        Whether to say anything at all.
+        Whether to print anything.
     """
 
     def __init__(self, n_fits: int, *, shown: bool) -> None:

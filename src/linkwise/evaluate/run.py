@@ -13,9 +13,9 @@ from scipy.sparse import issparse
 
 from linkwise._hints import hint
 from linkwise._version import __version__
-from linkwise.evaluate.contenders import Contender, contenders, described
-from linkwise.evaluate.data import Problem, named_datasets, refuse_gaps, with_graph
+from linkwise.evaluate.data import Problem, check_finite, named_datasets, with_graph
 from linkwise.evaluate.draws import counts, draw_constraints, fit_seed
+from linkwise.evaluate.estimators import NamedEstimator, described, named_estimators
 from linkwise.evaluate.measure import ANSWERED, CUTS, METRICS, Task, measure, pinned, skipped
 from linkwise.evaluate.progress import Progress
 from linkwise.evaluate.store import Key, Row, Store
@@ -67,7 +67,7 @@ def learning_curve(  # noqa: PLR0913  (the settings of an experiment are as many
     methods : list
         What to compare: keys of :data:`linkwise.METHODS`, pairs of a name and an estimator, or
         pairs of a name and a function ``(X, constraints, n_clusters, random_state) -> labels``.
-        See :class:`Contender` for what they are given.
+        See :class:`NamedEstimator` for what they are given.
     amounts : list of int, float or str
         How many pairs or labels: numbers, or shares as floats below 1 or as ``"10%"``. Shares may
         exceed ``"100%"`` where that is possible. 0 is no constraint at all.
@@ -91,15 +91,16 @@ def learning_curve(  # noqa: PLR0913  (the settings of an experiment are as many
     metrics : list of str, default=None
         Names of scores, see :func:`linkwise.metrics.scores`; None for all of them.
     affinity : Affinity, default=None
-        Builder of the graph that is built once per data set, for all graph methods that have no
-        `affinity` of their own, and for the cuts among the metrics. None for the default one.
+        Builder of the graph that is built once per data set, for all methods that have an
+        `affinity` and leave it at None, and for the cuts among the metrics. None for the default
+        one. The time that it takes is in no row.
     random_state : int, default=0
         The seed of everything. All fits of one draw get the same seed, which does not depend on
         method and amount.
     path : str or path-like, default=None
-        A file that takes up every row as soon as it is known. If it exists, the fits that it
-        holds are not done again; with other settings it is refused. Data sets, methods, amounts
-        and draws may be added.
+        A file to which every row is added as soon as it is known. If it exists, the fits that it
+        holds are not done again; other settings raise an error. Data sets, methods, amounts and
+        draws may be added.
     n_jobs : int, default=None
         Processes; -1 for as many as there are cores. Each computes on one thread, so the numbers
         are the same for any `n_jobs`.
@@ -131,9 +132,9 @@ def learning_curve(  # noqa: PLR0913  (the settings of an experiment are as many
     xor   signed       0  3  -0.0263
     xor   signed      40  3  1
     """
-    sets, entered = named_datasets(datasets), contenders(methods)
+    sets, estimators = named_datasets(datasets), named_estimators(methods)
     chosen = _chosen(metrics)
-    _refuse(n_draws=n_draws, random_state=random_state, retry=retry)
+    _check_settings(n_draws=n_draws, random_state=random_state, retry=retry)
     amounts = list(amounts)
     grid = {
         name: counts(amounts, s.y, kind=kind, share_of=share_of, data=name)
@@ -148,9 +149,19 @@ def learning_curve(  # noqa: PLR0913  (the settings of an experiment are as many
         "affinity": described(builder),
         "linkwise": __version__,
         "data": {name: _digest(s) for name, s in sets.items()},
-        "methods": {c.name: described(c.answers) for c in entered},
+        "methods": {e.name: described(e.estimator) for e in estimators},
     }
-    plan = _Plan(sets, entered, grid, int(n_draws), settings, kind, builder, chosen, time_limit)
+    plan = _Plan(
+        datasets=sets,
+        estimators=estimators,
+        amounts=grid,
+        n_draws=int(n_draws),
+        settings=settings,
+        kind=kind,
+        affinity=builder,
+        metrics=chosen,
+        time_limit=time_limit,
+    )
     plan.check()
     with Store(path, settings) as store:
         _fill(store, plan, frozenset(retry), n_jobs=n_jobs, progress=progress)
@@ -162,7 +173,7 @@ class _Plan(NamedTuple):
     """What is to be done."""
 
     datasets: dict[str, Problem]
-    contenders: list[Contender]
+    estimators: list[NamedEstimator]
     amounts: dict[str, list[int]]
     n_draws: int
     settings: dict[str, Any]
@@ -176,12 +187,12 @@ class _Plan(NamedTuple):
         for data, amounts in self.amounts.items():
             for amount in amounts:
                 for draw in range(self.n_draws):
-                    for contender in self.contenders:
-                        yield data, contender.name, amount, draw
+                    for one in self.estimators:
+                        yield data, one.name, amount, draw
 
     def tasks(self, keys: Iterable[Key]) -> Iterator[Task]:
         """Yield the fits; the constraints of a draw are drawn once for all methods."""
-        by_name = {contender.name: contender for contender in self.contenders}
+        by_name = {one.name: one for one in self.estimators}
         seed = self.settings["random_state"]
         for (data, amount, draw), group in groupby(keys, key=lambda key: (key[0], *key[2:])):
             constraints = draw_constraints(
@@ -194,23 +205,29 @@ class _Plan(NamedTuple):
                 random_state=seed,
             )
             for _, method, *_ in group:
-                known = (constraints, fit_seed(seed, data, draw))
-                yield Task(data, by_name[method], amount, draw, *known)
+                yield Task(
+                    data=data,
+                    estimator=by_name[method],
+                    amount=amount,
+                    draw=draw,
+                    constraints=constraints,
+                    seed=fit_seed(seed, data, draw),
+                )
 
     @property
     def wants_graph(self) -> bool:
         """Whether anything needs the graphs."""
-        return bool(CUTS & set(self.metrics)) or any(c.wants_graph for c in self.contenders)
+        return bool(CUTS & set(self.metrics)) or any(e.wants_graph for e in self.estimators)
 
     def check(self) -> None:
-        """Refuse data without a graph before anything is done, not after the fits on others."""
+        """Raise if a graph cannot be built, before the fits on other data sets."""
         if self.wants_graph:
             for name, dataset in self.datasets.items():
-                refuse_gaps(dataset, name)
+                check_finite(dataset, name)
 
     def prepared(self, data: str) -> Problem:
-        """Return a data set, with a graph if anything needs it."""
-        if not self.wants_graph:
+        """Return a data set, with its graph if anything needs one."""
+        if not self.wants_graph and self.datasets[data].W is None:
             return self.datasets[data]
         try:
             with pinned():
@@ -223,17 +240,23 @@ class _Plan(NamedTuple):
 def _fill(
     store: Store, plan: _Plan, retry: frozenset[str], *, n_jobs: int | None, progress: bool
 ) -> None:
-    """Do the fits that the store lacks."""
+    """Do the fits that the store lacks.
+
+    The graph is built once a data set. Nothing else is carried from fit to fit: every row depends
+    on its own data, constraints and seed only, so that a resumed run gives the same rows, and the
+    seconds of a row are those of a fit that starts cold on a given graph.
+    """
     pending = [
         key for key in plan.fits() if key not in store.rows or store.rows[key]["status"] in retry
     ]
     shown = Progress(len(pending), shown=progress)
     try:
         for data, keys in groupby(pending, key=lambda key: key[0]):
-            dataset = plan.prepared(data)
+            dataset = plan.prepared(data)  # X, W, y
             for batch in _batches(keys, plan.time_limit):
                 slow = _slow(store.rows.values(), plan.time_limit)
-                for row in _rows(plan, dataset, batch, slow, n_jobs=n_jobs):
+                # Constraints -> labels -> scores
+                for row in _rows(plan, dataset, batch, slow=slow, n_jobs=n_jobs):
                     store.add(row)
                     shown.step(failed=row["status"] not in ANSWERED)
     finally:
@@ -250,26 +273,26 @@ def _batches(keys: Iterable[Key], time_limit: float | None) -> Iterator[list[Key
 
 
 def _rows(
-    plan: _Plan, dataset: Problem, batch: list[Key], slow: _Slow, *, n_jobs: int | None
+    plan: _Plan, dataset: Problem, batch: list[Key], *, slow: _Slow, n_jobs: int | None
 ) -> Iterator[Row]:
     """Yield the rows of a batch in its order, those that are skipped first."""
     hopeless = {key for key in batch if slow.get(key[:2], (key[2], 0.0))[0] < key[2]}
     for task in plan.tasks(key for key in batch if key in hopeless):
-        amount, seconds = slow[task.data, task.contender.name]
+        amount, seconds = slow[task.data, task.estimator.name]
         message = (
             f"With amount {amount} a fit took {seconds:.3g} s; the limit is {plan.time_limit:g} s."
         )
-        yield skipped(task, dataset, plan.metrics, message)
+        yield skipped(task, dataset, plan.metrics, message=message)
     tasks = plan.tasks(key for key in batch if key not in hopeless)
     if effective_n_jobs(n_jobs) == 1:
         for task in tasks:
-            yield measure(task, dataset, plan.metrics, plan.time_limit)
+            yield measure(task, dataset, plan.metrics, time_limit=plan.time_limit)
         return
     with parallel_config(backend="loky", inner_max_num_threads=1):
-        # In the order of the tasks; large arrays are shared, and written to by nobody else.
+        # In the order of the tasks; large arrays are shared, and copied when written to.
         parallel = Parallel(n_jobs=n_jobs, return_as="generator", mmap_mode="c")
     yield from parallel(
-        delayed(measure)(task, dataset, plan.metrics, plan.time_limit) for task in tasks
+        delayed(measure)(task, dataset, plan.metrics, time_limit=plan.time_limit) for task in tasks
     )
 
 
@@ -277,10 +300,10 @@ def _slow(rows: Iterable[Row], time_limit: float | None) -> _Slow:
     """Return the smallest amount at which a fit exceeded the limit, and its seconds."""
     found: _Slow = {}
     for row in rows:
-        place = row["data"], row["method"]
+        curve = row["data"], row["method"]
         if time_limit is not None and row["seconds"] > time_limit:
-            found[place] = min(
-                found.get(place, (row["amount"], np.inf)), (row["amount"], row["seconds"])
+            found[curve] = min(
+                found.get(curve, (row["amount"], np.inf)), (row["amount"], row["seconds"])
             )
     return found
 
@@ -302,7 +325,7 @@ def _chosen(metrics: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _refuse(*, n_draws: Any, random_state: Any, retry: Any) -> None:
+def _check_settings(*, n_draws: Any, random_state: Any, retry: Any) -> None:
     if not isinstance(n_draws, Integral) or n_draws < 1:
         message = f"n_draws must be a positive integer, got {n_draws!r}."
         raise ValueError(message)

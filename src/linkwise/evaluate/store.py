@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from linkwise._files import lock
-from linkwise.evaluate.contenders import by_name_only, is_partly_seen
+from linkwise.evaluate.estimators import by_name_only, is_partly_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def key_of(row: Row) -> Key:
 
 
 class Store:
-    """Rows that are there already, and a place for new ones.
+    """The rows of a run, read from a file and added to it.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Store:
         The file; None to keep rows in memory only.
     settings : dict
         What the numbers depend on: plain values, and under ``data`` and ``methods`` a description
-        by name. A file with other settings is refused. Names that it lacks are added to it.
+        by name. A file with other settings raises ValueError. Names that it lacks are added to it.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, settings: dict[str, Any]) -> None:
@@ -96,21 +96,21 @@ class Store:
             self._write({"more": more})
 
     def _warn_of_code(self, stored: dict[str, Any], path: Path) -> None:
-        """Say of which functions it cannot be seen whether they are still the same."""
+        """Warn of functions that may have changed, as far as can be seen."""
         answered = {method for _, method, *_ in self.rows}
         known = {name: text for name, text in stored["methods"].items() if name in answered}
         asked = self.settings["methods"]
-        doubtful = [
+        unverified = [
             repr(name)
             for name in known.keys() & asked.keys()
             if is_partly_seen(asked[name]) or known[name] != asked[name]
         ]
         kind = self.settings["kind"]
         if self.rows and (is_partly_seen(kind) or stored["kind"] != kind):
-            doubtful.append("kind")
-        if doubtful:
+            unverified.append("kind")
+        if unverified:
             message = (
-                f"{path} holds results of {', '.join(sorted(doubtful))}. Of a function only the "
+                f"{path} holds results of {', '.join(sorted(unverified))}. Of a function only the "
                 "code is compared, not the values that a closure or a lambda takes from outside; "
                 "and in older files only the name. If anything was changed, take a new file."
             )
@@ -194,16 +194,17 @@ def _line(record: dict[str, Any]) -> bytes:
 def _additions(stored: dict[str, Any], asked: dict[str, Any], path: Path) -> dict[str, Any]:
     """Return the data sets and methods that the file does not know, if nothing else differs."""
     for name in PLAIN:
-        _refuse_other(path, name, stored.get(name), asked[name])
+        _check_same(path, name, stored=stored.get(name), asked=asked[name])
     more: dict[str, Any] = {}
     for part in NAMED:
         for name in stored[part].keys() & asked[part].keys():
-            _refuse_other(path, f"{part}[{name!r}]", stored[part][name], asked[part][name])
+            values = {"stored": stored[part][name], "asked": asked[part][name]}
+            _check_same(path, f"{part}[{name!r}]", **values)
         more[part] = {n: v for n, v in asked[part].items() if n not in stored[part]}
     return more
 
 
-def _refuse_other(path: Path, name: str, stored: Any, asked: Any) -> None:
+def _check_same(path: Path, name: str, *, stored: Any, asked: Any) -> None:
     is_same = stored == asked or (isinstance(asked, str) and stored == by_name_only(asked))
     if not is_same:
         message = (

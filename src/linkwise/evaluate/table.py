@@ -126,7 +126,7 @@ class Curves:
         return self.rows.to_frame()
 
     def failures(self) -> Table:
-        """Return the rows without an answer, with what was said about them."""
+        """Return the rows without an answer, with their messages."""
         columns = ("data", "method", "amount", "draw", "status", "message")
         return Table(
             {name: row[name] for name in columns}
@@ -217,7 +217,7 @@ class Curves:
         found, cells = Table(), self._cells()
         names = self._names("data")
         points = {(data, amount) for data, _, amount in cells}
-        for data, amount in sorted(points, key=lambda place: (names.index(place[0]), place[1])):
+        for data, amount in sorted(points, key=lambda point: (names.index(point[0]), point[1])):
             mine, other = (cells.get((data, method, amount)) for method in (a, b))
             n_draws, difference = _differences(mine, other, metric)
             low, high = _interval(difference, confidence)
@@ -276,7 +276,7 @@ class Curves:
             cells.setdefault((row["data"], row["method"], row["amount"]), []).append(row)
         data, methods = self._names("data"), self._names("method")
         order = sorted(cells, key=lambda c: (data.index(c[0]), methods.index(c[1]), c[2]))
-        return {place: cells[place] for place in order}
+        return {cell: cells[cell] for cell in order}
 
     def _check(self, metric: str, *methods: str) -> None:
         numbers = [*self.metrics, "seconds", "cpu_seconds"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -87,13 +88,12 @@ class Prepared:
     [0, 0, 0, 1, 1, 1]
     >>> print(data)  # doctest: +NORMALIZE_WHITESPACE
     Prepared data of 6 samples
-    X                              6 x 1     48 bytes
-    W                           15 edges    388 bytes
-    degrees                                  48 bytes
-    components                         1     48 bytes
-    embedding                  2 vectors    128 bytes
-    warm: adjacency            2 vectors     96 bytes
-    total                                   756 bytes
+    X                                    6 x 1                48 bytes
+    W                                 15 edges               388 bytes
+    degrees                                                   48 bytes
+    embedding                        2 vectors                96 bytes
+    warm: adjacency                  2 vectors                 0 bytes
+    total                                                    580 bytes
     """
 
     def __init__(self, X: Any, affinity: Affinity | str | None = None) -> None:
@@ -202,6 +202,16 @@ class Prepared:
             residuals=found.residuals[:k],
         )
 
+    def cold(self) -> Prepared:
+        """Return the same data and graph without what solvers have found.
+
+        Fits on it do not depend on earlier ones: their labels can be reproduced, and their times
+        compared.
+        """
+        other = copy(self)
+        other.warm, other._embedding, other._attached = WarmStarts(), None, {}
+        return other
+
     def attached(self, kind: type[T]) -> T | None:
         """Return what was attached to the data of this class, or None."""
         return self._attached.get(kind)
@@ -278,11 +288,10 @@ class Prepared:
 
 def _is_same(affinity: Any, other: Any) -> bool:
     """Whether two affinities build the same graph, by their parameters."""
+    other = Affinity() if other is None else other
     if affinity is other:
         return True
-    if isinstance(affinity, str) or isinstance(other, str):
-        return bool(affinity == other)
     try:
-        return storage.described(affinity) == storage.described(other)
+        return bool(storage.described(affinity) == storage.described(other))
     except ValueError:  # an object that only knows itself
         return False

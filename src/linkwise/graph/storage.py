@@ -40,11 +40,16 @@ class RestoredAffinity(Affinity):
     def __getattr__(self, name: str) -> Any:
         state = self.__dict__
         can_fit = "_samples" in state and "n_features_in_" not in state
-        if not can_fit or name.startswith("__") or not name.endswith("_"):
+        if not can_fit or name.startswith("_") or not name.endswith("_"):
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(message)
         state.update(vars(Affinity(**self.get_params(deep=False)).fit(state["_samples"])))
         return getattr(self, name)
+
+    def extend(self, X: Any) -> csr_array:
+        """Return the affinities of new samples; see `Affinity.extend`."""
+        self.n_features_in_  # noqa: B018  (fits)
+        return super().extend(X)
 
 
 def described(affinity: Any) -> Any:
@@ -116,9 +121,11 @@ def save(data: Prepared, path: str | os.PathLike[str]) -> None:
             _put(arrays, f"embedding.{name}", getattr(pairs, name))
     for name in ("adjacency", "additive"):
         start: EigenWarmStart = getattr(data.warm, name)
-        _put(arrays, f"{name}.vectors", start.vectors)
+        embedded = pairs is not None and start.vectors is pairs.vectors
+        _put(arrays, f"{name}.vectors", None if embedded else start.vectors)
         _put(arrays, f"{name}.row_order", start.row_order)
-        facts[name] = {"spectrum": start.spectrum, "cutoffs": list(start.cutoffs.items())}
+        cutoffs = list(start.cutoffs.items())
+        facts[name] = {"spectrum": start.spectrum, "cutoffs": cutoffs, "embedded": embedded}
     facts["resolvents"] = list(data.warm.resolvents)
     for number, (columns, matrix) in enumerate(data.warm.resolvents.values()):
         _put(arrays, f"resolvent{number}.columns", columns)
@@ -163,38 +170,50 @@ def _restored(cls: type[Prepared], arrays: dict[str, AnyArray]) -> Prepared:
     n = data.n_samples
     if "feature_names" in facts:
         data.feature_names = np.array(facts["feature_names"], dtype=object)
-    W = None if data.is_graph else _got(arrays, "W", (n, n))
+    W = None if data.is_graph else _got(arrays, "W", shape=(n, n))
     if W is not None:
         parameters = (_built(facts["affinity"]) or Affinity()).get_params(deep=False)
         data.affinity_ = RestoredAffinity(**parameters)
         data.affinity_.__dict__.update(affinity_matrix_=W, _samples=data.X)
         data._W = W
-    data._degrees = _got(arrays, "degrees", (n,))
-    data._components = _got(arrays, "components", (n,))
-    if "embedding.values" in arrays:
-        values = arrays["embedding.values"]
-        data._embedding = EigenPairs(
-            values,
-            _got(arrays, "embedding.vectors", (n, values.size)),
-            _got(arrays, "embedding.residuals", (values.size,)),
-            converged=True,
-            n_products=facts["n_products"],
-        )
+    data._degrees = _got(arrays, "degrees", shape=(n,))
+    data._components = _got(arrays, "components", shape=(n,))
+    data._embedding = _embedding(arrays, facts.get("n_products"), n)
+    _restore_warm_starts(data, arrays, facts)
+    return data
+
+
+def _embedding(arrays: dict[str, AnyArray], n_products: int | None, n: int) -> EigenPairs | None:
+    values = arrays.get("embedding.values")
+    if values is None:
+        return None
+    vectors = _got(arrays, "embedding.vectors", shape=(n, values.size))
+    residuals = _got(arrays, "embedding.residuals", shape=(values.size,))
+    return EigenPairs(values, vectors, residuals, converged=True, n_products=n_products)
+
+
+def _restore_warm_starts(
+    data: Prepared, arrays: dict[str, AnyArray], facts: dict[str, Any]
+) -> None:
+    n = data.n_samples
     for name in ("adjacency", "additive"):
         start: EigenWarmStart = getattr(data.warm, name)
-        start.vectors = _got(arrays, f"{name}.vectors", (n, None))
+        start.vectors = _got(arrays, f"{name}.vectors", shape=(n, None))
+        if facts[name]["embedded"] and data._embedding is not None:
+            start.vectors = data._embedding.vectors
         start.row_order = _got(arrays, f"{name}.row_order")
         spectrum = facts[name]["spectrum"]
         start.spectrum = None if spectrum is None else tuple(spectrum)
         start.cutoffs = dict(facts[name]["cutoffs"])
     for number, key in enumerate(facts["resolvents"]):
         columns = arrays[f"resolvent{number}.columns"]
-        matrix = csc_array(_got(arrays, f"resolvent{number}", (n, columns.size), csc_array))
+        matrix = _got(arrays, f"resolvent{number}", shape=(n, columns.size), kind=csc_array)
         data.warm.resolvents[tuple(key)] = (columns, matrix)
-    return data
 
 
-def _got(arrays: dict[str, AnyArray], name: str, shape: Any = None, kind: Any = csr_array) -> Any:
+def _got(
+    arrays: dict[str, AnyArray], name: str, *, shape: Any = None, kind: Any = csr_array
+) -> Any:
     """Return an array or a sparse matrix, of the expected shape; None if there is none."""
     if f"{name}.data" in arrays:
         parts = tuple(arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))

@@ -12,10 +12,10 @@ calculations using Chebyshev-filtered subspace iteration*). What is particular h
   and only the second term is computed by products. It is as small as the residual, and so is its
   rounding. Residuals and Rayleigh-Ritz steps are in double precision.
 - Leading pairs that have converged take no more part in the filter (they do in Rayleigh-Ritz).
-- A large sparse matrix is solved roughly in a copy an eighth its size first, and that in its own
-  copy (`linkwise.linalg.aggregation`). What comes out is where the filter starts, with some noise:
-  what the copy does not know is met as by random vectors, at tolerances of 1e-6 and below. (At
-  loose ones the noise has not grown enough when all that the copy knows has converged.)
+- A large sparse matrix is solved roughly on a coarse level an eighth its size first, and that on a
+  level of its own (`linkwise.linalg.aggregation`). What comes out is where the filter starts, with
+  some noise: what the coarse level does not know is met as by random vectors, at tolerances of 1e-6
+  and below. (At loose ones the noise has not grown enough when all that it knows has converged.)
 - The degree follows from the gap that the Ritz values show and from what is missing.
 
 Multiple eigenvalues need no care: a random block meets every direction of an eigenspace.
@@ -36,7 +36,7 @@ from linkwise.linalg.ordering import local_order
 from linkwise.linalg.warm import EigenWarmStart
 
 if TYPE_CHECKING:
-    from linkwise._types import AnyArray, Floats
+    from linkwise._types import AnyArray, Floats, Ints
 
 
 __all__ = ["Leading", "block_width", "leading"]
@@ -56,10 +56,10 @@ SURPLUS = 2.0  # what is asked of a filter, over what is missing
 KEPT_PROMISE = 0.7
 MARGIN = 0.01  # below a Ritz value that proves the bound of the spectrum wrong
 NEAR_TOP = 1e-6  # known values this close to the largest are among the wanted ones
-# Rows from which a smaller copy is solved first, how well, and the share of noise in what it gives.
+# Rows from which a coarse level is solved first, how well, and the share of noise in what it gives.
 COARSE_FROM, COARSE_TOL, COARSE_NOISE, COARSE_ITER = 5_000, 1e-2, 0.1, 20
-ROWS_PER_COLUMN = 4  # of the block, that a copy has at least
-SMOOTHING = 8  # degree of the polynomial that smoothes what the copy gives
+ROWS_PER_COLUMN = 4  # of the block, that a coarse level has at least
+SMOOTHING = 8  # degree of the polynomial that smoothes what the coarse level gives
 # Bytes of a block in single precision up to which a good start makes do with the order that the
 # rows have: of 100,000 rows a new order costs 35 ms and no product gets faster; of 300,000 it costs
 # 130 ms and saves 65 ms a product in double precision.
@@ -150,15 +150,15 @@ def leading(  # noqa: PLR0913
     # From a good start there are too few products to pay for rows in another order.
     brief = start is not None and 4 * A.shape[0] * width <= UNORDERED
     with _product(A, width, None if brief else warm) as product:
-        basis = _Basis(product, width, known if values.size else None, rng)
+        basis = _Basis(product, width, rng, known=known if values.size else None)
         if start is None:
-            basis.fill_from_copy(k, bounds)
+            basis.fill_from_coarse(k, bounds)
         else:
-            basis.fill(product.entered(start))
+            basis.fill(product.permute(start))
         basis.rayleigh_ritz()
         cutoff = None if start is None else warm.cutoffs.get(k)
         goal = _Goal(k, tol, values, is_warm=start is not None, cutoff=cutoff)
-        n_iter = _iterate(basis, goal, bounds, max_iter)
+        n_iter = _iterate(basis, goal, bounds=bounds, max_iter=max_iter)
         # The first one stays: that of a short search says less.
         warm.cutoffs.setdefault(k, float(basis.values[-1]))
         return basis.answer(min(k, width), n_iter)
@@ -186,9 +186,9 @@ class _Goal(NamedTuple):
         return max(min(self.k - n_known, values.size), 0)
 
 
-def _iterate(basis: _Basis, goal: _Goal, ends: tuple[float, float], max_iter: int) -> int:
+def _iterate(basis: _Basis, goal: _Goal, *, bounds: tuple[float, float], max_iter: int) -> int:
     """Filter until all wanted pairs have converged; return the number of filters."""
-    low, high = ends
+    low, high = bounds
     bound = float(basis.values[-1])
     promise, before = np.inf, 0.0
     # Random vectors are trusted to have met every direction once they grew this much. From a
@@ -273,11 +273,11 @@ class _Basis:
     """
 
     def __init__(
-        self, product: _Product, width: int, known: Any, rng: np.random.RandomState
+        self, product: _Product, width: int, rng: np.random.RandomState, *, known: Any = None
     ) -> None:
         self.product = product
         self.rng = rng
-        self.known = None if known is None else product.entered(known)
+        self.known = None if known is None else product.permute(known)
         self.X = np.empty((product.n, width))
         self.AX = np.empty((product.n, width))
         self.R = np.zeros((product.n, width), dtype=product.kind)
@@ -285,20 +285,20 @@ class _Basis:
         self.condition = np.inf
         self._n_done = 0  # columns of X whose products are in AX
 
-    def fill_from_copy(self, k: int, ends: tuple[float, float]) -> None:
-        """Set the block to what a smaller copy knows of the matrix, else to random vectors."""
-        copy = self.product.copy(ends)
-        if copy is None or copy.n < ROWS_PER_COLUMN * self.X.shape[1]:
+    def fill_from_coarse(self, k: int, bounds: tuple[float, float]) -> None:
+        """Set the block to what a coarse level knows of the matrix, else to random vectors."""
+        coarse = self.product.coarse_level(bounds)
+        if coarse is None or coarse.n < ROWS_PER_COLUMN * self.X.shape[1]:
             self.fill(None)
             return
-        with copy:
-            small = _Basis(copy, self.X.shape[1], None, self.rng)
-            small.fill_from_copy(k, ends)
+        with coarse:
+            small = _Basis(coarse, self.X.shape[1], self.rng)
+            small.fill_from_coarse(k, bounds)
             small.rayleigh_ritz()
             goal = _Goal(k, COARSE_TOL, np.empty(0), is_warm=False)
-            _iterate(small, goal, ends, COARSE_ITER)
-            copy.aggregates.prolong(small.X, self.X)
-            damped, top = (ends[0], float(small.values[-1])), max(small.values[0], ends[1])
+            _iterate(small, goal, bounds=bounds, max_iter=COARSE_ITER)
+            coarse.aggregates.prolong(small.X, self.X)
+            damped, top = (bounds[0], float(small.values[-1])), max(small.values[0], bounds[1])
         n = self.product.n
         for first in range(0, n, kernels.ROWS_PER_BLOCK):
             rows = self.X[first : first + kernels.ROWS_PER_BLOCK]
@@ -308,8 +308,8 @@ class _Basis:
     def smooth(self, damped: tuple[float, float], top: float) -> None:
         """Multiply the block with a polynomial, in single precision; no Ritz values are needed.
 
-        Vectors of a copy jump between aggregates. That makes large residuals and hides how near
-        the vectors are.
+        Vectors of a coarse level jump between aggregates. That makes large residuals and hides how
+        near the vectors are.
         """
         low, bound = damped
         bound = max(bound, low + MARGIN)
@@ -416,7 +416,7 @@ class _Basis:
 
     def answer(self, k: int, n_iter: int) -> Leading:
         """Return the first vectors, in the caller's order of the rows."""
-        vectors = self.product.left(self.X[:, :k])
+        vectors = self.product.unpermute(self.X[:, :k])
         return Leading(self.values[:k], vectors, self.norms[:k], n_iter, self.product.n_products)
 
 
@@ -457,16 +457,16 @@ class _Product:
     def __exit__(self, *_: object) -> None:
         self.team.close()
 
-    def entered(self, block: Any) -> Any:
+    def permute(self, block: Any) -> Any:
         """Return a block of the caller in our order of the rows."""
         return block if issparse(block) else np.ascontiguousarray(block)
 
-    def left(self, block: Floats) -> Floats:
+    def unpermute(self, block: Floats) -> Floats:
         """Return a block in the caller's order."""
         return block.copy()
 
-    def copy(self, ends: tuple[float, float]) -> _Copy | None:
-        """Return a smaller copy of the matrix; None if there is none or it would not pay."""
+    def coarse_level(self, bounds: tuple[float, float]) -> _CoarseProduct | None:
+        """Return the matrix on a coarse level; None if there is none or it would not pay."""
         return None
 
     def norm_bound(self) -> float:
@@ -501,15 +501,10 @@ class _SparseProduct(_Product):
 
     kind = np.float32
 
-    def __init__(self, A: Any, parts: Sum, width: int, warm: EigenWarmStart | None) -> None:
+    def __init__(self, A: Any, parts: Sum, order: Ints | None) -> None:
         super().__init__(A)
         core = parts.A
-        self.order = None
-        if warm is not None:
-            if warm.row_order is None:
-                order = local_order(core, np.dtype(self.kind).itemsize * width)
-                warm.row_order = np.empty(0, dtype=np.intp) if order is None else order
-            self.order = warm.row_order if warm.row_order.size else None
+        self.order = order
         indices = core.indices
         matrix = (
             core.indptr.astype(np.int64),
@@ -523,14 +518,14 @@ class _SparseProduct(_Product):
         self.double = matrix
         self.single = (*self.double[:2], (self.scale * self.double[2]).astype(np.float32))
         self.team = RowThreads(self.double[0])
-        self.terms = [(self.entered(U), np.asarray(C, dtype=np.float64)) for U, C in parts.terms]
+        self.terms = [(self.permute(U), np.asarray(C, dtype=np.float64)) for U, C in parts.terms]
         self.single_terms = [(U.astype(np.float32), C) for U, C in self.terms]
 
-    def copy(self, ends: tuple[float, float]) -> _Copy | None:
+    def coarse_level(self, bounds: tuple[float, float]) -> _CoarseProduct | None:
         if self.n < COARSE_FROM:
             return None
-        aggregates = aggregated(self.single, (ends[0] - self.shift, ends[1] - self.shift))
-        return None if aggregates is None else _Copy(self, aggregates)
+        aggregates = aggregated(self.single, (bounds[0] - self.shift, bounds[1] - self.shift))
+        return None if aggregates is None else _CoarseProduct(self, aggregates)
 
     def _ordered(self, matrix: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         place = np.empty(self.n, dtype=np.uint32)
@@ -541,12 +536,12 @@ class _SparseProduct(_Product):
         self.team.on_rows(kernels.permute_rows, self.order, place, matrix, ordered)
         return ordered
 
-    def entered(self, block: Any) -> Any:
+    def permute(self, block: Any) -> Any:
         if self.order is not None:
             block = block[self.order]
         return csr_array(block) if issparse(block) else np.ascontiguousarray(block)
 
-    def left(self, block: Floats) -> Floats:
+    def unpermute(self, block: Floats) -> Floats:
         if self.order is None:
             return block.copy()
         out = np.empty(block.shape)
@@ -600,7 +595,7 @@ class _SparseProduct(_Product):
         return product
 
 
-class _Copy(_SparseProduct):
+class _CoarseProduct(_SparseProduct):
     """The matrix restricted to vectors that are smooth on its aggregates."""
 
     def __init__(self, original: _SparseProduct, aggregates: Aggregates) -> None:
@@ -617,4 +612,10 @@ def _product(A: Any, width: int, warm: EigenWarmStart | None) -> _Product:
     parts = as_sum(A)
     if parts is None or parts.scale == 0:
         return _Product(A)
-    return _SparseProduct(A, parts, width, warm)
+    order = None
+    if warm is not None:
+        if warm.row_order is None:
+            order = local_order(parts.A, np.dtype(_SparseProduct.kind).itemsize * width)
+            warm.row_order = np.empty(0, dtype=np.intp) if order is None else order
+        order = warm.row_order if warm.row_order.size else None
+    return _SparseProduct(A, parts, order)

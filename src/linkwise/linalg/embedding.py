@@ -26,7 +26,6 @@ __all__ = [
     "looped_adjacency",
     "random_walk_vectors",
     "spectral_embedding",
-    "warm_eigs",
 ]
 
 
@@ -70,7 +69,9 @@ def spectral_embedding(
     [1.0, 1.0, -1.0]
     """
     d = degrees(W) if d is None else d
-    return leading_eigenpairs(looped_adjacency(W, d), np.sqrt(d), k, rng, tol=tol, warm=warm)
+    return leading_eigenpairs(
+        looped_adjacency(W, d), k, rng, profile=np.sqrt(d), tol=tol, warm=warm
+    )
 
 
 def looped_adjacency(W: Graph, d: Floats) -> Graph:
@@ -94,10 +95,10 @@ def random_walk_vectors(z: Floats, d: Floats) -> Floats:
 
 def leading_eigenpairs(
     S: Graph,
-    profile: Floats,
     k: int,
     rng: np.random.RandomState,
     *,
+    profile: Floats,
     tol: float = eigen.DEFAULT_TOL,
     warm: EigenWarmStart | None = None,
 ) -> EigenPairs:
@@ -110,19 +111,6 @@ def leading_eigenpairs(
     if known.shape[1] == k:
         residuals = np.linalg.norm(S @ known - known, axis=0)
         return EigenPairs(np.ones(k), known, residuals, converged=True, n_products=k)
-    return warm_eigs(S, k, rng, known=known, tol=tol, warm=warm)
-
-
-def warm_eigs(
-    S: Graph,
-    k: int,
-    rng: np.random.RandomState,
-    *,
-    known: Floats,
-    tol: float = eigen.DEFAULT_TOL,
-    warm: EigenWarmStart | None = None,
-) -> EigenPairs:
-    """Return the `k` leading eigenpairs, where those of value 1 are `known`."""
     # A generator of its own: what follows does not depend on how long the search takes.
     rng = np.random.RandomState(rng.randint(2**31))
     ones = np.ones(known.shape[1])

@@ -47,11 +47,6 @@ class Edges(NamedTuple):
     n_neighbors: AnyArray
     rows: Int64s  # borders between the blocks of rows that run in parallel
 
-    @property
-    def n_vertices(self) -> int:
-        """Number of vertices."""
-        return self.n_neighbors.size
-
 
 class Flow(NamedTuple):
     """The edge duals, now and one iteration ago, and what FISTA carries from step to step."""
@@ -60,11 +55,6 @@ class Flow(NamedTuple):
     sums: AnyArray  # of the duals at the vertices
     ahead: AnyArray  # of the extrapolated duals at the vertices, between two runs
     state: Floats  # t of FISTA, factor of the extrapolation, upper and lower level
-
-    @property
-    def now(self) -> AnyArray:
-        """The edge duals."""
-        return self.duals[:, 1]
 
 
 class InnerSolution(NamedTuple):
@@ -75,11 +65,6 @@ class InnerSolution(NamedTuple):
     bound: float  # the dual value: no f is lower
     n_iter: int
 
-    @property
-    def gap(self) -> float:
-        """Duality gap."""
-        return self.value - self.bound
-
 
 def edges_of(W: csr_array, dtype: Any = np.float64) -> Edges:
     """Return the upper triangle of a symmetric graph."""
@@ -87,33 +72,29 @@ def edges_of(W: csr_array, dtype: Any = np.float64) -> Edges:
     upper.sort_indices()
     n = W.shape[0]
     indptr = upper.indptr.astype(np.int64)
-    ends = np.bincount(upper.indices, minlength=n) + np.diff(indptr)
+    n_neighbors = np.bincount(upper.indices, minlength=n) + np.diff(indptr)
+    # Blocks of rows with equally many edges; their number depends on the graph alone.
+    n_blocks = 2 if upper.nnz >= PARALLEL_FROM else 1
+    inner = np.searchsorted(indptr, upper.nnz * np.arange(1, n_blocks) // n_blocks)
+    borders = np.concatenate(([0], inner, [n])).astype(np.int64)
     return Edges(
         indptr,
         upper.indices.astype(np.uint32),
         upper.data.astype(dtype),
-        np.maximum(ends, 1).astype(dtype),
-        _borders(indptr),
+        np.maximum(n_neighbors, 1).astype(dtype),
+        borders,
     )
-
-
-def _borders(indptr: Int64s) -> Int64s:
-    """Cut the rows into blocks with equally many edges; the number depends on the graph alone."""
-    n_edges = int(indptr[-1])
-    n_blocks = 2 if n_edges >= PARALLEL_FROM else 1
-    inner = np.searchsorted(indptr, n_edges * np.arange(1, n_blocks) // n_blocks)
-    return np.concatenate(([0], inner, [indptr.size - 1])).astype(np.int64)
 
 
 def new_flow(edges: Edges) -> Flow:
     """Return edge duals of zero."""
-    dtype = edges.weight.dtype
+    dtype, n = edges.weight.dtype, edges.n_neighbors.size
     duals = np.zeros((edges.weight.size, 3), dtype)
     duals[:, 0] = edges.weight
     return Flow(
         duals,
-        np.zeros(edges.n_vertices, dtype),
-        np.zeros(edges.n_vertices, dtype),
+        np.zeros(n, dtype),
+        np.zeros(n, dtype),
         np.array([1.0, 0.0, 0.0, 0.0]),
     )
 
@@ -121,43 +102,39 @@ def new_flow(edges: Edges) -> Flow:
 def minimize(
     edges: Edges,
     y: AnyArray,
-    c: float,
     flow: Flow,
     *,
+    c: float,
     tol: float,
     max_iter: int,
     patience: int | None = None,
     share: float = 0.5,
-) -> tuple[InnerSolution, Flow]:
-    """Minimise over the unit ball, from the edge duals of `flow`, which is used up.
+) -> InnerSolution:
+    """Minimise over the unit ball, from the edge duals of `flow`, which it changes.
 
     Stops once the value is below `share` of the bound (enough of the possible descent), or below
     zero after `patience` iterations, or the bound is above ``-tol`` (there is no descent), or
     after `max_iter` iterations.
     """
-    flow = _restarted(flow)
+    flow.ahead[:] = flow.sums  # FISTA starts anew
+    flow.state[:2] = 1.0, 0.0
     best = InnerSolution(np.zeros_like(y), 0.0, -np.inf, 0)
     done, check = 0, min(FIRST_CHECK, max_iter)
     while True:
-        flow = _iterate(edges, y, flow, check)
+        _iterate(edges, y, flow, n_steps=check)
         done += check
-        f, value, bound = _certify(edges, y, c, flow)
+        f, value, bound = _certify(edges, y, flow, c=c)
         if value < best.value:
             best = best._replace(f=f, value=value)
         best = best._replace(bound=max(bound, best.bound), n_iter=done)
         enough = share * best.bound if patience is None or done < patience else -tol
         if best.value <= enough or best.bound >= -tol or done >= max_iter:
-            return best, flow
+            return best
         check = min(2 * check, LAST_CHECK, max_iter - done)
 
 
-def _restarted(flow: Flow) -> Flow:
-    flow.ahead[:] = flow.sums
-    flow.state[:2] = 1.0, 0.0
-    return flow
-
-
-def _iterate(edges: Edges, y: AnyArray, flow: Flow, n_steps: int) -> Flow:
+def _iterate(edges: Edges, y: AnyArray, flow: Flow, *, n_steps: int) -> None:
+    """Run steps of FISTA; they change the flow."""
     # A sweep reads both of them where it reads one.
     vertex = np.empty((y.size, 2), y.dtype)
     vertex[:, 0] = y - flow.ahead
@@ -166,13 +143,17 @@ def _iterate(edges: Edges, y: AnyArray, flow: Flow, n_steps: int) -> Flow:
     if edges.rows.size <= 2:
         _run(edges, y, flow, vertex, scratch, n_steps)
     else:
+        number = y.dtype.type
         with ONE_AT_A_TIME:
-            _run_threads(edges, y, flow, vertex, scratch, n_steps)
+            for _ in range(n_steps):
+                theta = number(flow.state[1])
+                slope = _sweep_blocks(edges, flow.duals, vertex, scratch, theta)
+                theta = number(_next_momentum(flow.state, slope))
+                _advance_blocks(y, theta, flow.sums, scratch, vertex)
     flow.ahead[:] = y - vertex[:, 0]
-    return flow
 
 
-def _certify(edges: Edges, y: AnyArray, c: float, flow: Flow) -> tuple[AnyArray, float, float]:
+def _certify(edges: Edges, y: AnyArray, flow: Flow, *, c: float) -> tuple[AnyArray, float, float]:
     """Return the primal vector of unit length, its value, and the dual value."""
     f = y - flow.sums
     _cut_off(f, c, flow.state)
@@ -204,17 +185,6 @@ def _run(edges, y, flow, vertex, scratch, n_steps):  # type: ignore[no-untyped-d
         slope = _sweep(edges, 0, flow.duals, vertex, scratch[0], number(state[1]))
         theta = number(_next_momentum(state, slope))
         _advance(y, theta, flow.sums, scratch, vertex, 0, y.size)
-
-
-def _run_threads(
-    edges: Edges, y: AnyArray, flow: Flow, vertex: AnyArray, scratch: AnyArray, n_steps: int
-) -> None:
-    state = flow.state
-    number = y.dtype.type
-    for _ in range(n_steps):
-        slope = _sweep_blocks(edges, flow.duals, vertex, scratch, number(state[1]))
-        theta = number(_next_momentum(state, slope))
-        _advance_blocks(y, theta, flow.sums, scratch, vertex)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -292,31 +262,21 @@ def _next_momentum(state, slope):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _cut_off(d, c, state):  # type: ignore[no-untyped-def]
-    """Cut off the top and the bottom of `d`, a total of `c` each: the prox of the max-min term."""
+    """Cut off the top and the bottom of `d`, a total of `c` each: the prox of the max-min term.
+
+    Newton's method moves the levels of `state` until what is beyond them is `c`. If they cross,
+    nothing is left.
+    """
     if c == 0:
         return
-    _find_levels(d, c, state, _excess(d, state))
-    top, bottom = _levels(c, state)
-    top, bottom = d.dtype.type(top), d.dtype.type(bottom)
+    for _ in range(NEWTON):
+        if not _newton(d, c, state, _excess(d, state)):
+            break
+    crossed = state[2] <= state[3]
+    top = d.dtype.type(0.0 if crossed else state[2])
+    bottom = d.dtype.type(0.0 if crossed else state[3])
     for i in range(d.size):
         d[i] = min(max(d[i], bottom), top)
-
-
-@njit(cache=True, nogil=True)
-def _levels(c, state):  # type: ignore[no-untyped-def]
-    """Return where to cut off; if the levels cross, nothing is left."""
-    if c == 0:
-        return np.inf, -np.inf
-    return (state[2], state[3]) if state[2] > state[3] else (0.0, 0.0)
-
-
-@njit(cache=True, nogil=True)
-def _find_levels(d, c, state, excess):  # type: ignore[no-untyped-def]
-    """Move the levels until what is beyond them is `c`, from what is beyond them now."""
-    for _ in range(NEWTON):
-        if not _newton(d, c, state, excess):
-            return
-        excess = _excess(d, state)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})

@@ -27,7 +27,9 @@ from linkwise._optional import require
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
-from linkwise.linalg.eigen import EigenPairs, sparse_factor
+from linkwise.linalg.eigen import EigenPairs
+from linkwise.linalg.generalized import sparse_factor
+from linkwise.linalg.krylov import SLACK
 from linkwise.linalg.operators import Congruence
 
 if TYPE_CHECKING:
@@ -245,7 +247,7 @@ def _by_multigrid(
         warnings.simplefilter("ignore")
         _, vectors = lobpcg(A, start, B, M, kernel, tol=TOL, maxiter=MAX_ITER, largest=False)
     found = _rayleigh_ritz(A, B, vectors)
-    worst, limit = found.residuals.max(), eigen.SLACK * TOL
+    worst, limit = found.residuals.max(), SLACK * TOL
     converged = bool(worst <= limit)
     if not converged:
         message = (

@@ -200,17 +200,13 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             )
             warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=4)
         if "W" in needed:
-            given["W"] = self.affinity_matrix_ = self._graph(prepared)
+            given["W"] = self.affinity_matrix_ = prepared.W
+            self.affinity_ = prepared.affinity_
         return solve(**{name: given[name] for name in needed})
 
     def _solver(self) -> Callable[..., Result]:
         """Return the function that `fit` calls; a method may choose it by its parameters."""
         return self.solve
-
-    def _graph(self, prepared: Prepared) -> Any:
-        """Return the graph, and keep its builder."""
-        W, self.affinity_ = prepared.W, prepared.affinity_
-        return W
 
     def _keep_samples(self, X: Any) -> None:
         """Keep what a method's `predict` needs of the training data."""

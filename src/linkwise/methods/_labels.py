@@ -7,24 +7,27 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from linkwise.constraints.table import symmetric_matrix
 from linkwise.exceptions import ConflictError, ConstraintsIgnoredWarning
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods.ncut import normalized_cut
+from linkwise.result import Result
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Graph, Ints
     from linkwise.constraints import Constraints
-    from linkwise.result import Result
+    from linkwise.linalg.solve import Solution
 
 
 __all__ = [
     "LabelPropagator",
     "Seeds",
     "distributions",
+    "label_result",
     "label_seeds",
     "plain_cut",
     "smoothness",
@@ -32,6 +35,8 @@ __all__ = [
 
 MAX_STARTS = 50  # groups from which mutually apart groups are looked for
 MAX_COMPARED = 200  # candidates that are compared by what they leave, not by size alone
+# The user's line is behind a check, `label_seeds`, the method, two steps of `fit` and its wrapper.
+STACK_LEVEL = 7
 
 
 class Seeds(NamedTuple):
@@ -79,52 +84,57 @@ def label_seeds(constraints: Constraints, n_clusters: int) -> Seeds | None:
     ValueError
         If there are pairs, no labels, and too few groups that are mutually apart.
     """
-    beliefs = np.concatenate([constraints.must_link_belief, constraints.cannot_link_belief])
-    if (beliefs < 1).any():
-        message = (
-            f"Label propagation uses labels and certain pairs; {(beliefs < 1).sum()} pairs of "
-            "belief below 1 are ignored. linkwise.SignedCSC weighs such pairs."
-        )
-        warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=5)
-    if constraints.labels is None and not (beliefs == 1).any():
+    _warn_if_uncertain(constraints)
+    if constraints.labels is None and not (constraints.table.belief == 1).any():
         return None
     closure = constraints.closure()
-    groups = _Groups(closure.component, _symmetric(closure.apart, closure.component))
-    class_of = np.full(groups.size.size, -1)
-    if constraints.labels is not None:
-        labelled = np.flatnonzero(constraints.labels >= 0)
-        values = np.unique(constraints.labels[labelled], return_inverse=True)[1]
+    n_groups = int(closure.component.max()) + 1
+    apart = symmetric_matrix(closure.apart, np.ones(len(closure.apart)), n_groups)
+    groups = _Groups(np.bincount(closure.component), apart)
+    # Classes of the groups: of labels, of missing classes, and what follows from them
+    class_of = _labelled_groups(constraints.labels, closure.component, n_clusters)
+    class_of = _completed(groups, class_of, n_clusters)
+    _check_separated(groups, class_of, n_clusters)
+    n_classes = int(class_of.max()) + 1
+    if n_classes < n_clusters:
+        _check_missing(constraints, n_classes, n_clusters)
+    return Seeds(class_of[closure.component], n_classes)
+
+
+def _warn_if_uncertain(constraints: Constraints) -> None:
+    n_uncertain = int((constraints.table.belief < 1).sum())
+    if n_uncertain:
+        message = (
+            f"Label propagation uses labels and certain pairs; {n_uncertain} pairs of belief "
+            "below 1 are ignored. linkwise.SignedCSC weighs such pairs."
+        )
+        warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=STACK_LEVEL)
+
+
+def _labelled_groups(labels: Ints | None, component: Ints, n_clusters: int) -> Ints:
+    """Return the class of each must-link group with a label, -1 for the others."""
+    class_of = np.full(int(component.max()) + 1, -1)
+    if labels is not None:
+        labelled = np.flatnonzero(labels >= 0)
+        values = np.unique(labels[labelled], return_inverse=True)[1]
         if int(values.max()) >= n_clusters:
             message = (
                 f"The labels name {int(values.max()) + 1} classes, but n_clusters is "
                 f"{n_clusters}. Raise n_clusters, or leave labels out."
             )
             raise ConflictError(message)
-        class_of[closure.component[labelled]] = values
-    class_of = _completed(groups, class_of, n_clusters)
-    _refuse_quarrels(groups, class_of, n_clusters)
-    n_classes = int(class_of.max()) + 1
-    if n_classes < n_clusters:
-        _refuse_or_warn(constraints, n_classes, n_clusters)
-    return Seeds(class_of[closure.component], n_classes)
+        class_of[component[labelled]] = values
+    return class_of
 
 
-class _Groups:
-    """Groups of must-linked samples and the graph of those that are apart."""
+class _Groups(NamedTuple):
+    """Groups of must-linked samples: their sizes, and the graph of those that are apart."""
 
-    def __init__(self, component: Ints, apart: csr_array) -> None:
-        self.size = np.bincount(component)
-        self.apart = apart
+    size: Ints
+    apart: csr_array
 
     def neighbors(self, group: int) -> Ints:
         return self.apart.indices[self.apart.indptr[group] : self.apart.indptr[group + 1]]
-
-
-def _symmetric(pairs: Ints, component: Ints) -> csr_array:
-    n = int(component.max()) + 1
-    a, b = pairs.T
-    ends = (np.concatenate([a, b]), np.concatenate([b, a]))
-    return csr_array(coo_array((np.ones(ends[0].size), ends), shape=(n, n)))
 
 
 def _completed(groups: _Groups, class_of: Ints, k: int) -> Ints:
@@ -196,7 +206,7 @@ def _concluded(groups: _Groups, class_of: Ints, k: int) -> Ints:
         class_of[forced] = (excluded[forced].toarray() == 0).argmax(axis=1)
 
 
-def _refuse_quarrels(groups: _Groups, class_of: Ints, k: int) -> None:
+def _check_separated(groups: _Groups, class_of: Ints, k: int) -> None:
     """Raise if groups that are apart share a class, or one is apart from all: k are too few."""
     pairs = groups.apart.tocoo()
     known = class_of[pairs.col] >= 0
@@ -204,8 +214,8 @@ def _refuse_quarrels(groups: _Groups, class_of: Ints, k: int) -> None:
         (np.ones(known.sum()), (pairs.row[known], class_of[pairs.col[known]])), (class_of.size, k)
     )
     excluded.sum_duplicates()
-    quarrel = known & (class_of[pairs.row] == class_of[pairs.col])
-    if quarrel.any() or (np.diff(excluded.indptr) == k).any():
+    in_conflict = known & (class_of[pairs.row] == class_of[pairs.col])
+    if in_conflict.any() or (np.diff(excluded.indptr) == k).any():
         message = (
             f"The constraints cannot all hold with {k} clusters: excluding one class after the "
             "other leaves cannot-linked samples in one. Raise n_clusters, or remove cannot-links."
@@ -213,14 +223,14 @@ def _refuse_quarrels(groups: _Groups, class_of: Ints, k: int) -> None:
         raise ConflictError(message)
 
 
-def _refuse_or_warn(constraints: Constraints, n_classes: int, k: int) -> None:
+def _check_missing(constraints: Constraints, n_classes: int, k: int) -> None:
     if constraints.labels is not None:
         message = (
             f"The constraints name {n_classes} classes, but n_clusters is {k}: label propagation "
             f"can find the {n_classes} only. Give a label of each class, or set "
             f"n_clusters={n_classes}."
         )
-        warnings.warn(message, UserWarning, stacklevel=6)
+        warnings.warn(message, UserWarning, stacklevel=STACK_LEVEL)
         return
     message = (
         f"Label propagation needs samples of each of the {k} clusters. There are no labels, and "
@@ -239,6 +249,23 @@ def plain_cut(
     found = normalized_cut(W, n_clusters, check_random_state(random_state))
     membership = np.eye(int(found.labels.max()) + 1)[found.labels]
     return replace(found, embedding=membership, eigenvalues=None)
+
+
+def label_result(
+    scores: Floats, found: Solution, objective: float, *, decisive: Floats | None = None
+) -> Result:
+    """Return the class of the largest score of each sample, with the linear solver's certificate.
+
+    `decisive` are scores that decide in place of those that are shown.
+    """
+    return Result(
+        labels=(scores if decisive is None else decisive).argmax(axis=1),
+        embedding=scores,
+        residuals=found.residuals,
+        objective=objective,
+        n_iter=found.n_iter,
+        converged=found.converged,
+    )
 
 
 def distributions(F: Floats, seeds: Seeds) -> Floats:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from linkwise._params import Interval
 from linkwise.exceptions import TooLargeError
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.partition import canonical, kmeans
+from linkwise.partition import kmeans, relabelled
 from linkwise.result import Result
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def cluster_projected(
     if np.unique(labels).size == len(centers):
         # The labels are what `predict` answers, whatever the rounding of k-means was.
         centers = centers[np.argsort(np.unique(labels, return_index=True)[1])]
-        labels = canonical(labels)
+        labels = relabelled(labels)
     else:
         labels = partition.labels
     return ProjectionResult(

@@ -15,11 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._params import StrOptions
-from linkwise.constraints.certificates import graph_of
-from linkwise.constraints.coloring import assign
+from linkwise.constraints.coloring import assign, graph_of
 from linkwise.exceptions import TooLargeError
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.partition import canonical
+from linkwise.partition import relabelled
 from linkwise.result import Result
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def ccl(
             tree = complete_link(distances, wanted)
     _warn_if_violated(apart[_violated(tree, apart, n_clusters)], group)
     linkage = _linkage(group, tree)
-    labels = canonical(_cut(tree, n_clusters)[group])
+    labels = relabelled(_cut(tree, n_clusters)[group])
     n_merges = labels.size - n_clusters
     objective = float(linkage[n_merges - 1, 2]) if n_merges > 0 else 0.0
     return LinkageResult(labels=labels, objective=objective, linkage=linkage)
@@ -391,7 +390,7 @@ def _cut(tree: Tree, n_clusters: int) -> Ints:
     made = slice(max(0, n - n_clusters))
     ends = (tree.left[made], tree.right[made])
     edges = coo_array((np.ones(ends[0].size), ends), shape=(n, n))
-    return canonical(connected_components(edges, directed=False)[1])
+    return relabelled(connected_components(edges, directed=False)[1])
 
 
 def _violated(tree: Tree, apart: Ints, n_clusters: int) -> Ints:

@@ -65,7 +65,9 @@ def ccsr(
     embedding = F @ (vectors * np.sqrt(values))
     relative_gap = found.gap / max(found.objective, cone.ROUNDING * form.c)
     return Result(
-        labels=cluster_embedding(embedding, n_clusters, rng, constraints if hard else None),
+        labels=cluster_embedding(
+            embedding, n_clusters, rng, enforced=constraints if hard else None
+        ),
         embedding=embedding,
         eigenvalues=values,
         residuals=np.append(pairs.residuals, relative_gap),

@@ -10,10 +10,12 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import HasMethods, Interval
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.graph import Affinity, Prepared
 from linkwise.linalg import eigen
+from linkwise.linalg.generalized import generalized_smallest
 from linkwise.linalg.laplacian import absolute_degrees
-from linkwise.methods._editing import constraint_graph, link_strength
+from linkwise.linalg.sparse import largest_entry
 from linkwise.methods._projection import (
     ConstrainedProjection,
     Directions,
@@ -71,7 +73,7 @@ def signed_graph(W: Graph, constraints: Constraints) -> Graph:
     """
     if constraints.is_empty:
         return W
-    Q = link_strength(W, "max") * constraint_graph(constraints)
+    Q = largest_entry(W) * constraint_matrix(constraints)
     return csr_array(W + Q) if issparse(W) else W + Q.toarray()
 
 
@@ -87,7 +89,7 @@ def _directions(
     weight = _vertex_weights(W_tilde)
     origin = weight @ Z / weight.sum()
     left, right = locality_matrices((Z - origin) @ P, W_tilde, weight)
-    pairs = eigen.generalized_smallest(left, right, min(m, kept), rng, method="dense")
+    pairs = generalized_smallest(left, right, min(m, kept), rng, method="dense")
     vectors = P @ pairs.vectors
     if basis is not None:
         vectors, origin = basis @ vectors, basis @ origin
@@ -201,7 +203,6 @@ class ConstrainedLPP(ConstrainedProjection):
         self.neighbors = neighbors
         self.random_state = random_state
 
-    def _graph(self, prepared: Prepared) -> Any:
+    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> Result:
         # Its own parameter says how the graph is built, so a prepared one does not fit.
-        self.affinity_ = Affinity(self.neighbors)
-        return self.affinity_.fit_transform(prepared.X)
+        return super()._solve(Prepared(prepared.X, Affinity(self.neighbors)), constraints)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -11,43 +12,39 @@ from joblib import effective_n_jobs
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
-from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise._params import Interval, StrOptions
+from linkwise.linalg.laplacian import degrees
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.partition import canonical
+from linkwise.partition import relabelled
 from linkwise.result import Result
-from linkwise.search.bisection import Point, Record, Settings
-from linkwise.search.evolve import workers
-from linkwise.search.hard import (
-    Search,
-    certain_groups,
-    hard_labels,
-    signed_pairs,
-    warn_if_interrupted,
-)
-from linkwise.search.landscapes import OneSpectralData
-from linkwise.search.problem import in_units
-from linkwise.search.recursion import recursive_partition
-from linkwise.search.soft import refuse_too_many_labels, soft_labels, violated_items
+from linkwise.search.bisection import Bisection
+from linkwise.search.hard import Task, hard_labels, warn_if_interrupted
+from linkwise.search.objective import Context, workers
+from linkwise.search.one_spectral import Record, Settings
+from linkwise.search.problem import rescaled
+from linkwise.search.recursion import Recursion
+from linkwise.search.soft import check_label_count, soft_labels, violated_items
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
+    from linkwise.search.hard import Answer
+    from linkwise.search.objective import Build
 
 
 __all__ = ["COSC", "COSCResult", "TradeOff", "cosc"]
 
 LEAST_WEIGHT = 1e-140  # of the largest one
 MOST_UNEVEN = 1e12  # ratio of vertex weights: beyond it sums lose the small ones
-PRICE = 1.0  # of uncertain pairs, in half of what it costs to misplace an average sample
+PENALTY = 1.0  # of uncertain pairs, in half of what it costs to misplace an average sample
 
 
 class TradeOff(NamedTuple):
-    """The answer at one price of violated constraints."""
+    """The answer at one penalty of violated constraints."""
 
     gamma: float
-    objective: float  # the cut, without the price
+    objective: float  # the cut, without the penalty
     n_violated: int
 
 
@@ -62,14 +59,14 @@ class COSCResult(Result):
     violated : Constraints
         Those of them that were given as pairs.
     gamma : float
-        The price of a violated constraint at which the answer was found, in units of the graph's
-        weights; 0 if no price was needed.
+        The penalty of a violated constraint at which the answer was found, in units of the graph's
+        weights; 0 if no penalty was needed.
     path : tuple of TradeOff
-        Cut and violated constraints from price to price. For two clusters with hard constraints
-        these are the prices that the best start went through, and violations are counted on the
+        Cut and violated constraints from penalty to penalty. For two clusters with hard constraints
+        these are the penalties that the best start went through, and violations are counted on the
         contracted graph; with more clusters, those of every split that was tried, one after the
         other, each on the part that was split. Large graphs are searched, and so counted, on a
-        coarse copy.
+        coarse level.
     gap : float
         Duality gap of the last inner problem, relative to the norm of its data. `converged` says
         whether that problem proved that no vector near the answer is lower.
@@ -101,7 +98,7 @@ def cosc(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> COSCResult:
-    r"""Minimise the cut plus the price of violated constraints, by a tight relaxation.
+    r"""Minimise the cut plus a penalty of violated constraints, by a tight relaxation.
 
     .. math:: \min_C \; \frac{\mathrm{cut}(C, \bar C) + \gamma \, \#\mathrm{violated}(C)}
        {b(C) \, b(\bar C) / b(V)}
@@ -109,97 +106,88 @@ def cosc(
     For two clusters; more are made by repeated splits. `objective` is the sum over clusters of cut
     over vertex weight (for degrees the normalised cut); see :class:`COSC`.
     """
-    rng = check_random_state(random_state)
-    graph, unit = _prepared(csr_array(W))
+    graph, scale = _scaled_graph(csr_array(W))
     b = _vertex_weights(graph, vertex_weights)
-    settings = Settings(n_starts, refine, balance, tol, max_iter, by_degree=b is None)
     report = _print_progress if verbose else None
-    data = OneSpectralData.of(graph, n_clusters, b, settings)._replace(record=Record(report))
+    record = Record(report)
+    # More than two clusters with soft constraints need the moves: splits do not know labels.
+    refine = refine or (n_clusters > 2 and violations is not None)
+    settings = Settings(n_starts, refine, balance, tol, max_iter, by_degree=b is None)
+    mass, unit = _search_mass(graph, b)
+    on = Bisection.on if n_clusters == 2 else partial(Recursion.on, k=n_clusters)
+    build: Build = partial(on, graph, mass=mass, settings=settings, record=record)
     with workers(effective_n_jobs(n_jobs)) as run:
-        task = Search(data, constraints, "default", rng, run, report)
-        if violations is not None:
-            found = _soft(task, data, violations)
-        elif n_clusters > 2 and not refine:
-            found = _bare(task, data)
+        context = Context(check_random_state(random_state), run, report)
+        task = Task(build, constraints, n_clusters, context)
+        if violations is None:
+            found = hard_labels(task, PENALTY, check=refine or n_clusters == 2)
+            gamma = record.gamma
+            path = [TradeOff(p.gamma, unit * p.value, p.n_violated) for p in record.path]
         else:
-            found = _hard(task, data)
+            found, gamma, path = _soft_labels(task, violations, graph, b=b)
     warn_if_interrupted(interrupted=found.interrupted)
-    labels = canonical(found.labels)
-    record = data.record
-    scale = 1.0 if b is None else unit
+    labels = relabelled(found.labels)
+    value_scale = 1.0 if b is None else scale
     return COSCResult(
         labels=labels,
-        objective=scale * data.objective(labels),
+        objective=value_scale * _cut_over_weight(graph, b, labels),
         n_iter=record.n_outer,
         converged=record.converged and not found.interrupted,
         n_violated=constraints.n_violated(labels),
         violated=constraints.violated(labels),
-        gamma=unit * found.gamma,
-        path=tuple(
-            TradeOff(unit * gamma, scale * value, n_violated)
-            for gamma, value, n_violated in found.path
-        ),
+        gamma=scale * gamma,
+        path=tuple(TradeOff(scale * g, value_scale * value, n) for g, value, n in path),
         gap=record.gap,
         n_inner=record.n_iter,
     )
 
 
-class _Found(NamedTuple):
-    """Ints, the price they were found at, and what other prices gave."""
+def _soft_labels(
+    task: Task, violations: int | str, W: csr_array, *, b: Floats | None
+) -> tuple[Answer, float, list[TradeOff]]:
+    """Trade all constraints against the cut, at one penalty or within a number of violations.
 
-    labels: Ints
-    gamma: float
-    path: tuple[Point, ...] = ()
-    interrupted: bool = False
-
-
-def _hard(task: Search, data: OneSpectralData) -> _Found:
-    """Satisfy every certain constraint; trade uncertain pairs at their price."""
-    answer = hard_labels(task, PRICE)
-    return _Found(answer.labels, data.record.gamma, data.path, answer.interrupted)
-
-
-def _soft(task: Search, data: OneSpectralData, violations: int | str) -> _Found:
-    """Trade all constraints against the cut, at one price or within a budget."""
+    Returns the labels, their penalty, and what other penalties gave.
+    """
     budget = None if isinstance(violations, str) else int(violations)
-    answer, path, strength = soft_labels(task, PRICE if budget is None else "auto", budget)
-    price, n = data.price, task.constraints.n_samples
-    points = tuple(
-        Point(
-            t * price,
-            data.objective(z[:n].astype(np.intp)),
-            int(violated_items(task.constraints, z).sum()),
-        )
-        for t, z in zip(path.strengths, path.partitions, strict=True)
-    )
-    return _Found(answer.labels, strength * price, points, answer.interrupted)
+    found, path, strength = soft_labels(task, PENALTY if budget is None else "auto", budget)
+    n, unit = task.constraints.n_samples, float(degrees(W).mean()) / 2
+    points = []
+    for t, z in zip(path.strengths, path.partitions, strict=True):
+        n_violated = int(violated_items(task.constraints, z).sum())
+        points.append(TradeOff(t * unit, _cut_over_weight(W, b, z[:n].astype(np.intp)), n_violated))
+    return found, strength * unit, points
 
 
-def _bare(task: Search, data: OneSpectralData) -> _Found:
-    """Split again and again, and leave it at that."""
-    groups, colors = certain_groups(task.constraints, task.k, task.rng)
-    soft = signed_pairs(task.constraints, uncertain_only=True)
-    moves = data.cuts.landscape(groups, soft, colors, task.effort).at(PRICE * data.unit)
-    record = data.record
-    interrupted = False
-    try:
-        z = recursive_partition(moves, data.settings, record, task.rng)
-    except INTERRUPTS as error:
-        raise_if_not_interrupt(error)
-        z, interrupted = colors, True
-    return _Found(z[groups.of_sample].astype(np.intp), record.gamma, data.path, interrupted)
+def _cut_over_weight(W: csr_array, b: Floats | None, labels: Ints) -> float:
+    """Return the sum over the clusters of cut over vertex weight; a ratio 0 / 0 counts as 0."""
+    k = int(labels.max()) + 1
+    heads = np.repeat(labels, np.diff(W.indptr))
+    crossing = heads != labels[W.indices]
+    cut = np.bincount(heads[crossing], weights=W.data[crossing], minlength=k)
+    weight = np.bincount(labels, weights=degrees(W) if b is None else b, minlength=k)
+    return float(np.divide(cut, weight, out=np.zeros(k), where=weight > 0).sum())
 
 
-def _prepared(W: csr_array) -> tuple[csr_array, float]:
-    """Return a copy of the graph in units of its largest weight, and that; without loops.
+def _search_mass(W: csr_array, b: Floats | None) -> tuple[Floats | None, float]:
+    """Scale the vertex weights up to the degrees, as the moves need them; return the factor too."""
+    d = degrees(W)
+    if b is None or not d.any():
+        return None, 1.0
+    factor = float((d / b).max())
+    return factor * b, factor
 
-    Squares of the smallest weights do not vanish.
+
+def _scaled_graph(W: csr_array) -> tuple[csr_array, float]:
+    """Return the graph without loops in units of its largest weight, and that.
+
+    The squares of its smallest weights do not vanish.
     """
     graph = csr_array(W, copy=True)
     graph.sum_duplicates()
     graph.data[np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr)) == graph.indices] = 0.0
     graph.eliminate_zeros()
-    graph, largest = in_units(graph)
+    graph, largest = rescaled(graph)
     np.maximum(graph.data, LEAST_WEIGHT, out=graph.data)
     return graph, largest
 
@@ -239,8 +227,8 @@ class COSC(ConstrainedClusterer):
     """Constrained 1-spectral clustering (Rangapuram & Hein, 2012).
 
     The normalised cut under constraints, by a relaxation that is tight: its minimum is the minimum
-    over partitions. Must-links are contracted; the price of violated cannot-links rises until none
-    is left. Hard by default: every certain constraint holds, for any number of clusters, or
+    over partitions. Must-links are contracted; the penalty of violated cannot-links rises until
+    none is left. Hard by default: every certain constraint holds, for any number of clusters, or
     :class:`~linkwise.exceptions.ConflictError` names the pairs that make it impossible.
 
     Parameters
@@ -248,9 +236,9 @@ class COSC(ConstrainedClusterer):
     n_clusters : int, default=2
         Number of clusters. More than two are made by repeated splits.
     violations : int or "auto", default=None
-        None keeps every certain constraint and trades pairs of lower belief. A number makes all
-        constraints soft and takes the lowest price at which at most so many are violated;
-        ``"auto"`` takes the price of half a mean degree. Contradictory constraints are accepted
+        None satisfies every certain constraint and trades pairs of lower belief. A number makes all
+        constraints soft and takes the lowest penalty at which at most so many are violated;
+        ``"auto"`` takes the penalty of half a mean degree. Contradictory constraints are accepted
         then.
     vertex_weights : {"degree", "unit"} or array of shape (n_samples,), default="degree"
         What balances the clusters: degrees (normalised cut), one (ratio cut), or positive weights.
@@ -282,7 +270,7 @@ class COSC(ConstrainedClusterer):
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample.
     result_ : COSCResult
-        Ints, objective, violated constraints, the path of prices, and the certificate.
+        Ints, objective, violated constraints, the path of penalties, and the certificate.
     n_iter_ : int
         Inner problems that were solved.
     affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
@@ -372,4 +360,4 @@ class COSC(ConstrainedClusterer):
         if self.violations is None:
             # `fit` looks for a partition itself, and explains if there is none.
             return
-        refuse_too_many_labels(constraints, self.n_clusters)
+        check_label_count(constraints, self.n_clusters)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
+from linkwise.constraints.listing import constraint_matrix
+from linkwise.linalg.sparse import canonical_format, largest_entry, moved_entries
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._editing import edit
 from linkwise.methods.ncut import normalized_cut
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
-__all__ = ["CSC", "csc"]
+__all__ = ["CSC", "csc", "edit", "link_affinity"]
 
 
 def csc(
@@ -44,6 +46,30 @@ def csc(
     rng = check_random_state(random_state)
     obey = constraints if hard else None
     return normalized_cut(A, n_clusters, rng, rows=rows, enforced=obey, warm=warm)
+
+
+def edit(W: Graph, constraints: Constraints, link_weight: float | str = "max") -> Graph:
+    """Move the affinity of every must-link to full weight, of every cannot-link to zero.
+
+    A pair of belief `b` moves by the share `b` of the way: ``(1 - b) w + b target``. Sparse graphs
+    stay sparse: only the constrained pairs are added.
+    """
+    if constraints.is_empty:
+        return W
+    if issparse(W):
+        W = canonical_format(csr_array(W))
+    return moved_entries(W, constraint_matrix(constraints), link_affinity(W, link_weight))
+
+
+def link_affinity(W: Graph, link_weight: float | str) -> float:
+    """Return the affinity that a certain must-link stands for.
+
+    The papers write 1, for affinities in [0, 1]. The largest affinity of the graph says the same
+    and does not change its meaning when the graph is measured in other units.
+    """
+    if link_weight == "degree":
+        return float(W.sum()) / W.shape[0]
+    return largest_entry(W) if link_weight == "max" else float(link_weight)
 
 
 class CSC(ConstrainedClusterer):

@@ -63,20 +63,14 @@ def cscgfhf(
     seeds = label_seeds(constraints, n_clusters)
     if seeds is None:
         return normalized_cut(W, n_clusters, rng)
+    # y: labels propagated by GFHF
     propagated = dirichlet(W, seeds.known, seeds.indicator)
     y = distributions(propagated.x, seeds)
-    found = stationary_vectors(
-        W, normalized_factor(kernel_factor(encoded(y), sigma)), n_clusters - 1
-    )
-    if found.values.size == 0:
-        # Propagation gave all samples one label: nothing tells them apart.
-        labels = y.argmax(axis=1)
-    elif n_clusters == 2:
-        labels = named(sign_split(found.vectors[:, 0]), seeds, 2)
-    else:
-        labels = named(kmeans(found.vectors, n_clusters, rng).labels, seeds, n_clusters)
+    # Q_bar = G G': the normalised kernel (15) of y; f: solutions of (12)
+    G = normalized_factor(kernel_factor(encoded(y), sigma))
+    found = stationary_vectors(W, G, n_clusters - 1)
     return Result(
-        labels=labels,
+        labels=_rounded(found.vectors, y, seeds, n_clusters=n_clusters, rng=rng),
         embedding=found.vectors,
         eigenvalues=found.values,
         residuals=found.residuals,
@@ -84,6 +78,18 @@ def cscgfhf(
         n_iter=propagated.n_iter + found.solution.n_iter,
         converged=propagated.converged and found.solution.converged,
     )
+
+
+def _rounded(
+    f: Floats, y: Floats, seeds: Seeds, *, n_clusters: int, rng: np.random.RandomState
+) -> Ints:
+    """Split by sign for two clusters, else by k-means; clusters get the numbers of the classes."""
+    if f.shape[1] == 0:
+        # Propagation gave all samples one label: nothing tells them apart.
+        return y.argmax(axis=1)
+    if n_clusters == 2:
+        return named(sign_split(f[:, 0]), seeds, 2)
+    return named(kmeans(f, n_clusters, rng).labels, seeds, n_clusters)
 
 
 def encoded(y: Floats) -> Floats:

@@ -14,16 +14,17 @@ from sklearn.utils import check_random_state
 
 from linkwise import metrics
 from linkwise._params import Interval, StrOptions
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.exceptions import ConvergenceWarning, TooLargeError
 from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
+from linkwise.linalg.generalized import pencil_largest
 from linkwise.linalg.laplacian import degrees, symmetric
 from linkwise.linalg.operators import Deflated, Projected, SymmetricOperator
 from linkwise.linalg.solve import solid
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._propagation import constrained, pair_matrix
 from linkwise.methods.ncut import normalized_cut
-from linkwise.partition import canonical, kmeans, sign_split, unit_rows
+from linkwise.partition import kmeans, relabelled, sign_split, unit_rows
 from linkwise.result import Result
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def csp(
     ``L f - lambda (Q - beta I) f``, and `objective` is the normalised cut of the labels.
     """
     rng = check_random_state(random_state)
-    Q = pair_matrix(constraints)
+    Q = constraint_matrix(constraints)
     if Q.nnz == 0:
         plain = normalized_cut(W, n_clusters, rng)
         return CSPResult(**vars(plain))
@@ -211,7 +212,7 @@ def attainable(P: Pencil, m: int, rng: np.random.RandomState) -> Floats:
     With `orthogonal`, of `f` orthogonal to `t`. `Q` is zero but for the constrained samples, so the
     problem has their number of dimensions, and one for the rest of `t`.
     """
-    C = constrained(P.Q)
+    C = np.flatnonzero(np.diff(P.Q.indptr))  # constrained samples
     n, n_others = P.t.size, P.t.size - C.size
     Q = csr_array(P.Q[C][:, C])
     if not P.orthogonal:
@@ -555,7 +556,7 @@ class _ShiftedInverse(SymmetricOperator):
         """Compute the `k` largest `mu`; halve `tau` while it proves to be too large."""
         while True:
             try:
-                pairs = eigen.pencil_largest(self.B.A, self.B, k, rng, inverse=self)
+                pairs = pencil_largest(self.B.A, self.B, k, rng, inverse=self)
             except _NotDefiniteError:
                 self.B.shift(self.B.tau / 2)
                 continue
@@ -588,7 +589,7 @@ class _ShiftedInverse(SymmetricOperator):
 def _rounded(embedding: Floats, k: int, rng: np.random.RandomState) -> Ints:
     """Split by sign for two clusters, unless all are on one side; else k-means on the rows."""
     if k == 2:
-        sides = canonical(sign_split(embedding[:, 0]))
+        sides = relabelled(sign_split(embedding[:, 0]))
         if sides.any():
             return sides
     return kmeans(embedding, k, rng).labels

@@ -17,18 +17,14 @@ from linkwise import metrics
 from linkwise._params import Interval, StrOptions
 from linkwise._rows import RowIndex
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.partition import canonical
+from linkwise.partition import relabelled
 from linkwise.result import Result
-from linkwise.search.evolve import workers
-from linkwise.search.hard import Search, hard_labels, warn_if_interrupted
-from linkwise.search.landscapes import CutData, MeansData
-from linkwise.search.problem import in_units
-from linkwise.search.soft import (
-    find_suspects,
-    refuse_too_many_labels,
-    soft_labels,
-    violated_items,
-)
+from linkwise.search.cut import CutObjective
+from linkwise.search.hard import Task, hard_labels, warn_if_interrupted
+from linkwise.search.means import MeansObjective, scaled_rows
+from linkwise.search.objective import Context, workers
+from linkwise.search.problem import rescaled
+from linkwise.search.soft import check_label_count, find_suspects, soft_labels, violated_items
 from linkwise.search.starts import squared_distances
 
 if TYPE_CHECKING:
@@ -39,8 +35,6 @@ if TYPE_CHECKING:
     from linkwise.graph import Affinity
     from linkwise.search.soft import Path
 
-    Objective = Callable[[Ints], float]
-
 __all__ = ["ConstrainedCut", "CutResult", "PathPoint", "constrained_cut", "constrained_kmeans"]
 
 
@@ -49,7 +43,7 @@ class PathPoint(NamedTuple):
 
     strength: float
     labels: Ints
-    objective: float  # without the price of violated pairs
+    objective: float  # without the penalty of violated pairs
     n_violated: int  # pairs and labels; a label is one, however many samples share it
 
 
@@ -62,7 +56,7 @@ class CutResult(Result):
     n_violated : int
         Constraints that the labels violate, counted on the constraints as they were given.
     strength : float or None
-        The price at which soft pairs were traded, where there are any.
+        The penalty at which soft pairs were traded, where there are any.
     path : tuple of PathPoint
         In soft mode, the answers from no constraints to strong ones.
     noise : float or None
@@ -102,12 +96,13 @@ def constrained_cut(
 
     The search never leaves the feasible partitions; see :class:`ConstrainedCut`.
     """
-    graph, _ = in_units(csr_array(W))
-    options = Options(constraints_mode, strength, violations, effort, n_jobs, verbose)
-    data = CutData(graph, n_clusters)
-    rng = check_random_state(random_state)
-    found = _solve(data, constraints, partial(metrics.ncut, graph), options, rng=rng)
-    return replace(found, islands=_islands(graph, found.labels))
+    graph, _ = rescaled(csr_array(W))
+    build = partial(CutObjective.on, graph, k=n_clusters)
+    context = Context(check_random_state(random_state))
+    task = Task(build, constraints, n_clusters, context, effort=effort)
+    options = Options(constraints_mode, strength, violations, n_jobs, verbose)
+    found = _solve(task, partial(metrics.ncut, graph), options)
+    return replace(found, islands=_isolated_in_cluster(graph, found.labels))
 
 
 def constrained_kmeans(
@@ -129,17 +124,14 @@ def constrained_kmeans(
        + \gamma \sum_{\text{violated soft pairs}} w_{ij},
        \qquad \gamma = t / n
 
-    with the total sum of squares :math:`T`. The twin of :func:`constrained_cut` for data in
-    round clusters; it builds no graph.
+    with the total sum of squares :math:`T`. For data in round clusters; it builds no graph.
     """
-    data, total = MeansData.of(X, n_clusters)
-
-    def inertia(labels: Ints) -> float:
-        return _sum_of_squares(data.rows, labels) * total
-
-    options = Options(constraints_mode, strength, violations, effort, n_jobs, verbose)
-    rng = check_random_state(random_state)
-    return _solve(data, constraints, inertia, options, rng=rng)
+    rows, total = scaled_rows(X)
+    build = partial(MeansObjective.on, rows, k=n_clusters)
+    context = Context(check_random_state(random_state))
+    task = Task(build, constraints, n_clusters, context, effort=effort)
+    options = Options(constraints_mode, strength, violations, n_jobs, verbose)
+    return _solve(task, lambda labels: _sum_of_squares(rows, labels) * total, options)
 
 
 class Options(NamedTuple):
@@ -148,45 +140,40 @@ class Options(NamedTuple):
     constraints_mode: str
     strength: float | str
     violations: int | None
-    effort: str
     n_jobs: int | None
     verbose: int
 
 
-def _solve(
-    data: CutData | MeansData,
-    constraints: Constraints,
-    objective: Objective,
-    options: Options,
-    *,
-    rng: np.random.RandomState,
-) -> CutResult:
-    if options.violations is not None and options.constraints_mode == "hard":
+def _solve(task: Task, objective: Callable[[Ints], float], options: Options) -> CutResult:
+    """Search under hard or soft constraints, and return the labels with their `objective`."""
+    constraints, strength, violations = task.constraints, options.strength, options.violations
+    is_hard = options.constraints_mode == "hard"
+    if violations is not None and is_hard:
         message = (
-            f"violations={options.violations} is a budget for soft constraints, but hard ones are "
+            f"violations={violations} is a budget for soft constraints, but hard ones are "
             'never violated. Set constraints_mode="soft", or leave violations out.'
         )
         raise ValueError(message)
     with workers(effective_n_jobs(options.n_jobs)) as run:
         report = _print_progress if options.verbose else None
-        task = Search(data, constraints, options.effort, rng, run, report)
-        if options.constraints_mode == "hard":
-            price = 1.0 if isinstance(options.strength, str) else float(options.strength)
-            answer = hard_labels(task, price)
-            told: dict[str, Any] = {}
+        task = task._replace(context=task.context._replace(run=run, report=report))
+        more: dict[str, Any] = {}
+        if is_hard:
+            strength = 1.0 if isinstance(strength, str) else float(strength)
+            found = hard_labels(task, strength)
         else:
-            answer, path, price = soft_labels(task, options.strength, options.violations)
-            told = _told_by(path, constraints, price, objective)
-    warn_if_interrupted(interrupted=answer.interrupted)
-    labels = canonical(answer.labels)
+            found, path, strength = soft_labels(task, strength, violations)
+            more = _from_path(path, constraints, strength, objective=objective)
+    warn_if_interrupted(interrupted=found.interrupted)
+    labels = relabelled(found.labels)
     return CutResult(
         labels=labels,
         objective=objective(labels),
-        n_iter=answer.n_iter,
-        converged=not answer.interrupted,
+        n_iter=found.n_iter,
+        converged=not found.interrupted,
         n_violated=constraints.n_violated(labels),
-        strength=price,
-        **told,
+        strength=strength,
+        **more,
     )
 
 
@@ -194,26 +181,23 @@ def _print_progress(line: str) -> None:
     print(f"[ConstrainedCut] {line}")
 
 
-def _told_by(
-    path: Path, constraints: Constraints, strength: float, objective: Objective
+def _from_path(
+    path: Path, constraints: Constraints, strength: float, *, objective: Callable[[Ints], float]
 ) -> dict[str, Any]:
-    """Return what a soft path tells: its points, the noise, the suspects."""
+    """Return the points of a soft path, the estimated noise, and the suspects."""
     points = []
     noise = None  # unless the path was interrupted before strength 1
     for t, z in zip(path.strengths, path.partitions, strict=True):
         labels = z[: constraints.n_samples].astype(np.intp)
         violated = violated_items(constraints, z)
-        points.append(PathPoint(t, canonical(labels), objective(labels), int(violated.sum())))
+        points.append(PathPoint(t, relabelled(labels), objective(labels), int(violated.sum())))
         if t == 1.0:
             noise = float(violated.mean()) if violated.size else 0.0
-    return {
-        "path": tuple(points),
-        "noise": noise,
-        "suspects": find_suspects(constraints, path, strength),
-    }
+    suspects = find_suspects(constraints, path, strength)
+    return {"path": tuple(points), "noise": noise, "suspects": suspects}
 
 
-def _islands(W: csr_array, labels: Ints) -> Ints:
+def _isolated_in_cluster(W: csr_array, labels: Ints) -> Ints:
     """Return samples that have neighbours, but none in their own cluster."""
     heads = np.repeat(np.arange(labels.size), np.diff(W.indptr))
     counted = (heads != W.indices) & (W.data > 0)
@@ -252,7 +236,7 @@ class ConstrainedCut(ConstrainedClusterer):
         ``"hard"``: pairs of belief 1 and labels hold without exception; pairs of lower belief are
         traded against the cut. ``"soft"``: all are traded, for answers that may be wrong.
     strength : float or "auto", default="auto"
-        The price of a violated soft pair: 1 is about half of what it costs to misplace an average
+        The penalty of a violated soft pair: 1 is about half of what it costs to misplace an average
         sample. ``"auto"`` is 1; in soft mode with more than 200 pairs it is chosen by
         cross-validation over the pairs.
     violations : int, default=None
@@ -372,7 +356,7 @@ class ConstrainedCut(ConstrainedClusterer):
         if self.constraints_mode == "hard":
             # `fit` looks for a partition itself, and explains if there is none.
             return
-        refuse_too_many_labels(constraints, self.n_clusters)
+        check_label_count(constraints, self.n_clusters)
 
     def _solver(self) -> Callable[..., Result]:
         return constrained_kmeans if self.objective == "kmeans" else constrained_cut

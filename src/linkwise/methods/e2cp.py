@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,19 +11,17 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
-from linkwise._params import Interval, StrOptions
+from linkwise._params import Interval
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.linalg.lowrank import symmetric_product
-from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._propagation import (
     Factors,
+    PropagationClusterer,
+    adjusted,
     constrained,
     dense,
-    is_exact,
-    pair_matrix,
-    refine,
-    refine_sparse,
+    random_walk,
     resolvents,
-    walk,
 )
 from linkwise.methods.ncut import normalized_cut
 
@@ -51,27 +50,27 @@ def e2cp(
 ) -> Result:
     """Spread the pairs along the rows and then the columns of `Y`; cluster the adjusted graph.
 
-    Pairs come to hold between the neighbours of their ends: ``F = (1 - alpha)^2 P Y P`` with the
-    walk's resolvent ``P = (I - alpha S)^-1``. Affinities rise where `F` is positive and fall where
-    it is negative.
+    Pairs come to hold between the neighbours of their endpoints: ``F = (1 - alpha)^2 P Y P`` with
+    the resolvent ``P = (I - alpha S)^-1`` of the random walk. Affinities rise where `F` is positive
+    and fall where it is negative.
     """
     rng = check_random_state(random_state)
-    obey = constraints if hard else None
-    Y = pair_matrix(constraints)
-    if Y.nnz:
-        if is_exact(W, solver):
-            W = refine(W, propagate(W, Y, alpha), Y, scale)
-        else:
-            W = csr_array(W)
-            factors = propagation_factors(W, constrained(Y), alpha, tol, warm=warm)
-            W = refine_sparse(W, factors, Y, scale)
-    return normalized_cut(W, n_clusters, rng, enforced=obey, warm=warm)
+    W_star = adjusted(
+        W,
+        constraint_matrix(constraints),
+        propagate=partial(propagate, alpha=alpha),
+        factors=partial(propagation_factors, alpha=alpha, tol=tol, warm=warm),
+        scale=scale,
+        solver=solver,
+    )
+    satisfied = constraints if hard else None
+    return normalized_cut(W_star, n_clusters, rng, enforced=satisfied, warm=warm)
 
 
 def propagate(W: Graph, Y: csr_array, alpha: float) -> Floats:
     """Return ``F = (1 - alpha)^2 P Y P``, dense, by one Cholesky factor of ``I - alpha S``."""
     C = constrained(Y)
-    A = dense(walk(W).S)
+    A = dense(random_walk(W).S)
     A *= -alpha
     A[np.diag_indices_from(A)] += 1
     units = np.zeros((A.shape[0], C.size), order="F")
@@ -84,9 +83,9 @@ def propagate(W: Graph, Y: csr_array, alpha: float) -> Floats:
 def propagation_factors(
     W: csr_array,
     columns: Ints,
+    *,
     alpha: float,
     tol: float,
-    *,
     warm: WarmStarts | None = None,
 ) -> Factors:
     """Return the factors of `F`: the constrained columns of ``(1 - alpha) P``, sparse."""
@@ -94,7 +93,7 @@ def propagation_factors(
     return Factors(csr_array(P), np.ones((1, 1)), P)
 
 
-class E2CP(ConstrainedClusterer):
+class E2CP(PropagationClusterer):
     """Exhaustive and efficient constraint propagation (Lu & Ip, 2010).
 
     Each pair is spread over the graph, first from one of its ends and then from the other; the
@@ -107,16 +106,9 @@ class E2CP(ConstrainedClusterer):
     affinity
     alpha : float in (0, 1), default=0.8
         How far pairs are spread: the probability to walk on. Near 0 they stay where they are.
-    scale : {"max", "paper"}, default="max"
-        The unit of propagated pairs. ``"paper"``: as the propagation leaves them, which is faint.
-        ``"max"``: multiplied so that the tenth of the given pairs that kept most has its belief.
-    solver : {"auto", "exact", "lowrank"}, default="auto"
-        ``"exact"`` forms all n x n propagated pairs, at most for 10,000 samples. ``"lowrank"``
-        computes them on the edges of the graph, on the given pairs and around must-links only,
-        and the adjusted graph stays sparse. ``"auto"`` is exact up to 3,000 samples and for dense
-        graphs.
-    tol : float, default=5e-4
-        Residual up to which ``"lowrank"`` follows the walk from a constrained sample.
+    scale
+    solver
+    tol
     hard
     random_state
 
@@ -136,12 +128,8 @@ class E2CP(ConstrainedClusterer):
     """
 
     paper = "Lu & Ip 2010"
-    family = "constraint propagation"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, 1, closed="neither")],
-        "scale": [StrOptions({"max", "paper"})],
-        "solver": [StrOptions({"auto", "exact", "lowrank"})],
-        "tol": [Interval(Real, 0, 1, closed="neither")],
     }
     solve = staticmethod(e2cp)
 

@@ -10,12 +10,12 @@ from scipy.sparse import csr_array, diags_array, eye_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.linalg import pencil
 from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.eigen import EigenPairs
 from linkwise.linalg.laplacian import combinatorial, degrees
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._editing import constraint_graph
 from linkwise.methods.ncut import cluster_embedding
 from linkwise.partition import unit_rows
 from linkwise.result import Result
@@ -58,7 +58,7 @@ def fast_ge(
     else:
         pairs = _lowest(graphs, component, n_clusters, rng, solver=solver)
     embedding = unit_rows(pairs.vectors)
-    labels = cluster_embedding(embedding, n_clusters, rng, constraints if hard else None)
+    labels = cluster_embedding(embedding, n_clusters, rng, enforced=constraints if hard else None)
     return Result(
         labels=labels,
         embedding=embedding,
@@ -90,7 +90,7 @@ def two_graphs(W: Graph, constraints: Constraints, link_weight: float | str) -> 
     d = degrees(W)
     # An isolated sample asks for as little as the least connected one.
     d = np.where(d > 0, d, d[d > 0].min() if d.any() else 1.0)
-    Q = constraint_graph(constraints).tocoo()
+    Q = constraint_matrix(constraints).tocoo()
     if isinstance(link_weight, str):
         weight, demand = d[Q.row] * d[Q.col] / (d.min() * d.max()), 1 / n
     else:

@@ -12,16 +12,17 @@ from linkwise.methods._labels import (
     LabelPropagator,
     Seeds,
     distributions,
+    label_result,
     label_seeds,
     plain_cut,
     smoothness,
 )
-from linkwise.result import Result
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
+    from linkwise.result import Result
 
 __all__ = ["GFHF", "class_mass_normalized", "gfhf"]
 
@@ -46,19 +47,12 @@ def gfhf(
     seeds = label_seeds(constraints, n_clusters)
     if seeds is None:
         return plain_cut(W, n_clusters, random_state)
+    # Harmonic function: the Dirichlet problem with the labels as boundary values
     found = dirichlet(W, seeds.known, seeds.indicator)
     F = distributions(found.x, seeds)
     objective = smoothness(combinatorial(W), F)
-    if class_mass:
-        F = class_mass_normalized(F, seeds)
-    return Result(
-        labels=F.argmax(axis=1),
-        embedding=F,
-        residuals=found.residuals,
-        objective=objective,
-        n_iter=found.n_iter,
-        converged=found.converged,
-    )
+    scores = class_mass_normalized(F, seeds) if class_mass else F
+    return label_result(scores, found, objective)
 
 
 def class_mass_normalized(F: Floats, seeds: Seeds) -> Floats:

@@ -7,24 +7,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.linalg import solve
-from scipy.sparse import block_diag, coo_array, csr_array, eye_array, issparse
+from scipy.sparse import block_diag, coo_array, csr_array, eye_array
 from sklearn.utils import check_random_state
 
-from linkwise._params import Interval, StrOptions
+from linkwise._params import Interval
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.exceptions import TooLargeError
 from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.laplacian import signed
 from linkwise.linalg.lowrank import values_on
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.linalg.sparse import largest_entry, moved_entries
 from linkwise.methods._propagation import (
+    PropagationClusterer,
     constrained,
     dense,
     is_exact,
-    largest_affinity,
-    pair_matrix,
-    refined_pattern,
-    symmetric,
+    pattern_with_pairs,
 )
 from linkwise.methods.ncut import normalized_cut
 
@@ -68,18 +67,20 @@ def gp_affinity(
     cannot-link sets its affinity to zero afterwards.
     """
     rng = check_random_state(random_state)
-    obey = constraints if hard else None
-    Y = pair_matrix(constraints)
+    Y = constraint_matrix(constraints)
     if Y.nnz:
         exact = is_exact(W, solver)
-        scaled = W / covariance_shift(W, rng)
-        # With more than two clusters, "not equal" is no linear statement about f.
-        seen = Y if n_clusters == 2 else Y.maximum(0)
-        B = link_precision(csr_array(seen), noise)
-        W = _conditioned_dense(scaled, Y, B) if exact else _conditioned(csr_array(scaled), Y, B)
+        # K without its diagonal: the affinities in units of a function's variance
+        K = W / covariance_shift(W, rng)
+        # M Lambda^-1 M'. With more than two clusters, "not equal" is no linear statement about f.
+        observed = Y if n_clusters == 2 else Y.maximum(0)
+        B = link_precision(csr_array(observed), noise)
+        # The covariance given the pairs
+        W = _conditioned_dense(K, Y, B) if exact else _conditioned(csr_array(K), Y, B)
         if n_clusters > 2:
-            W = _without_cannot_links(W, Y)
-    return normalized_cut(W, n_clusters, rng, enforced=obey)
+            W = moved_entries(W, csr_array(Y.minimum(0)), 0.0)
+    satisfied = constraints if hard else None
+    return normalized_cut(W, n_clusters, rng, enforced=satisfied)
 
 
 def covariance_shift(W: Graph, rng: np.random.RandomState) -> float:
@@ -89,7 +90,7 @@ def covariance_shift(W: Graph, rng: np.random.RandomState) -> float:
     to be positive semidefinite: minus their lowest eigenvalue.
     """
     lowest = eigen.smallest(W, 1, rng)
-    return max(largest_affinity(W), float(lowest.residuals[0] - lowest.values[0]))
+    return max(largest_entry(W), float(lowest.residuals[0] - lowest.values[0]))
 
 
 def link_precision(Y: csr_array, noise: float) -> csr_array:
@@ -130,9 +131,9 @@ def _conditioned(W: csr_array, Y: csr_array, B: csr_array) -> csr_array:
     C = constrained(Y)
     near = csr_array((W + eye_array(W.shape[0], format="csr"))[:, C])
     T = posterior_blocks(csr_array(near[C]), csr_array(B[C][:, C]))
-    pattern = refined_pattern(W, Y, near)
+    pattern = pattern_with_pairs(W, Y, near)
     pattern.data = np.maximum(pattern.data - values_on(near, T, pattern), 0)
-    return symmetric(pattern)
+    return csr_array(pattern + pattern.T)
 
 
 def posterior_blocks(K_CC: csr_array, B_CC: csr_array) -> csr_array:
@@ -146,7 +147,7 @@ def posterior_blocks(K_CC: csr_array, B_CC: csr_array) -> csr_array:
     _, component = symmetric_components(csr_array(abs(K) + abs(B)))
     order = np.argsort(component, kind="stable")
     sizes = np.bincount(component)
-    _refuse_too_many(int(sizes.max(initial=0)))
+    _check_n_connected(int(sizes.max(initial=0)))
     K, B = csr_array(K[order][:, order]), csr_array(B[order][:, order])
     ends = np.cumsum(sizes)
     blocks = [
@@ -158,7 +159,7 @@ def posterior_blocks(K_CC: csr_array, B_CC: csr_array) -> csr_array:
     return csr_array((T.data, (place[T.row], place[T.col])), shape=K_CC.shape)
 
 
-def _refuse_too_many(n_connected: int) -> None:
+def _check_n_connected(n_connected: int) -> None:
     if n_connected > MAX_CONSTRAINED:
         message = (
             f"{n_connected} connected samples are constrained; a Gaussian process can see at most "
@@ -167,14 +168,7 @@ def _refuse_too_many(n_connected: int) -> None:
         raise TooLargeError(message)
 
 
-def _without_cannot_links(W: Graph, Y: csr_array) -> Graph:
-    """Lower the affinity of each cannot-linked pair by its belief, to zero for a certain one."""
-    cannot = (-Y).maximum(0)
-    removed = cannot.multiply(W)
-    return csr_array(W - removed) if issparse(W) else W - removed.toarray()
-
-
-class GPAffinity(ConstrainedClusterer):
+class GPAffinity(PropagationClusterer):
     """Affinities conditioned on the pairs as a Gaussian process (Lu & Carreira-Perpinan, 2008).
 
     The affinities are taken for the covariance of a random function on the samples, which takes
@@ -190,10 +184,7 @@ class GPAffinity(ConstrainedClusterer):
     affinity
     noise : float, default=0.01
         Variance with which a certain pair is observed, in units of the function's own variance.
-    solver : {"auto", "exact", "lowrank"}, default="auto"
-        ``"exact"`` forms all n x n new affinities, at most for 10,000 samples. ``"lowrank"``
-        computes them on the edges of the graph, on the given pairs and around must-links only,
-        and the graph stays sparse. ``"auto"`` is exact up to 3,000 samples and for dense graphs.
+    solver
     hard
     random_state
 
@@ -213,10 +204,8 @@ class GPAffinity(ConstrainedClusterer):
     """
 
     paper = "Lu & Carreira-Perpinan 2008"
-    family = "constraint propagation"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "noise": [Interval(Real, 1e-10, None, closed="left")],
-        "solver": [StrOptions({"auto", "exact", "lowrank"})],
     }
     solve = staticmethod(gp_affinity)
 

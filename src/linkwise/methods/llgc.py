@@ -13,16 +13,17 @@ from linkwise.linalg.solve import resolvent
 from linkwise.methods._labels import (
     LabelPropagator,
     distributions,
+    label_result,
     label_seeds,
     plain_cut,
     smoothness,
 )
-from linkwise.result import Result
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
+    from linkwise.result import Result
 
 __all__ = ["LLGC", "llgc"]
 
@@ -54,18 +55,13 @@ def llgc(
     if seeds is None:
         return plain_cut(W, n_clusters, random_state)
     Y = seeds.matrix
+    # F = (1 - alpha) (I - alpha S)^-1 Y
     found = resolvent(normalized_adjacency(W), alpha, Y, tol=TOL)
     F = (1 - alpha) * found.x
-    mu = (1 - alpha) / alpha
     scores = distributions(_carried_on(W, F, found.residuals), seeds)
-    return Result(
-        labels=scores.argmax(axis=1),
-        embedding=scores,
-        residuals=found.residuals,
-        objective=smoothness(symmetric(W), F) + mu * float(((F - Y) ** 2).sum()),
-        n_iter=found.n_iter,
-        converged=found.converged,
-    )
+    mu = (1 - alpha) / alpha
+    objective = smoothness(symmetric(W), F) + mu * float(((F - Y) ** 2).sum())
+    return label_result(scores, found, objective)
 
 
 def _carried_on(W: Graph, F: Floats, residuals: Floats) -> Floats:

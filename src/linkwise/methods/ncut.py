@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -13,7 +13,7 @@ from linkwise._params import StrOptions
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
 from linkwise.linalg.laplacian import degrees
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.partition import unit_rows
+from linkwise.partition import kmeans, unit_rows
 from linkwise.result import Result
 from linkwise.search.rows import cluster_rows
 
@@ -80,19 +80,21 @@ def normalized_cut(
         pairs = spectral_embedding(W, n_clusters, rng, d=d, warm=start)
     z = pairs.vectors
     embedding = unit_rows(z) if rows == "unit" else random_walk_vectors(z, d)
-    labels = cluster_embedding(embedding, n_clusters, rng, enforced)
-    return spectral_result(labels, embedding, pairs, ratio_sum(W, labels, d))
+    labels = cluster_embedding(embedding, n_clusters, rng, enforced=enforced)
+    return spectral_result(labels, embedding, pairs, objective=ratio_sum(W, labels, d))
 
 
 def cluster_embedding(
     embedding: Floats,
     n_clusters: int,
     rng: np.random.RandomState,
+    *,
     enforced: Constraints | None = None,
 ) -> Ints:
     """Cluster the rows of an embedding by k-means; all certain constraints of `enforced` hold."""
-    assign: Literal["free", "feasible"] = "free" if enforced is None else "feasible"
-    return cluster_rows(embedding, n_clusters, rng, assign=assign, constraints=enforced)
+    if enforced is None:
+        return kmeans(embedding, n_clusters, rng).labels
+    return cluster_rows(embedding, n_clusters, rng, assign="feasible", constraints=enforced)
 
 
 def ratio_sum(W: Graph, labels: Ints, weights: Floats) -> float:
@@ -123,7 +125,9 @@ def _lost(indptr, indices, data, labels, k):  # type: ignore[no-untyped-def]  # 
     return lost
 
 
-def spectral_result(labels: Ints, embedding: Floats, pairs: EigenPairs, objective: float) -> Result:
+def spectral_result(
+    labels: Ints, embedding: Floats, pairs: EigenPairs, *, objective: float
+) -> Result:
     """Return the result of a spectral method; eigenvalues are the Laplacian's, ascending."""
     return Result(
         labels=labels,
@@ -143,30 +147,12 @@ class NCut(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    n_clusters
+    affinity
     rows : {"unit", "raw"}, default="unit"
         Whether the rows of the embedding are scaled to length one before k-means
         (Ng, Jordan & Weiss) or taken as they are.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start and of k-means.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
-    result_ : Result
-        Labels, embedding, eigenvalues, residuals and objective.
-    embedding_ : ndarray of shape (n_samples, n_clusters)
-        Coordinates that were partitioned.
-    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph, before any constraint touched it.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
+    random_state
 
     References
     ----------
@@ -185,7 +171,6 @@ class NCut(ConstrainedClusterer):
     family = "no constraints"
     takes = ()
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "rows": [StrOptions({"unit", "raw"})],
     }
     solve = staticmethod(ncut)

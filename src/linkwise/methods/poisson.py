@@ -9,13 +9,19 @@ import numpy as np
 from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.laplacian import combinatorial
 from linkwise.linalg.solve import poisson_solve, solid
-from linkwise.methods._labels import LabelPropagator, label_seeds, plain_cut, smoothness
-from linkwise.result import Result
+from linkwise.methods._labels import (
+    LabelPropagator,
+    label_result,
+    label_seeds,
+    plain_cut,
+    smoothness,
+)
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
+    from linkwise.result import Result
 
 __all__ = ["Poisson", "poisson"]
 
@@ -43,28 +49,22 @@ def poisson(
     if seeds is None:
         return plain_cut(W, n_clusters, random_state)
     W = solid(W)
+    # Sources B: labels, without their mean in each connected component
     n_components, component = symmetric_components(W)
     members = np.zeros((n_components, seeds.n_classes))
     np.add.at(members, component[seeds.known], seeds.indicator)
     count = members.sum(axis=1, keepdims=True)
     mean = np.where(count > 0, members / np.where(count > 0, count, 1.0), seeds.proportions)
     B = np.where(seeds.known[:, None], seeds.matrix - mean[component], 0.0)
+    # Potential U: L U = B
     found = poisson_solve(W, B)
     energy = smoothness(combinatorial(W), found.x) / 2 - float((B * found.x).sum())
     U = found.x / (seeds.n_classes * seeds.proportions) if balance else found.x
-    # Where one class is alone there is no potential, and where there is none, none either.
-    is_contested = (members > 0).sum(axis=1) > 1
-    is_contested = is_contested[component][:, None]
+    # A component with labels of one class, or none, has no potential: the mean stands for it.
+    is_contested = ((members > 0).sum(axis=1) > 1)[component][:, None]
     scores = np.where(is_contested, U, mean[component])
     decisive = np.where(is_contested, _without_rounding(U, component), mean[component])
-    return Result(
-        labels=decisive.argmax(axis=1),
-        embedding=scores,
-        residuals=found.residuals,
-        objective=energy,
-        n_iter=found.n_iter,
-        converged=found.converged,
-    )
+    return label_result(scores, found, energy, decisive=decisive)
 
 
 def _without_rounding(U: Floats, component: Ints) -> Floats:

@@ -15,7 +15,7 @@ from linkwise.constraints import Constraints
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods.ncut import normalized_cut
-from linkwise.partition import canonical, recursive_bisection
+from linkwise.partition import recursive_bisection, relabelled
 from linkwise.result import Result
 from linkwise.search.linear import SignedGroups, constrained_cut
 
@@ -50,7 +50,7 @@ def sclc(
         return normalized_cut(W, n_clusters, rng)
     if n_clusters == 2:
         cut = constrained_cut(W, signed_groups(facts), rng)
-        return _result(W, canonical(cut.labels), [(np.arange(W.shape[0]), cut)])
+        return _result(W, relabelled(cut.labels), [(np.arange(W.shape[0]), cut)])
     halving = _Halving(W, facts, n_clusters, rng)
     labels = recursive_bisection(W, n_clusters - 1, halving.split).labels
     labels = halving.last(labels)
@@ -90,7 +90,7 @@ class _Halving:
             if sides is not None:
                 halved = labels.copy()
                 halved[members[sides == 1]] = labels.max() + 1
-                candidates.append(canonical(halved))
+                candidates.append(relabelled(halved))
         return min(
             candidates,
             key=lambda c: (self.facts.n_violated(c), metrics.ncut(self.W, c)),
@@ -153,7 +153,7 @@ def signed_groups(constraints: Constraints, *, cannot_link: bool = True) -> Sign
     _, piece = connected_components(double, directed=False)
     positive, negative = piece[:n], piece[n:]
     sign = np.sign(negative - positive).astype(np.float64)
-    return SignedGroups(canonical(np.minimum(positive, negative)[must]), sign[must], must)
+    return SignedGroups(relabelled(np.minimum(positive, negative)[must]), sign[must], must)
 
 
 def _apart(constraints: Constraints, must: Ints) -> Ints:

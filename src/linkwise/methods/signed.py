@@ -11,13 +11,15 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
+from linkwise.constraints.listing import constraint_matrix
+from linkwise.linalg import eigen
 from linkwise.linalg.components import symmetric_components
-from linkwise.linalg.embedding import component_vectors, looped_adjacency, warm_eigs
+from linkwise.linalg.embedding import component_vectors, looped_adjacency
 from linkwise.linalg.laplacian import absolute_degrees
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._editing import constraint_graph, link_strength
+from linkwise.methods.csc import link_affinity
 from linkwise.methods.ncut import cluster_embedding, normalized_cut, ratio_sum, spectral_result
-from linkwise.partition import canonical, kmeans, sign_split, unit_rows
+from linkwise.partition import kmeans, relabelled, sign_split, unit_rows
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Int64s, Ints
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
-__all__ = ["SignedCSC", "rounding_score", "signed_csc", "signed_ncut"]
+__all__ = ["SignedCSC", "rounding_score", "signed_csc"]
 
 # Extra price of a violated constraint in the rounding, in units of the graph's volume. Measured on
 # five sets with n/50 to 2n pairs, clean and 10 % wrong (mean ARI): 0 gives .652, 5 .672, 20 .675,
@@ -58,7 +60,7 @@ def signed_csc(
     """
     rng = check_random_state(random_state)
     obey = constraints if hard else None
-    Q = (1 - gamma) * link_strength(W, link_weight) * constraint_graph(constraints)
+    Q = (1 - gamma) * link_affinity(W, link_weight) * constraint_matrix(constraints)
     A = gamma * W + (Q if issparse(W) else Q.toarray())
     weights = A.data if issparse(A) else A
     if selection == "sound" and not (weights < 0).any():
@@ -70,8 +72,8 @@ def signed_csc(
     embedding = unit_rows(pairs.vectors)
     labels = rounding(A, Q, pairs.vectors, rng)
     if obey is not None and constraints.n_violated(labels):
-        labels = cluster_embedding(embedding, n_clusters, rng, obey)
-    return spectral_result(labels, embedding, pairs, ratio_sum(A, labels, d))
+        labels = cluster_embedding(embedding, n_clusters, rng, enforced=obey)
+    return spectral_result(labels, embedding, pairs, objective=ratio_sum(A, labels, d))
 
 
 def lowest_vectors(
@@ -97,8 +99,10 @@ def lowest_vectors(
         profile = np.sqrt(d)[is_plain]
         known = np.zeros((component.size, min(k, np.unique(component[is_plain]).size)))
         known[is_plain] = component_vectors(S[is_plain][:, is_plain], profile, k)
+    # A generator of its own: what follows does not depend on how long the search takes.
+    rng = np.random.RandomState(rng.randint(2**31))
     start = None if warm is None else warm.adjacency
-    return warm_eigs(S, k, rng, known=known, warm=start)
+    return eigen.largest(S, k, rng, known=known, known_values=np.ones(known.shape[1]), warm=start)
 
 
 def negative_rows(A: Graph) -> Ints:
@@ -123,7 +127,7 @@ def paper_rounding(
     one is the informative one, and this rule collapses.
     """
     k = z.shape[1]
-    return canonical(sign_split(z[:, 1])) if k == 2 else kmeans(unit_rows(z), k, rng).labels
+    return relabelled(sign_split(z[:, 1])) if k == 2 else kmeans(unit_rows(z), k, rng).labels
 
 
 def sound_rounding(
@@ -168,14 +172,6 @@ def violated_weight(Q: csr_array, labels: Ints) -> float:
     return float(abs(pairs.data[together == (pairs.data < 0)]).sum() / 2)
 
 
-def signed_ncut(A: Graph, labels: Ints) -> float:
-    """Return ``sum_c (positive weight leaving c + negative weight inside c) / volume of c``.
-
-    The volume is of absolute weights. Without negative edges this is the normalised cut.
-    """
-    return ratio_sum(A, labels, absolute_degrees(A))
-
-
 class _Sweep(NamedTuple):
     """Weights met while vertices change sides one after the other, one entry a step."""
 
@@ -206,7 +202,7 @@ def best_sign_pattern(A: Graph, Q: csr_array, z: Floats) -> Ints:
     price = VIOLATION_PRICE * violated / (d.sum() or 1.0)
     step = int(np.argmin(objective + price))
     side[order[: step + 1]] ^= 1
-    return canonical(side)
+    return relabelled(side)
 
 
 def _turn(A: csr_array, order: Ints, side: Int64s) -> _Sweep:

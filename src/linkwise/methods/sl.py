@@ -12,7 +12,7 @@ from linkwise._params import Interval, StrOptions
 from linkwise.linalg.embedding import leading_eigenpairs
 from linkwise.linalg.laplacian import additive_normalization
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._editing import edit
+from linkwise.methods.csc import edit
 from linkwise.methods.ncut import cluster_embedding, normalized_cut, ratio_sum, spectral_result
 from linkwise.partition import unit_rows
 
@@ -61,10 +61,10 @@ def additive_cut(
     N = additive_normalization(A)
     profile = np.ones(N.shape[0])
     start = None if warm is None else warm.additive
-    pairs = leading_eigenpairs(N, profile, n_clusters, rng, warm=start)
+    pairs = leading_eigenpairs(N, n_clusters, rng, profile=profile, warm=start)
     embedding = unit_rows(pairs.vectors)
-    labels = cluster_embedding(embedding, n_clusters, rng, obey)
-    return spectral_result(labels, embedding, pairs, ratio_sum(A, labels, profile))
+    labels = cluster_embedding(embedding, n_clusters, rng, enforced=obey)
+    return spectral_result(labels, embedding, pairs, objective=ratio_sum(A, labels, profile))
 
 
 class SpectralLearning(ConstrainedClusterer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,19 +11,17 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, hstack
 from sklearn.utils import check_random_state
 
-from linkwise._params import Interval, StrOptions
+from linkwise._params import Interval
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.linalg.lowrank import cauchy_sum, symmetric_product
-from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._propagation import (
     Factors,
+    PropagationClusterer,
+    adjusted,
     constrained,
     dense,
-    is_exact,
-    pair_matrix,
-    refine,
-    refine_sparse,
+    random_walk,
     resolvents,
-    walk,
 )
 from linkwise.methods.ncut import normalized_cut
 
@@ -63,16 +62,16 @@ def srcp(
     negative.
     """
     rng = check_random_state(random_state)
-    obey = constraints if hard else None
-    Y = pair_matrix(constraints)
-    if Y.nnz:
-        if is_exact(W, solver):
-            W = refine(W, propagate(W, Y, mu), Y, scale)
-        else:
-            W = csr_array(W)
-            factors = propagation_factors(W, constrained(Y), mu, tol, warm=warm)
-            W = refine_sparse(W, factors, Y, scale)
-    return normalized_cut(W, n_clusters, rng, enforced=obey, warm=warm)
+    W_star = adjusted(
+        W,
+        constraint_matrix(constraints),
+        propagate=partial(propagate, mu=mu),
+        factors=partial(propagation_factors, mu=mu, tol=tol, warm=warm),
+        scale=scale,
+        solver=solver,
+    )
+    satisfied = constraints if hard else None
+    return normalized_cut(W_star, n_clusters, rng, enforced=satisfied, warm=warm)
 
 
 def propagate(W: Graph, Y: csr_array, mu: float) -> Floats:
@@ -81,7 +80,7 @@ def propagate(W: Graph, Y: csr_array, mu: float) -> Floats:
     ``(U' F U)_ij = 2 mu (U' Y U)_ij / (2 mu + l_i + l_j)`` with the eigenvalues `l`.
     """
     C = constrained(Y)
-    values, U = eigh(dense(walk(W).S), driver="evd", overwrite_a=True, check_finite=False)
+    values, U = eigh(dense(random_walk(W).S), driver="evd", overwrite_a=True, check_finite=False)
     shifted = mu + 1 - values
     spread = symmetric_product(U[C].T, csr_array(Y[C][:, C]) @ U[C])
     spread *= 2 * mu / np.add.outer(shifted, shifted)
@@ -91,12 +90,12 @@ def propagate(W: Graph, Y: csr_array, mu: float) -> Floats:
 def propagation_factors(
     W: csr_array,
     columns: Ints,
+    *,
     mu: float,
     tol: float,
-    *,
     warm: WarmStarts | None = None,
 ) -> Factors:
-    """Return factors of `F`: constrained columns of a few resolvents of the walk, sparse.
+    """Return factors of `F`: constrained columns of a few resolvents of the random walk, sparse.
 
     The kernel ``2 mu / (2 mu + l_i + l_j)`` is separated into a few products
     ``1 / (mu + l_i + s) 1 / (mu + l_j + t)``; each is a resolvent of `S`, with the damping
@@ -110,7 +109,7 @@ def propagation_factors(
     return Factors(G, 2 * mu * separated.weights, P[int(np.argmax(damping))])
 
 
-class SRCP(ConstrainedClusterer):
+class SRCP(PropagationClusterer):
     """Symmetric graph regularised constraint propagation (Fu, Lu, Ip, Peng & Lu, 2011).
 
     Each pair is spread over the graph from both its ends at once; the result raises and lowers
@@ -124,16 +123,9 @@ class SRCP(ConstrainedClusterer):
     mu : float, default=0.2
         How strongly a pair holds to where it was given, against smoothness over the graph. Small
         values spread far. The spreading iteration of the paper has ``mu = (1 - alpha) / alpha``.
-    scale : {"max", "paper"}, default="max"
-        The unit of propagated pairs. ``"paper"``: as the propagation leaves them, which is faint.
-        ``"max"``: multiplied so that the tenth of the given pairs that kept most has its belief.
-    solver : {"auto", "exact", "lowrank"}, default="auto"
-        ``"exact"`` forms all n x n propagated pairs, at most for 10,000 samples. ``"lowrank"``
-        computes them on the edges of the graph, on the given pairs and around must-links only,
-        and the adjusted graph stays sparse. ``"auto"`` is exact up to 3,000 samples and for dense
-        graphs.
-    tol : float, default=5e-4
-        Residual up to which ``"lowrank"`` follows the walk from a constrained sample.
+    scale
+    solver
+    tol
     hard
     random_state
 
@@ -153,12 +145,8 @@ class SRCP(ConstrainedClusterer):
     """
 
     paper = "Fu et al. 2011"
-    family = "constraint propagation"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "mu": [Interval(Real, 0, None, closed="neither")],
-        "scale": [StrOptions({"max", "paper"})],
-        "solver": [StrOptions({"auto", "exact", "lowrank"})],
-        "tol": [Interval(Real, 0, 1, closed="neither")],
     }
     solve = staticmethod(srcp)
 

@@ -11,12 +11,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._params import Interval, StrOptions
+from linkwise.constraints.listing import constraint_matrix
 from linkwise.linalg import eigen
 from linkwise.linalg.embedding import leading_eigenpairs
 from linkwise.linalg.laplacian import degrees
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods._editing import constraint_graph
-from linkwise.methods._kernelkmeans import (
+from linkwise.partition import kmeans, relabelled, unit_rows
+from linkwise.result import Result
+from linkwise.search.kernel_kmeans import (
     Descent,
     VertexWeighted,
     batch_steps,
@@ -24,8 +26,6 @@ from linkwise.methods._kernelkmeans import (
     filled,
     single_moves,
 )
-from linkwise.partition import canonical, kmeans, unit_rows
-from linkwise.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,7 @@ def sskk(
         if other.history[-1] < best.history[-1] - SAME_OBJECTIVE:
             best = other
     return Result(
-        labels=canonical(best.labels),
+        labels=relabelled(best.labels),
         embedding=unit_rows(pairs.vectors),
         eigenvalues=1 - pairs.values,
         residuals=pairs.residuals,
@@ -125,7 +125,7 @@ def penalised_graph(W: Graph, constraints: Constraints, penalty: float) -> Verte
     if loops.any():
         M = M + diags_array(loops, format="csr")
     if penalty and not constraints.is_empty:
-        M = M + penalty * constraint_graph(constraints)
+        M = M + penalty * constraint_matrix(constraints)
     M = csr_array(M)
     M.sort_indices()
     return VertexWeighted(M, d / unit + loops)
@@ -166,8 +166,9 @@ def _relaxation(
     """Return the leading eigenpairs of ``D^-1/2 M D^-1/2``, whose clusters relax the criterion."""
     s = diags_array(1 / np.sqrt(graph.d), format="csr")
     S = csr_array(s @ graph.M @ s)
-    profile = np.sqrt(graph.d)
-    return leading_eigenpairs(S, profile, k, rng) if is_plain else eigen.largest(S, k, rng)
+    if not is_plain:
+        return eigen.largest(S, k, rng)
+    return leading_eigenpairs(S, k, rng, profile=np.sqrt(graph.d))
 
 
 def _starts(

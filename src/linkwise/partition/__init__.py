@@ -8,8 +8,8 @@ symmetric, a ``csr_array`` or a dense array.
 from __future__ import annotations
 
 from linkwise.partition.bisection import Bisection, recursive_bisection
-from linkwise.partition.kmeans import KMeansPartition, kmeans
-from linkwise.partition.labels import canonical, sign_split, unit_rows
+from linkwise.partition.labels import relabelled, sign_split
+from linkwise.partition.lloyd import KMeansPartition, kmeans, unit_rows
 from linkwise.partition.threshold import Threshold, best_threshold
 
 __all__ = [
@@ -17,9 +17,9 @@ __all__ = [
     "KMeansPartition",
     "Threshold",
     "best_threshold",
-    "canonical",
     "kmeans",
     "recursive_bisection",
+    "relabelled",
     "sign_split",
     "unit_rows",
 ]

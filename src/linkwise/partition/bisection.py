@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from scipy.sparse import issparse
 
-from linkwise.partition.labels import canonical
+from linkwise.partition.labels import relabelled
 from linkwise.partition.threshold import row_sums
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def recursive_bisection(
     labels = np.empty(W.shape[0], dtype=np.intp)
     for label, members in enumerate(clusters):
         labels[members] = label
-    return Bisection(canonical(labels), sum(_cost(W, b, members) for members in clusters))
+    return Bisection(relabelled(labels), sum(_cost(W, b, members) for members in clusters))
 
 
 def _candidate(W: Matrix, members: Ints, *, b: Floats, split: Split) -> _Candidate | None:

@@ -1,4 +1,4 @@
-"""Rows of unit length, labels in a standard order, signs to labels."""
+"""Labels in a standard order, signs to labels."""
 
 from __future__ import annotations
 
@@ -10,38 +10,22 @@ from numba import njit
 if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats, Ints
 
-__all__ = ["canonical", "ranks", "sign_split", "unit_rows"]
+__all__ = ["relabelled", "sign_split"]
 
 
-def unit_rows(V: Floats) -> Floats:
-    """Scale every row to length 1; a row of zeros stays as it is.
-
-    Examples
-    --------
-    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
-    [[0.6, 0.8], [0.0, 0.0]]
-    """
-    # Dividing by the largest entry first keeps tiny and huge rows from under- and overflowing.
-    largest = np.abs(V).max(axis=1, keepdims=True, initial=0.0)
-    scaled = V / np.where(largest > 0, largest, 1.0)
-    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
-    unit: Floats = scaled / np.where(lengths > 0, lengths, 1.0)
-    return unit
-
-
-def canonical(labels: AnyArray) -> Ints:
+def relabelled(labels: AnyArray) -> Ints:
     """Renumber clusters by first appearance, so that equal partitions have equal labels.
 
     Examples
     --------
-    >>> canonical(np.array([7, 2, 7, 0])).tolist()
+    >>> relabelled(np.array([7, 2, 7, 0])).tolist()
     [0, 1, 0, 2]
     """
     labels = np.asarray(labels)
     if labels.dtype.kind == "i" and labels.dtype.isnative and labels.size and labels.min() >= 0:
         top = int(labels.max())
         if top <= 4 * labels.size:  # no sort then
-            return np.asarray(ranks(labels, top)[labels], dtype=np.intp)
+            return np.asarray(_ranks(labels, top)[labels], dtype=np.intp)
     _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(first.size, dtype=np.intp)
     rank[np.argsort(first)] = np.arange(first.size)
@@ -49,7 +33,7 @@ def canonical(labels: AnyArray) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def ranks(labels, top):  # type: ignore[no-untyped-def]
+def _ranks(labels, top):  # type: ignore[no-untyped-def]
     """Return the place of each label up to `top` in the order of first appearance."""
     rank = np.full(top + 1, -1, np.intp)
     n_met = 0

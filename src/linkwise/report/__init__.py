@@ -1,13 +1,13 @@
 """One self-contained HTML file about a clustering. Needs the extra ``report`` (jinja2).
 
-The rooms, each of which knows only the ones above it::
+The modules, each of which imports only those above it::
 
     palette    colours and shapes of clusters
-    inputs     arguments -> Inputs, or an error that says what does not fit
+    inputs     arguments -> Inputs, or an error
     numbers    silhouette, cut, features, agreement with a truth
     spectrum   eigenvalues of the graph and their plot
-    pairs      which constraints hold, why others do not, and which are doubted
-    map        coordinates, and their way into the page
+    pairs      which constraints hold, why others do not, and which are likely wrong
+    map        coordinates, and their encoding in the page
     page       the template
 """
 
@@ -37,23 +37,7 @@ LONGEST_TITLE = 300
 LONGEST_COMMAND = 20_000
 
 
-def write_report(  # noqa: PLR0913 - what is known about a clustering is as much as it is
-    path: str | os.PathLike[str],
-    *,
-    labels: ArrayLike,
-    X: Any = None,
-    W: Any = None,
-    constraints: Constraints | None = None,
-    result: Any = None,
-    ids: Iterable[object] | None = None,
-    feature_names: Iterable[object] | None = None,
-    feature_values: Any = None,
-    title: str | None = None,
-    command: str | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    truth: ArrayLike | None = None,
-    random_state: int | np.random.RandomState | None = None,
-) -> None:
+def write_report(path: str | os.PathLike[str], **content: Any) -> None:
     """Write a report about a clustering to one HTML file that needs no network.
 
     The file is replaced only when the new one is complete and on the disk.
@@ -62,9 +46,8 @@ def write_report(  # noqa: PLR0913 - what is known about a clustering is as much
     ----------
     path : str or path-like
         The file to write; its folder exists.
-    labels, X, W, constraints, result, ids, feature_names, feature_values, title, command, \
-    parameters, truth, random_state
-        As in :func:`render_report`.
+    **content
+        What the report is about: the arguments of :func:`render_report`.
 
     Examples
     --------
@@ -84,26 +67,12 @@ def write_report(  # noqa: PLR0913 - what is known about a clustering is as much
     if not path.parent.is_dir():
         message = f"The folder {path.parent} does not exist. Create it, or choose another path."
         raise FileNotFoundError(message)
-    text = render_report(
-        labels=labels,
-        X=X,
-        W=W,
-        constraints=constraints,
-        result=result,
-        ids=ids,
-        feature_names=feature_names,
-        feature_values=feature_values,
-        title=title,
-        command=command,
-        parameters=parameters,
-        truth=truth,
-        random_state=random_state,
-    )
+    text = render_report(**content)
     with atomic(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8", newline="\n")
 
 
-def render_report(  # noqa: PLR0913 - as above
+def render_report(  # noqa: PLR0913  (each part of the page may be left out)
     *,
     labels: ArrayLike,
     X: Any = None,
@@ -129,8 +98,9 @@ def render_report(  # noqa: PLR0913 - as above
     ----------
     labels : array-like of shape (n_samples,)
         Cluster of each sample, integers or strings. -1 is a cluster like any other.
-    X : array-like or sparse matrix of shape (n_samples, n_features), optional
-        The data. Two columns are drawn as they are, more of them along their principal axes.
+    X : array-like or sparse matrix of shape (n_samples, n_features) or Prepared, optional
+        The data. Two columns are drawn as they are, more of them along their principal axes. A
+        :class:`~linkwise.Prepared` brings its graph, and the eigenvectors that a fit has found.
     W : array-like or sparse matrix of shape (n_samples, n_samples), optional
         Symmetric non-negative graph.
     constraints : Constraints, optional

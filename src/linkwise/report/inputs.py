@@ -1,4 +1,4 @@
-"""What a report is about: the caller's arguments, checked and brought to one form."""
+"""The arguments of a report, checked and brought to one form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 
 from linkwise.constraints import Constraints, Suspect
 from linkwise.exceptions import DisconnectedGraphWarning
-from linkwise.graph import check_affinity
+from linkwise.graph import Prepared
 from linkwise.result import Result
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Partition:
             message = f"{name} must hold one label a sample, but has shape {array.shape}."
             raise ValueError(message)
         if n_samples is not None:
-            refuse_length(array.size, n_samples, name)
+            check_length(array.size, n_samples, name)
         if array.dtype.kind == "f" and np.isnan(array).any():
             message = f"{name}[{int(np.isnan(array).argmax())}] is nan. Every sample needs a label."
             raise ValueError(message)
@@ -63,7 +63,7 @@ class Partition:
         array = np.asarray(labels)
         if array.ndim != 1:
             return cls.of(array, name, n_samples)
-        refuse_length(array.size, n_samples, name)
+        check_length(array.size, n_samples, name)
         known = np.array([not _is_unknown(value) for value in array.tolist()], dtype=bool)
         if not known.any():
             return None
@@ -90,7 +90,7 @@ class Features:
         if values.ndim != 2:
             message = f"feature_values must have rows and columns, but has shape {values.shape}."
             raise ValueError(message)
-        refuse_length(values.shape[0], n_samples, "feature_values")
+        check_length(values.shape[0], n_samples, "feature_values")
         if names is None:
             names = range(values.shape[1]) if columns is None else columns
             prefix = "feature " if columns is None else ""
@@ -126,13 +126,13 @@ class Inputs:
 
     clusters: Partition
     X: Matrix | None
-    W: Matrix | None
+    graph: Prepared | None  # W, and its eigenvectors
     constraints: Constraints
     result: Result | None
     method: str | None
     parameters: dict[str, str]
-    choices: list[str]  # what the method says that it chose, in lines
-    suspects: list[Suspect]  # all constraints, if the method says how likely each is wrong
+    choices: list[str]  # what the method chose, in lines
+    suspects: list[Suspect]  # all constraints, if the method estimates how likely each is wrong
     ids: list[str] | None
     features: Features | None
     truth: Partition | None
@@ -141,6 +141,11 @@ class Inputs:
     def n_samples(self) -> int:
         """The number of samples."""
         return self.clusters.codes.size
+
+    @property
+    def W(self) -> Matrix | None:  # noqa: N802
+        """The graph."""
+        return None if self.graph is None else self.graph.W
 
     def name_of(self, sample: int) -> str:
         """Return the identifier of a sample; its row number if it has none."""
@@ -156,14 +161,14 @@ class Inputs:
             result, model = _fitted(result), result
         parameters = _parameters(given["parameters"], model)
         method = parameters.pop("method", None if model is None else type(model).__name__)
-        W = given["W"] if given["W"] is not None else getattr(model, "affinity_matrix_", None)
-        X, table = given["X"], given["feature_values"]
-        table = X if table is None else table
-        truth = given["truth"]
+        X, graph = _data_and_graph(given["X"], given["W"], model, n_samples=n)
+        table, truth = given["feature_values"], given["truth"]
+        if table is None and X is not None:  # as given, with the names of its columns
+            table = getattr(given["X"], "source", given["X"])
         return cls(
             clusters=clusters,
-            X=None if X is None else _data(X, n),
-            W=None if W is None else _graph(W, n),
+            X=X,
+            graph=graph,
             constraints=_constraints(given["constraints"], n),
             result=result,
             method=method,
@@ -208,7 +213,7 @@ def _is_unknown(value: Any) -> bool:
     return isinstance(value, (int, float)) and (value != value or value == -1)  # noqa: PLR0124
 
 
-def refuse_length(n_given: int, n_samples: int, name: str) -> None:
+def check_length(n_given: int, n_samples: int, name: str) -> None:
     """Raise ValueError if an argument is about another number of samples than the labels."""
     if n_given != n_samples:
         message = f"{name} is about {n_given} samples, but labels has {n_samples} entries."
@@ -251,17 +256,29 @@ def _suspects(model: Any, n_samples: int) -> list[Suspect]:
 
 def _data(X: Any, n_samples: int) -> Matrix:
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
-    refuse_length(X.shape[0], n_samples, "X")
+    check_length(X.shape[0], n_samples, "X")
     return csr_array(X) if issparse(X) else X
 
 
-def _graph(W: Any, n_samples: int) -> Matrix:
+def _data_and_graph(
+    X: Any, W: Any, model: Any, *, n_samples: int
+) -> tuple[Matrix | None, Prepared | None]:
+    """Return the data and their graph, each of which may be missing."""
+    W = getattr(model, "affinity_matrix_", None) if W is None else W
+    if isinstance(X, Prepared):
+        check_length(X.n_samples, n_samples, "X")
+        return None if X.is_graph else X.X, X
+    X = None if X is None else _data(X, n_samples)
+    return X, None if W is None else _graph(W, n_samples)
+
+
+def _graph(W: Any, n_samples: int) -> Prepared:
     W = check_array(W, accept_sparse="csr", dtype=np.float64, input_name="W")
-    refuse_length(W.shape[0], n_samples, "W")
+    check_length(W.shape[0], n_samples, "W")
     with warnings.catch_warnings():
-        # The report says how many pieces there are.
+        # The report says how many components there are.
         warnings.simplefilter("ignore", DisconnectedGraphWarning)
-        return check_affinity(W)
+        return Prepared(W, "precomputed")
 
 
 def _constraints(given: Any, n_samples: int) -> Constraints:
@@ -270,11 +287,11 @@ def _constraints(given: Any, n_samples: int) -> Constraints:
     if not isinstance(given, Constraints):
         message = f"constraints must be a linkwise.Constraints, got {type(given).__name__}."
         raise TypeError(message)
-    refuse_length(given.n_samples, n_samples, "constraints")
+    check_length(given.n_samples, n_samples, "constraints")
     return given
 
 
 def _ids(given: Any, n_samples: int) -> list[str]:
     names = [_name(name) for name in given]
-    refuse_length(len(names), n_samples, "ids")
+    check_length(len(names), n_samples, "ids")
     return names

@@ -1,4 +1,4 @@
-"""The map: two coordinates for each sample, small enough to travel in a page."""
+"""The map: two coordinates for each sample, encoded in few bytes of the page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from linkwise.partition import unit_rows
 from linkwise.report.numbers import stratified, unit_scale
 from linkwise.report.palette import looks
-from linkwise.report.spectrum import leading
+from linkwise.report.spectrum import eigenpairs
 
 if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats, Ints
@@ -65,7 +65,7 @@ class StaticMap(NamedTuple):
 
 
 def draw_map(
-    inputs: Inputs, spectrum: Spectrum, drawn: Drawn, rng: np.random.RandomState
+    inputs: Inputs, spectrum: Spectrum, drawn: Drawn, *, rng: np.random.RandomState
 ) -> Map | None:
     """Place the samples in every way that the input allows; None if it allows none."""
     placed = _placements(inputs, spectrum, rng)
@@ -88,13 +88,14 @@ def _placements(
     placed: list[tuple[str, str, Floats]] = []
     X, result = inputs.X, inputs.result
     if spectrum.vectors is not None:
-        leading_part = spectrum.vectors[:, : max(inputs.clusters.n_groups, 3)]
-        placed.append(_spectral(leading_part, rng))
+        leading = spectrum.vectors[:, : max(inputs.clusters.n_groups, 3)]
+        placed.append(_spectral(leading, rng))
     elif result is not None and result.embedding is not None:
         about = "the coordinates in which the method saw the samples, along their two main axes"
         placed.append(("Embedding", about, _two_axes(result.embedding, rng)))
-    elif inputs.W is not None and X is None:
-        placed.append(_spectral(leading(inputs.W, min(3, inputs.n_samples), rng)[1], rng))
+    elif inputs.graph is not None and X is None:
+        pairs = eigenpairs(inputs.graph, min(3, inputs.n_samples), rng)
+        placed.append(_spectral(pairs.vectors, rng))
     if X is not None and X.shape[1] == 2:
         # Two features are a map already, and the one that their owner knows.
         points = np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)
@@ -194,7 +195,7 @@ def _encoded(numbers: AnyArray, dtype: str) -> str:
     return base64.b64encode(np.ascontiguousarray(numbers, dtype=dtype).tobytes()).decode("ascii")
 
 
-def static_map(inputs: Inputs, drawn: Drawn, made: Map, rng: np.random.RandomState) -> StaticMap:
+def static_map(inputs: Inputs, drawn: Drawn, made: Map, *, rng: np.random.RandomState) -> StaticMap:
     """Draw the first view of at most about 2,000 samples as paths."""
     view = made.views[0]
     codes = inputs.clusters.codes[made.chosen]

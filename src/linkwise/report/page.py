@@ -43,10 +43,11 @@ LIBRARIES = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "scikit-learn",
 
 def render(inputs: Inputs, *, title: str, command: str | None, rng: np.random.RandomState) -> str:
     """Render the report."""
+    # W -> eigenvalues; constraints, labels -> violated pairs; X or eigenvectors -> map
     spectrum = graph_spectrum(inputs, rng)
     pairs = pair_report(inputs)
     drawn = drawn_pairs(inputs, pairs)
-    made = draw_map(inputs, spectrum, drawn, rng)
+    made = draw_map(inputs, spectrum, drawn, rng=rng)
     order = np.argsort(-inputs.clusters.sizes, kind="stable")
     script = _read("report.js")
     content: dict[str, Any] = {
@@ -62,7 +63,7 @@ def render(inputs: Inputs, *, title: str, command: str | None, rng: np.random.Ra
         "max_ringed": MAX_RINGED,
         "map": made,
         "max_points": MAX_POINTS,
-        "static": None if made is None else static_map(inputs, drawn, made, rng),
+        "static": None if made is None else static_map(inputs, drawn, made, rng=rng),
         "data": None if made is None else as_json(map_data(inputs, drawn, made)),
         "shapes": PATHS,
         "truth": agreement(inputs),

@@ -1,4 +1,4 @@
-"""Constraints in a report: how many hold, which do not and why, which are doubted or drawn."""
+"""Constraints in a report: how many hold, which do not and why, which are likely wrong or drawn."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Contradiction(NamedTuple):
 
 
 class PairReport(NamedTuple):
-    """Everything about the constraints that is said in words."""
+    """The numbers and tables about the constraints."""
 
     n_given: int  # explicit pairs
     n_labelled: int
@@ -92,7 +92,7 @@ class SuspectReport(NamedTuple):
 
     @property
     def n_unlisted(self) -> int:
-        """The number of suspects that the table has no room for."""
+        """The number of suspects that the table leaves out."""
         return self.n_suspects - len(self.listed)
 
 
@@ -114,7 +114,7 @@ def pair_report(inputs: Inputs) -> PairReport | None:
     counts = constraints.count_violated(codes)
     given = _broken_given(constraints, codes)
     by_label, n_lines = _broken_labels(constraints, codes)
-    # Certain ones first: they are the ones that somebody will ask about.
+    # Certain ones first: they matter most to the reader.
     broken = sorted([*given, *by_label], key=lambda row: -row.belief)[:MAX_LISTED]
     known = constraints.labels
     return PairReport(

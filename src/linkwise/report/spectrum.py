@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from linkwise.exceptions import ConvergenceWarning
-from linkwise.linalg.components import symmetric_components
-from linkwise.linalg.embedding import spectral_embedding
 
 if TYPE_CHECKING:
     from linkwise._types import Floats
+    from linkwise.graph import Prepared
+    from linkwise.linalg.eigen import EigenPairs
     from linkwise.report.inputs import Inputs
 
 
-__all__ = ["EigenPlot", "Spectrum", "eigen_plot", "graph_spectrum"]
+__all__ = ["EigenPlot", "Spectrum", "eigen_plot", "eigenpairs", "graph_spectrum"]
 
 BEYOND = 5  # eigenvalues shown after the one that closes the clusters
 # Numbers in the block of eigenvectors. One second on a kNN graph; beyond, a report would cost more
@@ -49,28 +49,27 @@ class EigenPlot(NamedTuple):
 
 def graph_spectrum(inputs: Inputs, rng: np.random.RandomState) -> Spectrum:
     """Compute the smallest eigenvalues of the graph, unless that would cost more than the fit."""
-    W, k = inputs.W, inputs.clusters.n_groups
-    if W is None:
+    graph, n = inputs.graph, inputs.n_samples
+    if graph is None:
         return _of_result(inputs, 0, "No graph was given.")
-    n = inputs.n_samples
-    n_components = symmetric_components(W)[0]
-    n_values = min(k + BEYOND, n)
+    n_components = int(graph.components.max()) + 1
+    n_values = min(inputs.clusters.n_groups + BEYOND, n)
     if n * n_values > LARGEST_BLOCK:
         reason = (
             f"{n_values} eigenvectors of {n:,} samples were not computed: "
             "this would take longer than most fits."
         )
         return _of_result(inputs, n_components, reason)
-    values, vectors, converged = leading(W, n_values, rng)
-    return Spectrum(values, vectors, n_components, converged, of_graph=True, reason="")
+    pairs = eigenpairs(graph, n_values, rng)
+    values = np.maximum(1 - pairs.values, 0.0)
+    return Spectrum(values, pairs.vectors, n_components, pairs.converged, of_graph=True, reason="")
 
 
-def leading(W: Any, k: int, rng: np.random.RandomState) -> tuple[Floats, Floats, bool]:
-    """Return the smallest eigenpairs of the normalised Laplacian, and whether they converged."""
+def eigenpairs(graph: Prepared, k: int, rng: np.random.RandomState) -> EigenPairs:
+    """Return the leading eigenpairs of the normalised adjacency, from the fit if it had any."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # said in the report
-        pairs = spectral_embedding(W, k, rng)
-    return np.maximum(1 - pairs.values, 0.0), pairs.vectors, pairs.converged
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the report says so
+        return graph.embedding(k, rng)
 
 
 def _of_result(inputs: Inputs, n_components: int, reason: str) -> Spectrum:

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from linkwise.linalg import eigen
 from linkwise.linalg.laplacian import degrees
 from linkwise.linalg.operators import Deflated, Projected
-from linkwise.partition import best_threshold, canonical
+from linkwise.partition import best_threshold, relabelled
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Graph, Ints
@@ -33,7 +33,7 @@ class SignedGroups(NamedTuple):
         """Return the same without the cannot-links of contradictory groups."""
         bad = self.sign == 0
         group = np.where(bad, self.group.max() + 1 + self.must, self.group)
-        return SignedGroups(canonical(group), np.where(bad, 1.0, self.sign), self.must)
+        return SignedGroups(relabelled(group), np.where(bad, 1.0, self.sign), self.must)
 
     @property
     def has_both_signs(self) -> Bools:

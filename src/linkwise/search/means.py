@@ -1,4 +1,4 @@
-"""The k-means twin: the same moves and chains, with the sum of squares as objective.
+"""The sum of squares: the same moves and chains as for the cut, in constrained k-means.
 
 A vertex is a must-link group: its number of samples and the sum of their rows. With the sum `M`
 and the number `N` of each cluster, the sum of squares is a constant minus ``sum_c |M_c|^2 / N_c``.
@@ -6,49 +6,43 @@ and the number `N` of each cluster, the sum of squares is a constant minus ``sum
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
+from scipy.sparse import csr_array
 
+from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise._random import new_stream, shuffle
-from linkwise.search.evolve import Found, Member, Report, Run, keep_best
-from linkwise.search.moves import (
-    NEVER,
-    Scratch,
-    State,
-    collect_chain,
-    execute,
-    new_scratch,
-    new_state,
-)
+from linkwise.constraints.coloring.kernels import Scratch, kempe_chain, new_scratch
+from linkwise.search.local_search import NEVER, State, execute, new_state
+from linkwise.search.objective import Context, Found, colorer
+from linkwise.search.problem import Problem, edgeless_problem
 from linkwise.search.starts import squared_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from linkwise._types import AnyInts, Floats, Int32s, Ints
-    from linkwise.search.problem import Problem
-    from linkwise.search.starts import Colorer
+    from linkwise.search.objective import Colorer
+    from linkwise.search.problem import Groups
 
 
-__all__ = ["MeansSearch", "n_starts_for"]
+__all__ = ["MeansObjective", "mean_rows", "scaled_rows"]
 
 TINY = 1e-13  # gains below this are rounding
 MAX_SWEEPS = 200
 CHAIN_CAP = 64
+STARTS = {"fast": 4, "default": 20, "thorough": 60}
 LARGE = 20_000  # vertices above which fewer starts are made
+ANCHOR_MASS = 1e-9
 
 
-def n_starts_for(name: str, n_vertices: int) -> int:
-    """Return how many starts an effort makes."""
-    n_starts = {"fast": 4, "default": 20, "thorough": 60}[name]
-    return n_starts if n_vertices <= LARGE else max(2, n_starts // 5)
-
-
-class MeansSearch(NamedTuple):
-    """Constrained k-means as a landscape: a problem without edges, and the rows of its vertices.
+@dataclass(frozen=True, eq=False)
+class MeansObjective:
+    """The sum of squares: a problem without edges, and the rows of its vertices.
 
     Values are shares of the total sum of squares.
     """
@@ -59,38 +53,64 @@ class MeansSearch(NamedTuple):
     k: int
     color: Colorer
     n_starts: int
+    unit: float
 
-    def at(self, gamma: float) -> MeansSearch:
-        """Return the same landscape with another price of soft pairs."""
-        return self._replace(problem=self.problem._replace(gamma=gamma))
+    @classmethod
+    def on(cls, rows: Floats, groups: Groups, effort: str = "default", *, k: int) -> MeansObjective:
+        """Return the objective for the groups of samples; `rows` are from `scaled_rows`."""
+        n_samples = rows.shape[0]
+        mass = np.full(groups.of_sample.size, ANCHOR_MASS)
+        mass[:n_samples] = 1.0
+        problem = edgeless_problem(groups, mass)
+        members = csr_array(
+            (np.ones(n_samples), (groups.of_sample[:n_samples], np.arange(n_samples))),
+            shape=(groups.n_groups, n_samples),
+        )
+        sums: Floats = np.ascontiguousarray(members @ rows)
+        within = float((rows**2).sum() - ((sums**2).sum(axis=1) / problem.volume).sum())
+        n_starts = STARTS[effort]
+        if problem.n_vertices > LARGE:
+            n_starts = max(2, n_starts // 5)
+        color = colorer(problem, k, groups.feasible)
+        return cls(problem, sums, max(within, 0.0), k, color, n_starts, 1.0 / n_samples)
+
+    def at(self, gamma: float) -> MeansObjective:
+        """Return the same objective with another penalty of soft pairs."""
+        return replace(self, problem=self.problem._replace(gamma=gamma))
 
     def value(self, z: Int32s) -> float:
         """Return the objective of a partition."""
         return self.within + evaluate_means(self.problem, self.sums, z, self.k)
 
-    def polish(self, z: Int32s, rng: np.random.RandomState) -> Int32s:
+    def local_search(self, z: Int32s, rng: np.random.RandomState) -> Int32s:
         """Descend from a partition."""
         return _descend(self.problem, self.sums, z, self.k, int(rng.randint(2**31)))
 
-    def cross(self, z: Int32s, other: Int32s, rng: np.random.RandomState) -> Int32s:
+    def recombine(self, z: Int32s, other: Int32s, rng: np.random.RandomState) -> Int32s:
         """Return the better of two partitions; centres do not recombine."""
         del rng
         return z if self.value(z) <= self.value(other) else other
 
-    def search(
-        self,
-        rng: np.random.RandomState,
-        run: Run,
-        first: Sequence[Int32s] = (),
-        report: Report | None = None,
-    ) -> Found:
+    def search(self, context: Context, first: Sequence[Int32s] = ()) -> Found:
         """Return the best of many starts."""
-        tasks = [partial(self._begin, s) for s in rng.randint(2**31, size=self.n_starts).tolist()]
-        tasks += [partial(self._adopt, z, 0) for z in first]
-        return keep_best(run, tasks, self._known, report)
-
-    def _known(self) -> Member:
-        return Member(self.value(self.color.known), self.color.known)
+        seeds = context.rng.randint(2**31, size=self.n_starts).tolist()
+        tasks = [partial(self._begin, seed) for seed in seeds]
+        tasks += [partial(self._descended, z, 0) for z in first]
+        best: Found | None = None
+        n_done = 0
+        try:
+            for z, value in context.run(tasks):
+                n_done += 1
+                if best is None or value < best.value:
+                    best = Found(z, value, n_done)
+                context.log(f"start {n_done}: best {best.value:.6g}")
+        except INTERRUPTS as error:
+            raise_if_not_interrupt(error)
+            feasible = self.color.feasible
+            best = best or Found(feasible, self.value(feasible), n_done)
+            return best._replace(n_generations=n_done, interrupted=True)
+        assert best is not None
+        return best._replace(n_generations=n_done)
 
     def nearest(self, centers: Floats, rng: np.random.RandomState) -> Int32s:
         """Return a feasible partition with vertices near their centres."""
@@ -98,35 +118,48 @@ class MeansSearch(NamedTuple):
         rows = self.sums / mass[:, None]
         return self.color(mass[:, None] * squared_distances(rows, centers), rng)
 
-    def _begin(self, seed: int) -> Member:
+    def _begin(self, seed: int) -> tuple[Int32s, float]:
+        """Run Lloyd's algorithm with a feasible assignment from random centres, then descend."""
         rng = np.random.RandomState(seed)
         mass = self.problem.volume
         rows = self.sums / mass[:, None]
-        centers = rows[_spread_seeds(rows, mass, self.k, rng)]
-        best: Member | None = None
+        centers = rows[_spread_seeds(rows, mass, self.k, rng=rng)]
+        z, lowest = self.color.feasible, np.inf
         for _ in range(50):
-            z = self.nearest(centers, rng)
-            member = Member(self.value(z), z)
-            if best is not None and member.value >= best.value - TINY:
+            nearest = self.nearest(centers, rng)
+            value = self.value(nearest)
+            if value >= lowest - TINY:
                 break
-            best = member
-            centers = _centers(self.sums, mass, z, self.k)
-        assert best is not None
-        return self._adopt(best.z, int(rng.randint(2**31)))
+            z, lowest = nearest, value
+            centers = mean_rows(self.sums, mass, z, k=self.k)
+        return self._descended(z, int(rng.randint(2**31)))
 
-    def _adopt(self, z: Int32s, seed: int) -> Member:
+    def _descended(self, z: Int32s, seed: int) -> tuple[Int32s, float]:
         z = _descend(self.problem, self.sums, z, self.k, seed)
-        return Member(self.value(z), z)
+        return z, self.value(z)
 
 
-def _centers(sums: Floats, mass: Floats, z: AnyInts, k: int) -> Floats:
+def scaled_rows(X: Floats) -> tuple[Floats, float]:
+    """Return rows centred and scaled to a total sum of squares of 1, and the total before."""
+    rows = X - X.mean(axis=0)
+    largest = float(np.abs(rows).max(initial=0.0))
+    # Squares of the rows as given may overflow or vanish.
+    rows = rows / largest if largest > 0 else rows
+    total = float((rows**2).sum())
+    with np.errstate(over="ignore"):
+        unit = float(np.square(largest))  # infinite where squares are
+    return rows / np.sqrt(total) if total > 0 else rows, total * unit
+
+
+def mean_rows(sums: Floats, mass: Floats, z: AnyInts, *, k: int) -> Floats:
+    """Return the centre of each cluster."""
     totals = np.zeros((k, sums.shape[1]))
     np.add.at(totals, z, sums)
     centers: Floats = totals / np.bincount(z, weights=mass, minlength=k)[:, None]
     return centers
 
 
-def _spread_seeds(rows: Floats, mass: Floats, k: int, rng: np.random.RandomState) -> Ints:
+def _spread_seeds(rows: Floats, mass: Floats, k: int, *, rng: np.random.RandomState) -> Ints:
     """Draw seeds with probability by squared distance from those drawn (k-means++)."""
     chosen = [int(rng.choice(mass.size, p=mass / mass.sum()))]
     nearest = squared_distances(rows, rows[chosen]).ravel()
@@ -141,7 +174,7 @@ def _spread_seeds(rows: Floats, mass: Floats, k: int, rng: np.random.RandomState
 
 @njit(cache=True, nogil=True)
 def evaluate_means(p: Problem, sums: Floats, z: Int32s, k: int) -> float:
-    """Return the sum of squares between vertices, plus the price of violated soft pairs."""
+    """Return the sum of squares between vertices, plus the penalty of violated soft pairs."""
     M = np.zeros((k, sums.shape[1]))
     N = np.zeros(k)
     total = 0.0
@@ -154,7 +187,7 @@ def evaluate_means(p: Problem, sums: Floats, z: Int32s, k: int) -> float:
         for e in range(p.soft_indptr[v], p.soft_indptr[v + 1]):
             w = p.soft_weight[e]
             together = z[p.soft_indices[e]] == z[v]
-            if (w > 0) == together:
+            if (w > 0) != together:
                 violated += 0.5 * abs(w)
     for c in range(k):
         if N[c] > 0:
@@ -215,9 +248,9 @@ def _best_move(
             gain = leaving + _after(M[b], sums[v], 1.0) / (s.volume[b] + m)
             gain -= _after(M[b], sums[v], 0.0) / s.volume[b]
             if p.soft_indices.size > 0:
-                gain += p.gamma * (s.R[v, a] - s.R[v, b])
+                gain += p.gamma * (s.R[v, b] - s.R[v, a])
         elif s.Q[v, b] < CHAIN_CAP:
-            size = collect_chain(p, s, scratch, v, b, CHAIN_CAP)
+            size = kempe_chain(p.apart_indptr, p.apart_indices, s.z, v, b, CHAIN_CAP, scratch)
             if size == 0:
                 continue
             gain = _chain_gain(p, s, scratch, sums, M, size, a, b)
@@ -265,11 +298,11 @@ def _chain_gain(
         for j in range(flow.size):
             flow[j] += sign * sums[v, j]
         if p.soft_indices.size > 0:
-            soft += s.R[v, here] - s.R[v, there]
+            soft += s.R[v, there] - s.R[v, here]
             for e in range(p.soft_indptr[v], p.soft_indptr[v + 1]):
                 u = p.soft_indices[e]
                 if scratch.mark[u] == now:
-                    soft += p.soft_weight[e] if s.z[u] == there else -p.soft_weight[e]
+                    soft += p.soft_weight[e] if s.z[u] == here else -p.soft_weight[e]
     if s.size[a] - count == 0 or s.size[b] + count == 0:
         return NEVER
     gain = _after(M[a], flow, -1.0) / (s.volume[a] - mass) - _after(M[a], flow, 0.0) / s.volume[a]

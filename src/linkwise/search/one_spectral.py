@@ -1,18 +1,21 @@
-r"""The penalised cut as a ratio of functions on the vertices, and its descent (RatioDCA).
+r"""The constrained cut as a ratio of functions on the vertices, and its descent (RatioDCA).
 
-Rangapuram & Hein (2012): partitions of a graph with edge weights `w` and vertex weights `b`,
-cannot-linked pairs at a price each,
+Rangapuram & Hein (2012): partitions of a graph with edge weights `w` and vertex weights `b`, with
+a penalty of each violated cannot-link,
 
 .. math:: F(f) = \frac{\sum w_{ij} |f_i - f_j|
    + \sum_{\text{pairs}} p_{ij} \, (\max f - \min f - |f_i - f_j|)}{S(f)},
    \qquad S(1_C) = \frac{b(C) \, b(\bar C)}{b(V)}.
 
-At an indicator ``F`` is the cut plus the price of violated pairs, times ``1/b(C) + 1/b(C')``; its
+At an indicator ``F`` is the cut plus the penalty of violated pairs, times ``1/b(C) + 1/b(C')``; its
 minimum over all vectors is the minimum over all partitions (Theorem 2.2).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from threading import Lock
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,27 +24,36 @@ from numba import njit
 from linkwise.linalg import fista
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scipy.sparse import csr_array
 
     from linkwise._types import Bools, Floats, Int64s
     from linkwise.linalg.fista import Edges
+    from linkwise.search.objective import Report
 
-
-__all__ = ["Critical", "Pairs", "PenalizedCut", "Split", "ratio_dca"]
+__all__ = ["Critical", "PenalizedCut", "Point", "Record", "Settings", "Split", "ratio_dca"]
 
 EQUAL = 1e-9  # relative: values closer than this are the same
 MAX_OUTER = 200  # steps; a handful is usual
 PATIENCE = 400  # inner iterations after which any descent will do
+ROUGH_ITER = 200  # inner iterations without descent, where the answer is refined afterwards
+ROUGH_LEAST = 1e-4  # share of the value below which a step is the last one, there
+EVERY = 5.0  # seconds between two reports of the steps of a descent
 
 
-class Pairs(NamedTuple):
-    """Cannot-linked vertices and the price of each violated pair."""
+class Settings(NamedTuple):
+    """How the descent is done."""
 
-    heads: Int64s
-    tails: Int64s
-    price: Floats
+    n_starts: int = 10
+    refine: bool = True
+    balance: str = "lovasz"
+    tol: float = 1e-6
+    max_iter: int = 800
+    by_degree: bool = True  # vertex weights are degrees, so a part of the graph has its own
+    least: float = EQUAL  # share of the value: a descent by no more is the last one
+
+    def rough(self) -> Settings:
+        """Return what is good enough on a coarse level: moves on the graph itself undo the rest."""
+        return self._replace(max_iter=min(self.max_iter, ROUGH_ITER), least=ROUGH_LEAST)
 
 
 class Split(NamedTuple):
@@ -51,27 +63,76 @@ class Split(NamedTuple):
     above: Bools
 
 
+class Point(NamedTuple):
+    """Where one start was at one penalty."""
+
+    gamma: float
+    value: float  # of the cut without penalties
+    n_violated: int  # pairs of the contracted graph
+
+
+class Critical(NamedTuple):
+    """Where the descent ended, with the certificate of its last inner problem."""
+
+    f: Floats
+    split: Split  # the cheapest threshold met
+    n_outer: int
+    n_iter: int  # of the inner solver
+    gap: float  # duality gap of the last inner problem, relative to its data
+    converged: bool  # whether that problem proved that nothing is lower
+
+
+NO_SPLIT = Split(np.inf, np.zeros(0, bool))
+
+
+@dataclass(eq=False)
+class Record:
+    """The work of a search, its best partition, and the certificate of its answer."""
+
+    report: Report | None = None
+    n_iter: int = 0
+    n_outer: int = 0
+    gap: float = 0.0
+    converged: bool = True
+    gamma: float = 0.0
+    path: tuple[Point, ...] = ()
+    best: Split = NO_SPLIT
+    is_stopped: bool = False
+    reported: float = field(default_factory=monotonic)
+    lock: Lock = field(default_factory=Lock)  # starts may run in several threads
+
+    def step(self, n_outer: int, n_iter: int, value: float) -> bool:
+        """Report a step of a descent, now and then; return whether to stop there."""
+        if self.report is not None and monotonic() - self.reported >= EVERY:
+            self.reported = monotonic()
+            self.report(f"step {n_outer}, {n_iter} inner iterations: {value:.6g}")
+        return self.is_stopped
+
+    def offer(self, split: Split) -> None:
+        """Keep the best consistent partition met: the answer if the search is interrupted."""
+        with self.lock:
+            if split.value < self.best.value:
+                self.best = split
+
+
 class PenalizedCut(NamedTuple):
     """The functional, on vectors and on partitions."""
 
     edges: Edges
     volume: Floats  # b
-    pairs: Pairs
-    walk: csr_array  # to the neighbours, in proportion to the weights
+    heads: Int64s  # cannot-linked vertices
+    tails: Int64s
+    penalty: Floats  # of each violated pair
+    random_walk: csr_array  # to the neighbours, in proportion to the weights
     balance: str = "lovasz"
-
-    @property
-    def spread_price(self) -> float:
-        """The factor of ``max f - min f``."""
-        return float(self.pairs.price.sum())
 
     def value(self, f: Floats) -> float:
         """Return ``F(f)``."""
-        edges, pairs = self.edges, self.pairs
+        edges = self.edges
         total = fista.total_variation(edges.indptr, edges.indices, edges.weight, f)
-        if pairs.price.size:
-            apart = np.abs(f[pairs.heads] - f[pairs.tails])
-            total += float(pairs.price @ (np.ptp(f) - apart))
+        if self.penalty.size:
+            apart = np.abs(f[self.heads] - f[self.tails])
+            total += float(self.penalty @ (np.ptp(f) - apart))
         balance = self.balance_of(f)
         return float(total / balance) if balance > 0 else np.inf
 
@@ -107,17 +168,17 @@ class PenalizedCut(NamedTuple):
         tie-breaker decides, then the neighbours.
         """
         slope = np.zeros_like(f)
-        heads, tails, price = self.pairs
+        heads, tails = self.heads, self.tails
         difference = f[heads] - f[tails]
         equal = EQUAL * float(np.ptp(f))
         for other in (tie_breaker, None):
             tied = np.abs(difference) <= equal
             if not tied.any():
                 break
-            g = self.walk @ f if other is None else other
+            g = self.random_walk @ f if other is None else other
             difference[tied] = (g[heads] - g[tails])[tied]
-        np.add.at(slope, heads, price * np.sign(difference))
-        np.add.at(slope, tails, -price * np.sign(difference))
+        np.add.at(slope, heads, self.penalty * np.sign(difference))
+        np.add.at(slope, tails, -self.penalty * np.sign(difference))
         return slope
 
     def threshold(self, f: Floats) -> Split:
@@ -128,8 +189,8 @@ class PenalizedCut(NamedTuple):
         edges, sorted_f = self.edges, f[order]
         below, above = _below_and_above(self.volume[order])
         usable = (sorted_f[:-1] < sorted_f[1:]) & (below > 0) & (above > 0)
-        pattern = edges.indptr, edges.indices, edges.weight
-        costs = _costs(position, *pattern, *self.pairs)[usable]
+        pairs = self.heads, self.tails, self.penalty
+        costs = _costs(position, edges.indptr, edges.indices, edges.weight, *pairs)[usable]
         sides = np.zeros(f.size, bool)
         if not costs.size:
             return Split(np.inf, sides)
@@ -145,8 +206,8 @@ def _below_and_above(b: Floats) -> tuple[Floats, Floats]:
 
 
 @njit(cache=True, nogil=True)
-def _costs(position, indptr, indices, weight, heads, tails, price):  # type: ignore[no-untyped-def]
-    """Return cut and price of violated pairs for every threshold but the last.
+def _costs(position, indptr, indices, weight, heads, tails, penalty):  # type: ignore[no-untyped-def]
+    """Return cut plus penalty of violated pairs for every threshold but the last.
 
     A vertex that crosses the threshold opens its edges to later vertices and closes the others.
     Sums keep what rounding takes off: a cut may be far smaller than the weights it is left of.
@@ -161,9 +222,9 @@ def _costs(position, indptr, indices, weight, heads, tails, price):  # type: ign
             _add(opened, lost, max(first, last), -weight[e])
     for p in range(heads.size):
         first, last = position[heads[p]], position[tails[p]]
-        _add(opened, lost, min(first, last), -price[p])
-        _add(opened, lost, max(first, last), price[p])
-        cost += price[p]
+        _add(opened, lost, min(first, last), -penalty[p])
+        _add(opened, lost, max(first, last), penalty[p])
+        cost += penalty[p]
     costs = np.empty(n - 1)
     for p in range(n - 1):
         total = cost + opened[p]
@@ -184,89 +245,64 @@ def _add(sums, lost, at, x):  # type: ignore[no-untyped-def]
     sums[at] = new
 
 
-class Critical(NamedTuple):
-    """Where the descent ended, with the certificate of its last inner problem."""
-
-    f: Floats
-    split: Split  # the cheapest threshold met
-    n_outer: int
-    n_iter: int  # of the inner solver
-    gap: float  # duality gap of the last inner problem, relative to its data
-    converged: bool  # whether that problem proved that nothing is lower
-
-
-def _never(n_outer: int, n_iter: int, value: float) -> bool:
-    return False
-
-
 def ratio_dca(
     cut: PenalizedCut,
     f: Floats,
+    settings: Settings,
     *,
-    tol: float = 1e-6,
-    max_iter: int = 800,
+    record: Record,
+    patience: int = 1,
     tie_breaker: Floats | None = None,
-    least: float = EQUAL,
-    stopped: Callable[[int, int, float], bool] = _never,
 ) -> Critical:
     """Descend from `f` until nothing is lower (Algorithm 1 of the paper).
 
-    Numerator and denominator are replaced by what supports them at `f`; the convex problem that
-    remains has a negative value exactly where there is descent. It is solved no further than to
-    half of what is possible: the next problem starts from its duals. A step that lowers the value
-    by no more than the share `least` is the last one, unless a threshold is lower. Between two
-    problems it asks whether it was `stopped`, telling the number of problems and of iterations, and
-    the value.
+    Numerator and denominator are replaced by their supporting functions at `f`; the convex problem
+    that remains has a negative value exactly where there is descent. It is solved no further than
+    to half of what is possible: the next problem starts from its duals. A step that lowers the
+    value by no more than the share `settings.least` is the last one, unless a threshold is lower.
+    `patience` multiplies the iterations of the inner solver. A constant vector stays where it is.
     """
     flow = fista.new_flow(cut.edges)
-    best = cut.threshold(f)
-    value = cut.value(f)
+    best, value = cut.threshold(f), cut.value(f)
     ties = f if tie_breaker is None else tie_breaker
+    spread, lowest = float(cut.penalty.sum()), 1 - settings.least
     n_outer = n_iter = 0
     gap, converged = 0.0, True
-    while n_outer < MAX_OUTER and 0 < value < np.inf and not stopped(n_outer, n_iter, value):
+    while n_outer < MAX_OUTER and 0 < value < np.inf and not record.step(n_outer, n_iter, value):
+        # The inner problem: total variation minus <y, f>, over the unit ball.
         y = value * cut.balance_slope(f, ties)
-        if cut.pairs.price.size:
+        if cut.penalty.size:
             y += cut.pair_slope(f, ties)
         scale = float(np.linalg.norm(y))
-        y = y.astype(cut.edges.weight.dtype)
-        inner, flow = fista.minimize(
+        tol = settings.tol * scale
+        inner = fista.minimize(
             cut.edges,
-            y,
-            cut.spread_price,
+            y.astype(cut.edges.weight.dtype),
             flow,
-            tol=tol * scale,
-            max_iter=max_iter,
+            c=spread,
+            tol=tol,
+            max_iter=patience * settings.max_iter,
             patience=PATIENCE,
         )
         n_outer += 1
         n_iter += inner.n_iter
-        gap, converged = max(inner.gap, 0.0) / scale, inner.bound >= -tol * scale
-        lower = _lower(cut, inner, value)
-        is_small = lower is None or lower[1] >= value * (1 - least)
-        if lower is not None:
-            f, value = lower
-            ties = f
+        gap, converged = max(inner.value - inner.bound, 0.0) / scale, inner.bound >= -tol
+        reached = cut.value(g := inner.f.astype(np.float64)) if inner.value < 0 else np.inf
+        is_last = reached >= value * lowest
+        if reached < value * (1 - EQUAL):
+            f = ties = g
+            value = reached
             split = cut.threshold(f)
             best = split if split.value < best.value else best
-        if not is_small:
+        if not is_last:
             continue
-        if best.value < value * (1 - least):
-            # Thresholding descends as well (Theorem 2.2); within the sides the old order decides.
-            f, ties, value = best.above.astype(np.float64), f, best.value
-        else:
+        if best.value >= value * lowest:
             break
+        # Thresholding descends as well (Theorem 2.2); within the sides the old order decides.
+        f, ties, value = best.above.astype(np.float64), f, best.value
     if value == 0:  # nothing is below
         gap, converged = 0.0, True
+    with record.lock:
+        record.n_iter += n_iter
+        record.n_outer += n_outer
     return Critical(f, best, n_outer, n_iter, gap, converged)
-
-
-def _lower(
-    cut: PenalizedCut, inner: fista.InnerSolution, value: float
-) -> tuple[Floats, float] | None:
-    """Return the inner solution and its value if it is lower."""
-    if inner.value >= 0:
-        return None
-    f = inner.f.astype(np.float64)
-    reached = cut.value(f)
-    return (f, reached) if reached < value * (1 - EQUAL) else None

@@ -1,95 +1,99 @@
-"""More than two clusters: repeated 1-spectral splits, then the search that keeps every constraint.
+"""The 1-spectral cut in more than two clusters: repeated splits, then moves between partitions.
 
-Rangapuram & Hein (2012), section 5: a split need not part every cannot-link, since both ends may be
-parted later. How many may remain is estimated for classes of equal size.
+Rangapuram & Hein (2012), section 5: a split need not part every cannot-link, since its samples may
+be parted later. How many may remain is estimated for classes of equal size.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
+from linkwise.linalg.laplacian import degrees
 from linkwise.partition import recursive_bisection
-from linkwise.search.bisection import descend, follow, matrices_of, spectral_start
-from linkwise.search.coarse import coarse_copy
-from linkwise.search.evolve import Found
-from linkwise.search.one_spectral import Split
+from linkwise.search.bisection import family_of, follow, matrices_of, spectral_start
+from linkwise.search.cut import HUGE, CutObjective, refine_up
+from linkwise.search.objective import Context, Found
+from linkwise.search.one_spectral import Split, ratio_dca
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from linkwise._types import Floats, Int32s, Int64s, Ints
-    from linkwise.search.bisection import Family, Matrices, Record, Settings, Track
-    from linkwise.search.evolve import CutSearch, Report, Run
+    from linkwise.search.bisection import Family, Matrices, Track
+    from linkwise.search.one_spectral import Record, Settings
+    from linkwise.search.problem import Groups
+
+__all__ = ["Recursion", "recursive_partition", "repair"]
+
+OWN = 1e-3  # by how much the repair prefers a vertex's own cluster
 
 
-__all__ = ["Recursion", "recursive_partition"]
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Recursion(CutObjective):
+    """The normalised cut, with repeated 1-spectral splits among its starts.
 
-OWN = 1e-3  # what the repair prefers a vertex's own cluster by
+    Without `settings.refine` the splits are the answer, as in the paper: they may violate
+    cannot-links.
+    """
 
-
-class Recursion(NamedTuple):
-    """Partitions in more than two as a landscape: splits to begin with, then moves."""
-
-    cuts: CutSearch
     settings: Settings
     record: Record
 
-    def at(self, gamma: float) -> Recursion:
-        """Return the same landscape with another price of uncertain pairs."""
-        return self._replace(cuts=self.cuts.at(gamma))
+    @classmethod
+    def on(  # type: ignore[override]  # needs settings and a record besides
+        cls,
+        W: csr_array,
+        groups: Groups,
+        effort: str = "default",
+        *,
+        k: int,
+        mass: Floats | None,
+        settings: Settings,
+        record: Record,
+    ) -> Recursion:
+        """Return the objective for the groups of samples of a graph."""
+        cuts = CutObjective.on(W, groups, effort, k=k, mass=mass)
+        return cls(**vars(cuts), settings=settings, record=record)
 
-    def value(self, z: Int32s) -> float:
-        """Return the objective of a partition."""
-        return self.cuts.value(z)
-
-    def polish(self, z: Int32s, rng: np.random.RandomState) -> Int32s:
-        """Refine a partition by moves."""
-        return self.cuts.polish(z, rng)
-
-    def cross(self, z: Int32s, other: Int32s, rng: np.random.RandomState) -> Int32s:
-        """Recombine two partitions."""
-        return self.cuts.cross(z, other, rng)
-
-    def search(
-        self,
-        rng: np.random.RandomState,
-        run: Run,
-        first: Sequence[Int32s] = (),
-        report: Report | None = None,
-    ) -> Found:
+    def search(self, context: Context, first: Sequence[Int32s] = ()) -> Found:
         """Return the best partition met, from splits that were repaired and from other starts."""
-        begun = list(first)
+        starts = list(first)
         try:
-            repaired = self._split(rng, begun)
+            z = self._split(context.rng, starts)
         except INTERRUPTS as error:
             raise_if_not_interrupt(error)
-            z = min((*begun, self.cuts.color.known), key=self.value)
+            z = min((*starts, self.color.feasible), key=self.value)
             return Found(z, self.value(z), 0, interrupted=True)
-        if np.unique(repaired).size == self.cuts.k:
-            begun.append(repaired)
-            if report is not None:
-                report(f"splits: {self.value(repaired):.6g} after repair")
-        return self.cuts.search(rng, run, begun, report)
+        if not self.settings.refine:
+            return Found(z, self.value(z), 0)
+        if np.unique(z).size == self.k:
+            starts.append(z)
+            context.log(f"splits: {self.value(z):.6g} after repair")
+        return super().search(context, starts)
 
     def _split(self, rng: np.random.RandomState, first: Sequence[Int32s]) -> Int32s:
-        """Split and repair; a large graph as a coarse copy, which the moves bring back."""
-        coarse = coarse_copy(self.cuts, rng, first)
-        cuts = self.cuts if coarse is None else coarse.cuts
-        search = None if coarse is None else self.settings.rough()
-        parts = recursive_partition(cuts, self.settings, self.record, rng, search=search)
-        z = repair(cuts, parts, rng)
-        return z if coarse is None else coarse.refined(z, rng)
+        """Split and repair; a large graph on a coarse level, from which moves bring it back."""
+        if not self.settings.refine:
+            return recursive_partition(self, rng)
+        coarse = self.coarse_level(rng, first)
+        if coarse is None:
+            return repair(self, recursive_partition(self, rng), rng)
+        cuts, levels = coarse
+        z = repair(cuts, recursive_partition(cuts, rng, rough=True), rng)
+        effort = self.effort._replace(climb_up_to=min(self.effort.climb_up_to, HUGE))
+        return refine_up(levels, z, rng, k=self.k, effort=effort)
 
 
-def repair(cuts: CutSearch, z: Int32s, rng: np.random.RandomState) -> Int32s:
+def repair(cuts: CutObjective, z: Int32s, rng: np.random.RandomState) -> Int32s:
     """Return a partition that parts every certain pair, near to `z`.
 
-    A vertex costs what it loses: the share of its weight to other clusters.
+    The cost of a vertex is the share of its weight to other clusters.
     """
     problem = cuts.problem
     n = problem.n_vertices
@@ -101,57 +105,59 @@ def repair(cuts: CutSearch, z: Int32s, rng: np.random.RandomState) -> Int32s:
 
 
 def recursive_partition(
-    cuts: CutSearch,
-    settings: Settings,
-    record: Record,
-    rng: np.random.RandomState,
-    *,
-    search: Settings | None = None,
+    cuts: Recursion, rng: np.random.RandomState, *, rough: bool = False
 ) -> Int32s:
     """Split one cluster in two, again and again: the method of the paper, violations and all.
 
-    With settings for the `search`, only the best start of each split is solved as usual.
+    With `rough`, only the best start of each split is solved with the settings themselves.
     """
     problem = cuts.problem
     matrices = matrices_of(problem)
-    degree = np.asarray(matrices.W.sum(axis=1)).ravel()
-    splitting = _Splitting(
-        matrices, degree, problem.n_samples, cuts.k, problem.gamma, settings, record, rng, search
+    splitting = Splitting(
+        matrices=matrices,
+        degree=degrees(matrices.W),
+        n_samples=problem.n_samples,
+        k=cuts.k,
+        gamma=problem.gamma,
+        settings=cuts.settings,
+        record=cuts.record,
+        rng=rng,
+        rough=rough,
     )
-    # A vertex without weight stands for something, if only next to nothing.
+    # Weights are volumes: even an isolated vertex has a little.
     found = recursive_bisection(matrices.W, cuts.k, splitting.split, weights=problem.volume)
-    return _with_all_clusters(found.labels.astype(np.int32), cuts.k)
-
-
-def _with_all_clusters(z: Int32s, k: int) -> Int32s:
-    """Part single vertices off the largest clusters where nothing could be split any more."""
-    for c in range(int(z.max()) + 1, k):
+    z = found.labels.astype(np.int32)
+    # Where nothing could be split any more, single vertices leave the largest clusters.
+    for c in range(int(z.max()) + 1, cuts.k):
         z[np.flatnonzero(z == np.bincount(z).argmax())[-1]] = c
     return z
 
 
-class _Splitting(NamedTuple):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Splitting:
+    """Splits of parts of a graph in two."""
+
     matrices: Matrices
     degree: Floats
     n_samples: Int64s  # of each vertex
     k: int
-    price: float  # of uncertain pairs, over the volume of a cluster
+    gamma: float  # penalty of uncertain pairs, over the volume of a cluster
     settings: Settings
     record: Record
     rng: np.random.RandomState
-    search: Settings | None = None  # if other ones than for the certificate
+    rough: bool = False  # whether all starts but the best are solved roughly
 
     def split(self, part: csr_array, members: Ints) -> Int32s | None:
         """Return the two sides of a part that add least to the total cut, or None.
 
-        A part may be in pieces, where the cuts before went through. To part them is free; so the
+        A part may be disconnected by the cuts before. To separate its components is free; so the
         largest one is split as well, and the others stay on its heavier side.
         """
-        n_pieces, piece = connected_components(part, directed=False)
+        n_components, component = connected_components(part, directed=False)
         candidates = [self._sides(part, members)]
-        if n_pieces > 1:
-            weight = np.bincount(piece, weights=self.matrices.volume[members])
-            largest = np.flatnonzero(piece == weight.argmax())
+        if n_components > 1:
+            weight = np.bincount(component, weights=self.matrices.volume[members])
+            largest = np.flatnonzero(component == weight.argmax())
             inner = self._sides(csr_array(part[np.ix_(largest, largest)]), members[largest])
             if inner is not None:
                 volume = self.matrices.volume[members[largest]]
@@ -178,36 +184,41 @@ class _Splitting(NamedTuple):
             return None
         inside = self.matrices.restrict(members)
         if self.settings.by_degree:
-            outside = self.degree[members] - np.asarray(part.sum(axis=1)).ravel()
+            outside = self.degree[members] - degrees(part)
             inside = inside._replace(volume=np.maximum(inside.volume - outside, 0.0))
-        family = inside.family(self.settings.balance)
-        allowed = self._allowed(members, int((family.belief == 0).sum()))
-        soft = self.price * float(inside.volume.sum()) / 4
-        spectral = spectral_start(part, inside.volume, self.rng)
-        tracks = [
-            follow(
-                family,
-                f,
-                self.search or self.settings,
-                self.record,
-                soft=soft,
-                allowed=allowed,
-                allowed_is_a_wish=True,
-            )
-            for f in (family.vector(spectral), self.rng.normal(size=members.size))
-        ]
+        family = family_of(inside, self.settings.balance)
+        allowed = self._allowed(members, family.certain[0].size)
+        soft = self.gamma * float(inside.volume.sum()) / 4
+        settings = self.settings.rough() if self.rough else self.settings
+        how: dict[str, Any] = {
+            "record": self.record,
+            "soft": soft,
+            "allowed": allowed,
+            "or_nearest": True,
+        }
+        spectral = family.vector(spectral_start(part, inside.volume, self.rng))
+        starts = spectral, self.rng.normal(size=members.size)
+        tracks = [follow(family, f, settings, **how) for f in starts]
         best = min(tracks, key=lambda track: track.split.value)
         if not np.isfinite(best.split.value):
             return None
-        if self.search is not None:
+        if self.rough:
             best = self._continued(family, best, soft)
-        self.record.certify_worst(best)
+        self._certify(best)
         return family.partition(best.split.above)
 
+    def _certify(self, track: Track) -> None:
+        """Keep the worst certificate of several splits, their highest penalty and all paths."""
+        record = self.record
+        record.gap = max(record.gap, track.last.gap)
+        record.converged = record.converged and track.last.converged
+        record.gamma = max(record.gamma, track.gamma)
+        record.path += track.path
+
     def _continued(self, family: Family, track: Track, soft: float) -> Track:
-        """Descend further at the last price; keep what is lower and violates no more pairs."""
+        """Descend further at the last penalty; keep what is lower and violates no more pairs."""
         cut = family.at(soft=soft, hard=track.gamma)
-        found = descend(cut, track.f, self.settings, self.record)
+        found = ratio_dca(cut, track.f, self.settings, record=self.record)
         above = found.split.above
         split = Split(family.at(soft=soft).value(above.astype(np.float64)), above)
         if family.n_violated(above) > family.n_violated(track.split.above):

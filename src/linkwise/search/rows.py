@@ -5,18 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from linkwise.partition import canonical, kmeans
-from linkwise.search.evolve import run_here
-from linkwise.search.hard import (
-    certain_groups,
-    n_certain_violated,
-    refuse_broken_promise,
-    warn_if_interrupted,
-)
-from linkwise.search.landscapes import MeansData
-from linkwise.search.means import _centers
+from linkwise.partition import kmeans, relabelled
+from linkwise.search.hard import assert_satisfied, certain_groups, warn_if_interrupted
+from linkwise.search.means import MeansObjective, mean_rows, scaled_rows
+from linkwise.search.objective import Context
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
@@ -54,7 +47,7 @@ def cluster_rows(
     Returns
     -------
     ndarray of shape (n,)
-        Ints numbered by first appearance.
+        Labels numbered by first appearance.
 
     Raises
     ------
@@ -73,17 +66,16 @@ def cluster_rows(
     free = kmeans(V, k, rng)
     if assign == "free" or constraints is None or constraints.is_empty:
         return free.labels
-    if not n_certain_violated(constraints, free.labels):
+    if not constraints.certain.n_violated(free.labels):
         return free.labels
-    groups, known = certain_groups(constraints, k, rng)
-    data, _ = MeansData.of(V, k)
-    landscape = data.landscape(groups, csr_array((V.shape[0],) * 2), known, "fast")
-    # Nearest to what the rows want by themselves, among other starts.
-    near_free = landscape.nearest(
-        _centers(data.rows, np.ones(V.shape[0]), free.labels, int(free.labels.max()) + 1), rng
-    )
-    found = landscape.search(rng, run_here, first=[near_free])
-    labels = canonical(found.z[groups.of_sample])
-    refuse_broken_promise(constraints, labels)
+    groups = certain_groups(constraints, k, rng)
+    rows, _ = scaled_rows(V)
+    objective = MeansObjective.on(rows, groups, "fast", k=k)
+    # One start is the feasible partition nearest to the free one.
+    n_free = int(free.labels.max()) + 1
+    centers = mean_rows(rows, np.ones(V.shape[0]), free.labels, k=n_free)
+    found = objective.search(Context(rng), [objective.nearest(centers, rng)])
+    labels = relabelled(found.z[groups.of_sample])
+    assert_satisfied(constraints, labels)
     warn_if_interrupted(interrupted=found.interrupted)
     return labels

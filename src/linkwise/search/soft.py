@@ -1,14 +1,14 @@
-"""The path of soft constraints: from no constraints at all to as good as hard, and what it tells.
+"""Soft constraints: the path from no penalty to one as good as hard, the strength, and suspects.
 
-The price of a violated pair is ``t`` times the unit of the landscape. Upward the path starts from
-the unconstrained partition, downward from one that obeys; at each price the better one counts,
-after the two were recombined. One direction alone gets stuck.
+The penalty of a violated pair is the strength times the unit of the objective. Upward the path
+starts from the unconstrained partition, downward from one that satisfies the constraints; at each
+strength the better one counts, after the two were recombined. One direction alone gets stuck.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,27 +18,24 @@ from linkwise.constraints import Constraints
 from linkwise.constraints.coloring import CannotLinkGraph
 from linkwise.constraints.suspect import make_suspects
 from linkwise.exceptions import ConflictError, ConvergenceWarning
-from linkwise.search.evolve import Found
-from linkwise.search.hard import Answer, Search, hard_labels, signed_pairs
+from linkwise.search.hard import Answer, Task, hard_labels, soft_matrix
+from linkwise.search.objective import Context, Found
 from linkwise.search.problem import Groups, pair_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from linkwise._types import Bools, Floats, Int32s, Ints
+    from linkwise._types import Bools, Floats, Int32s
     from linkwise.constraints import Suspect
-    from linkwise.search.evolve import Report, Run
-
+    from linkwise.search.objective import Objective
 
 __all__ = [
     "STRENGTHS",
-    "Data",
-    "Landscape",
     "Path",
     "answer_likelihood",
+    "check_label_count",
     "clearly_best",
     "find_suspects",
-    "refuse_too_many_labels",
     "soft_labels",
     "soft_path",
     "violated_items",
@@ -49,40 +46,6 @@ N_FOLDS = 3
 MAX_STRENGTH = 1024.0  # where the search for a number of violations gives up
 BISECTIONS = 4
 STRENGTHS = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-
-
-class Landscape(Protocol):
-    """An objective with a price of soft pairs, and ways to lower it."""
-
-    def at(self, gamma: float) -> Landscape: ...  # noqa: D102
-
-    def value(self, z: Int32s) -> float: ...  # noqa: D102
-
-    def polish(self, z: Int32s, rng: np.random.RandomState) -> Int32s: ...  # noqa: D102
-
-    def cross(self, z: Int32s, other: Int32s, rng: np.random.RandomState) -> Int32s: ...  # noqa: D102
-
-    def search(  # noqa: D102
-        self,
-        rng: np.random.RandomState,
-        run: Run,
-        first: Sequence[Int32s] = (),
-        report: Report | None = None,
-    ) -> Found: ...
-
-
-class Data(Protocol):
-    """What is clustered: it makes landscapes of the partitions that constraints leave open."""
-
-    @property
-    def k(self) -> int: ...  # noqa: D102
-
-    @property
-    def unit(self) -> float: ...  # noqa: D102
-
-    def landscape(  # noqa: D102
-        self, groups: Groups, soft: csr_array, known: Int32s, effort: str
-    ) -> Landscape: ...
 
 
 class Path(NamedTuple):
@@ -96,64 +59,47 @@ class Path(NamedTuple):
         """Return the partition of a strength on the path."""
         return self.partitions[self.strengths.index(strength)]
 
+    def updated(self, strength: float, z: Int32s) -> Path:
+        """Replace or insert a point of the path."""
+        points = dict(zip(self.strengths, self.partitions, strict=True))
+        points[strength] = z
+        ordered = sorted(points)
+        return self._replace(strengths=tuple(ordered), partitions=tuple(points[t] for t in ordered))
+
 
 def soft_path(
-    landscape: Landscape,
-    unit: float,
+    objective: Objective,
     ends: tuple[Int32s, Int32s],
-    rng: np.random.RandomState,
+    context: Context,
     *,
     strengths: Sequence[float] = STRENGTHS,
-    report: Report | None = None,
 ) -> Path:
-    """Follow the best partition from no price to a high one and back.
+    """Follow the best partition from no penalty to a high one and back.
 
-    `ends` are a good partition without constraints, and one that obeys them as well as it can.
+    `ends` are a good partition without constraints, and one that satisfies them as well as it can.
     Interrupting keeps what was reached; strengths not reached have the better one of the ends.
     """
     ordered = tuple(sorted(strengths))
+    at = {t: objective.at(t * objective.unit) for t in ordered}
     best: dict[float, Int32s] = {}
     interrupted = False
     try:
-        _follow(landscape, unit, ordered, ends[0], rng, best)
-        _follow(landscape, unit, ordered[::-1], ends[1], rng, best)
-        # Neighbours on the path know of each other's finds.
-        for t, neighbor in zip(ordered[1:], ordered[:-1], strict=True):
-            _offer(landscape.at(t * unit), t, best[neighbor], best)
-        for t, neighbor in zip(ordered[-2::-1], ordered[:0:-1], strict=True):
-            _offer(landscape.at(t * unit), t, best[neighbor], best)
+        for direction, z in ((ordered, ends[0]), (ordered[::-1], ends[1])):
+            for t in direction:
+                z = at[t].local_search(z, context.rng)  # noqa: PLW2901
+                z = at[t].recombine(best[t], z, context.rng) if t in best else z  # noqa: PLW2901
+                best[t] = z
+        for direction in (ordered, ordered[::-1]):  # a neighbour on the path may have a better one
+            for t, neighbor in zip(direction[1:], direction[:-1], strict=True):
+                if at[t].value(best[neighbor]) < at[t].value(best[t]):
+                    best[t] = best[neighbor]
     except INTERRUPTS as error:
         raise_if_not_interrupt(error)
         interrupted = True
         for t in ordered:
-            here = landscape.at(t * unit)
-            best.setdefault(t, min(ends, key=here.value))
-    if report is not None:
-        shown = (f"{t:g}: {landscape.at(t * unit).value(best[t]):.6g}" for t in ordered)
-        report(f"path {', '.join(shown)}")
+            best.setdefault(t, min(ends, key=at[t].value))
+    context.log("path " + ", ".join(f"{t:g}: {at[t].value(best[t]):.6g}" for t in ordered))
     return Path(ordered, tuple(best[t] for t in ordered), interrupted)
-
-
-def _follow(
-    landscape: Landscape,
-    unit: float,
-    strengths: tuple[float, ...],
-    z: Int32s,
-    rng: np.random.RandomState,
-    best: dict[float, Int32s],
-) -> None:
-    """Polish a partition from strength to strength; recombine with what is known there."""
-    for t in strengths:
-        here = landscape.at(t * unit)
-        z = here.polish(z, rng)
-        if t in best:
-            z = here.cross(best[t], z, rng)
-        best[t] = z
-
-
-def _offer(here: Landscape, t: float, z: Int32s, best: dict[float, Int32s]) -> None:
-    if here.value(z) < here.value(best[t]):
-        best[t] = z
 
 
 def answer_likelihood(together: Bools, is_must_link: Bools, seen: Bools) -> Floats:
@@ -181,51 +127,39 @@ def clearly_best(scores: Floats, default: int) -> int:
     return best if difference.sum() > 2 * error else default
 
 
-# Soft ----------------------------------------------------------------------------------------
+# Labels --------------------------------------------------------------------------------------
 
 
 def soft_labels(
-    task: Search, strength: float | str, violations: int | None
+    task: Task, strength: float | str, violations: int | None
 ) -> tuple[Answer, Path, float]:
-    """Return the labels at the strength asked for, the path, and the strength.
+    """Return the labels at a given strength or number of violations, the path, and the strength.
 
     Partitions of the path cover the samples, followed by one anchor for each label.
     """
-    refuse_too_many_labels(task.constraints, task.k)
-    landscape = _soft_landscape(task, task.constraints)
-    free = landscape.at(0.0).search(task.rng, task.run, report=task.report)
+    check_label_count(task.constraints, task.k)
+    context = task.context
+    objective = _soft_objective(task)
+    free = objective.at(0.0).search(context)
     path = Path((0.0,), (free.z,), interrupted=free.interrupted)
     chosen = 0.0
     try:
         _stop_if(free.interrupted)
-        end = _obedient(task, task.constraints, landscape, free.z)
-        # Whatever happens later, a strong price was answered.
-        path, chosen = _with(path, STRENGTHS[-1], end.z), STRENGTHS[-1]
+        end = _satisfying(task, objective, free.z)
+        # Whatever happens later, there is an answer to a strong penalty.
+        path, chosen = path.updated(STRENGTHS[-1], end.z), STRENGTHS[-1]
         _stop_if(end.interrupted)
-        asked = () if isinstance(strength, str) else (float(strength),)
-        path = soft_path(
-            landscape,
-            task.data.unit,
-            (free.z, end.z),
-            task.rng,
-            strengths=sorted({*STRENGTHS, *asked}),
-            report=task.report,
-        )
-        chosen = asked[0] if asked else 1.0
+        given = () if isinstance(strength, str) else (float(strength),)
+        strengths = sorted({*STRENGTHS, *given})
+        path = soft_path(objective, (free.z, end.z), context, strengths=strengths)
+        chosen = given[0] if given else 1.0
         _stop_if(path.interrupted)
         if violations is not None:
-            path, chosen = _within_budget(task, landscape, path, violations)
-        elif not asked:
+            path, chosen = _within_budget(task, objective, path, violations=violations)
+        elif not given:
             chosen = _chosen_strength(task, free.z)
-        here = landscape.at(chosen * task.data.unit)
-        found = here.search(task.rng, task.run, first=[path.at(chosen)], report=task.report)
-        within = violations is None or _count(task, found.z) <= max(
-            violations, _count(task, path.at(chosen))
-        )
-        if within and here.value(found.z) <= here.value(path.at(chosen)):
-            path = _with(path, chosen, found.z)
-        _warn_above_budget(_count(task, path.at(chosen)), violations)
-        _stop_if(found.interrupted)
+        path = _searched_at(task, objective, path, strength=chosen, violations=violations)
+        _stop_if(path.interrupted)
     except INTERRUPTS as error:
         raise_if_not_interrupt(error)
         path = path._replace(interrupted=True)
@@ -233,13 +167,24 @@ def soft_labels(
     return Answer(labels, len(path.strengths), path.interrupted), path, chosen
 
 
-def _warn_above_budget(n_violated: int, violations: int | None) -> None:
-    if violations is not None and n_violated > violations:
+def _searched_at(
+    task: Task, objective: Objective, path: Path, *, strength: float, violations: int | None
+) -> Path:
+    """Search once more at the chosen strength, from the path; keep what is better within budget."""
+    z = path.at(strength)
+    here = objective.at(strength * objective.unit)
+    found = here.search(task.context, [z])
+    n_before, n_violated = (int(violated_items(task.constraints, a).sum()) for a in (z, found.z))
+    within = violations is None or n_violated <= max(violations, n_before)
+    if within and here.value(found.z) <= here.value(z):
+        path, n_before = path.updated(strength, found.z), n_violated
+    if violations is not None and n_before > violations:
         message = (
             f"No strength was found that violates at most {violations} constraints; the answer "
-            f"violates {n_violated}."
+            f"violates {n_before}."
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=2)
+    return path._replace(interrupted=found.interrupted)
 
 
 def _stop_if(interrupted: bool) -> None:
@@ -248,119 +193,92 @@ def _stop_if(interrupted: bool) -> None:
         raise KeyboardInterrupt
 
 
-def _with(path: Path, strength: float, z: Int32s) -> Path:
-    """Replace or insert a point of the path."""
-    points = dict(zip(path.strengths, path.partitions, strict=True))
-    points[strength] = z
-    ordered = sorted(points)
-    return path._replace(strengths=tuple(ordered), partitions=tuple(points[t] for t in ordered))
-
-
-def refuse_too_many_labels(constraints: Constraints, n_clusters: int) -> None:
+def check_label_count(constraints: Constraints, n_clusters: int) -> None:
     """Raise ConflictError if there are more labels than clusters."""
     Constraints(constraints.n_samples, labels=constraints.labels).check(n_clusters)
 
 
-def _soft_landscape(task: Search, constraints: Constraints) -> Landscape:
-    """Every pair soft; every label an anchor, anchors apart for certain."""
-    n = constraints.n_samples
-    anchored, anchor, n_anchors = _anchors(constraints)
-    soft = signed_pairs(constraints, uncertain_only=False)
-    ties = pair_graph(
-        np.column_stack((anchored, n + anchor)), np.full(anchored.size, -1.0), n + n_anchors
-    )
-    soft.resize((n + n_anchors, n + n_anchors))
+def _soft_objective(task: Task) -> Objective:
+    """Return the objective with every pair soft; every label an anchor, anchors apart for sure."""
+    facts, n = task.constraints.facts, task.constraints.n_samples
+    n_anchors = facts.classes.size
     n_items = n + n_anchors
+    soft = soft_matrix(task.constraints, uncertain_only=False)
+    soft.resize((n_items, n_items))
+    labels = np.column_stack((facts.labelled, n + facts.class_of))
+    soft = csr_array(soft + pair_graph(labels, np.ones(len(labels)), n_items))
     a, b = np.triu_indices(n_anchors, 1)
     clique = pair_graph(np.column_stack((n + a, n + b)), np.ones(a.size), n_items)
-    graph = CannotLinkGraph(clique.indptr.astype(np.int64), clique.indices.astype(np.int32))
-    groups = Groups(np.arange(n_items, dtype=np.int32), n_items, graph, n_anchors)
-    known = np.zeros(n_items, np.int32)
-    known[n:] = np.arange(n_anchors)
-    known[: task.k] = np.arange(task.k)  # no cluster empty
-    return task.data.landscape(groups, csr_array(soft + ties), known, task.effort)
+    apart = CannotLinkGraph(clique.indptr.astype(np.int64), clique.indices.astype(np.int32))
+    feasible = np.zeros(n_items, np.int32)
+    feasible[n:] = np.arange(n_anchors)
+    feasible[: task.k] = np.arange(task.k)  # no cluster empty
+    one_each = np.arange(n_items, dtype=np.int32)
+    groups = Groups(one_each, n_items, apart, soft, feasible, n_anchors=n_anchors)
+    return task.build(groups, task.effort)
 
 
-def _anchors(constraints: Constraints) -> tuple[Ints, Ints, int]:
-    """Return the labelled samples, the number of each one's label, and how many labels."""
-    if constraints.labels is None:
-        none = np.zeros(0, np.intp)
-        return none, none, 0
-    labelled = np.flatnonzero(constraints.labels >= 0)
-    classes, number = np.unique(constraints.labels[labelled], return_inverse=True)
-    return labelled, number.astype(np.intp), classes.size
-
-
-def _obedient(task: Search, constraints: Constraints, landscape: Landscape, free: Int32s) -> Found:
+def _satisfying(task: Task, objective: Objective, free: Int32s) -> Found:
     """Return a partition that satisfies as many constraints as can be."""
     try:
-        hard = hard_labels(task._replace(constraints=constraints), STRENGTHS[-1])
+        hard = hard_labels(task, STRENGTHS[-1])
     except ConflictError:
-        strict = landscape.at(STRENGTHS[-1] * task.data.unit)
-        return strict.search(task.rng, task.run, first=[free], report=task.report)
-    _, anchor, n_anchors = anchored = _anchors(constraints)
-    z = np.empty(constraints.n_samples + n_anchors, np.int32)
-    z[: constraints.n_samples] = hard.labels
-    z[constraints.n_samples + anchor] = hard.labels[anchored[0]]
+        return objective.at(STRENGTHS[-1] * objective.unit).search(task.context, [free])
+    facts, n = task.constraints.facts, task.constraints.n_samples
+    z = np.empty(n + facts.classes.size, np.int32)
+    z[:n] = hard.labels
+    z[n + facts.class_of] = hard.labels[facts.labelled]
     return Found(z, np.nan, hard.n_iter, interrupted=hard.interrupted)
 
 
-def _chosen_strength(task: Search, free: Int32s) -> float:
+def _chosen_strength(task: Task, free: Int32s) -> float:
     """Return 1; or, with many pairs, a strength that explains held-out answers clearly better."""
-    constraints = task.constraints
+    constraints, context, table = task.constraints, task.context, task.constraints.table
     if constraints.n_pairs <= MANY_PAIRS or task.effort == "fast":
         return 1.0
-    n_must = len(constraints.must_link)
-    pairs = np.concatenate((constraints.must_link, constraints.cannot_link))
-    is_must_link = np.arange(len(pairs)) < n_must
-    fold = task.rng.permutation(len(pairs)) % N_FOLDS
-    scores = np.zeros((len(STRENGTHS), len(pairs)))
-    quick = task._replace(effort="fast", report=None)  # the ranking of strengths is all that counts
+    fold = context.rng.permutation(len(table.pairs)) % N_FOLDS
+    scores = np.zeros((len(STRENGTHS), len(table.pairs)))
+    silent = context._replace(report=None)
     for number in range(N_FOLDS):
         seen = fold != number
-        known = constraints.subset(seen)
-        landscape = _soft_landscape(quick, known)
-        end = _obedient(quick, known, landscape, free)
-        path = soft_path(landscape, task.data.unit, (free, end.z), task.rng)
+        # The ranking of the strengths is all that counts here.
+        quick = task._replace(constraints=constraints.subset(seen), effort="fast", context=silent)
+        objective = _soft_objective(quick)
+        end = _satisfying(quick, objective, free)
+        path = soft_path(objective, (free, end.z), silent)
         _stop_if(end.interrupted or path.interrupted)
         for at, z in enumerate(path.partitions):
-            together = z[pairs[:, 0]] == z[pairs[:, 1]]
-            likelihood = answer_likelihood(together, is_must_link, seen)
+            together = z[table.pairs[:, 0]] == z[table.pairs[:, 1]]
+            likelihood = answer_likelihood(together, table.is_must_link, seen)
             scores[at, ~seen] = likelihood[~seen]
-        if task.report is not None:
-            task.report(f"fold {number + 1} of {N_FOLDS}")
+        context.log(f"fold {number + 1} of {N_FOLDS}")
     return STRENGTHS[clearly_best(scores, STRENGTHS.index(1.0))]
 
 
 def _within_budget(
-    task: Search, landscape: Landscape, path: Path, violations: int
+    task: Task, objective: Objective, path: Path, *, violations: int
 ) -> tuple[Path, float]:
     """Return the path with the smallest strength that violates at most so many constraints."""
-    unit = task.data.unit
-    while path.strengths[-1] < MAX_STRENGTH and _count(task, path.partitions[-1]) > violations:
+    unit, rng = objective.unit, task.context.rng
+
+    def is_within(z: Int32s) -> bool:
+        return bool(violated_items(task.constraints, z).sum() <= violations)
+
+    while path.strengths[-1] < MAX_STRENGTH and not is_within(path.partitions[-1]):
         t = 2 * path.strengths[-1]
-        path = _with(path, t, landscape.at(t * unit).polish(path.partitions[-1], task.rng))
-    obeying = [
-        t
-        for t, z in zip(path.strengths, path.partitions, strict=True)
-        if _count(task, z) <= violations
-    ]
-    if not obeying:
+        path = path.updated(t, objective.at(t * unit).local_search(path.partitions[-1], rng))
+    points = zip(path.strengths, path.partitions, strict=True)
+    high = next((t for t, z in points if is_within(z)), None)
+    if high is None:
         return path, path.strengths[-1]
-    high = obeying[0]
-    below = [t for t in path.strengths if 0 < t < high]
-    low = below[-1] if below else high
+    low = max((t for t in path.strengths if 0 < t < high), default=high)
     for _ in range(BISECTIONS if low < high else 0):
         t = float(np.sqrt(low * high))
-        here = landscape.at(t * unit)
-        z = here.cross(here.polish(path.at(low), task.rng), path.at(high), task.rng)
-        path = _with(path, t, z)
-        low, high = (low, t) if _count(task, z) <= violations else (t, high)
+        here = objective.at(t * unit)
+        z = here.recombine(here.local_search(path.at(low), rng), path.at(high), rng)
+        path = path.updated(t, z)
+        low, high = (low, t) if is_within(z) else (t, high)
     return path, high
-
-
-def _count(task: Search, z: Int32s) -> int:
-    return int(violated_items(task.constraints, z).sum())
 
 
 # Suspects ------------------------------------------------------------------------------------
@@ -368,36 +286,21 @@ def _count(task: Search, z: Int32s) -> int:
 
 def violated_items(constraints: Constraints, z: Int32s) -> Bools:
     """Return which must-links, cannot-links and labels a partition with anchors violates."""
-    n = constraints.n_samples
-    anchored, anchor, _ = _anchors(constraints)
-    must, cannot = constraints.must_link, constraints.cannot_link
-    return np.concatenate(
-        (
-            z[must[:, 0]] != z[must[:, 1]],
-            z[cannot[:, 0]] == z[cannot[:, 1]],
-            z[anchored] != z[n + anchor],
-        )
-    )
+    facts, n = constraints.facts, constraints.n_samples
+    labels = z[facts.labelled] != z[n + facts.class_of]
+    return np.concatenate((constraints.table.is_violated(z), labels))
 
 
 def find_suspects(constraints: Constraints, path: Path, strength: float) -> tuple[Suspect, ...]:
     """Return what is violated at a strength and at half of it, the longest violated first."""
     half = max((t for t in path.strengths if t <= strength / 2), default=strength)
-    tables = {
-        t: violated_items(constraints, z)
-        for t, z in zip(path.strengths, path.partitions, strict=True)
-    }
-    suspicious = np.flatnonzero(tables[strength] & tables[half])
-    times = np.sum([tables[t][suspicious] for t in path.strengths], axis=0)
-    obeyed = np.array([_obeyed_from(tables, item) for item in suspicious.tolist()])
-    if not suspicious.size:
-        return ()
-    order = np.lexsort((suspicious, -times, -obeyed)).tolist()
-    return make_suspects(constraints, suspicious[order], strength=obeyed[order])
-
-
-def _obeyed_from(tables: dict[float, Bools], item: int) -> float:
-    """Return the smallest strength from which on a constraint is never violated."""
-    last = [t for t, table in tables.items() if table[item]]
-    above = [t for t in tables if not last or t > max(last)]
-    return min(above) if above else np.inf
+    # One row for each strength, ascending.
+    violated = np.array([violated_items(constraints, z) for z in path.partitions])
+    strengths = np.array([*path.strengths, np.inf])
+    at, at_half = (path.strengths.index(t) for t in (strength, half))
+    suspicious = np.flatnonzero(violated[at] & violated[at_half])
+    last = len(violated) - 1 - violated[::-1, suspicious].argmax(axis=0)
+    satisfied_from = strengths[last + 1]
+    times = violated[:, suspicious].sum(axis=0)
+    order = np.lexsort((suspicious, -times, -satisfied_from))
+    return make_suspects(constraints, suspicious[order], strength=satisfied_from[order])

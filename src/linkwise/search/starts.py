@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array, diags_array
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from linkwise._quiet import quiet
-from linkwise.constraints.coloring import CannotLinkGraph, Peeling, guided_coloring, peel
 from linkwise.linalg import eigen
-from linkwise.search.coarsen import hierarchy
-from linkwise.search.problem import Problem, graph_only
+from linkwise.search.problem import Problem, graph_only, hierarchy
 
 if TYPE_CHECKING:
-    from linkwise._types import Bools, Floats, Int32s, Int64s
+    from linkwise._types import Bools, Floats, Int32s
+    from linkwise.search.objective import Colorer
 
 
 __all__ = [
-    "Colorer",
-    "colorer",
     "embed",
     "mutate_split_merge",
     "spectral_start",
@@ -30,78 +26,28 @@ __all__ = [
 ]
 
 EMBEDDED = 4000  # vertices of the graph whose eigenvectors are computed
-SMOOTHING = 2  # steps of the walk that round off what a coarse vertex gives its members
+SMOOTHING = 2  # averages with the neighbours' values, after those of a coarse vertex are copied
 EIGEN_TOL = 1e-4  # starts need no more
 
 
-class Colorer(NamedTuple):
-    """Turns costs into feasible partitions."""
-
-    graph: CannotLinkGraph
-    peeling: Peeling
-    known: Int32s  # a feasible partition, for when the guided one fails
-    n_samples: Int64s  # of each vertex
-
-    def __call__(self, cost: Floats, rng: np.random.RandomState) -> Int32s:
-        """Return a feasible partition with low cost, every cluster non-empty."""
-        found = guided_coloring(self.graph, cost, rng, peeling=self.peeling)
-        colors = found.colors if found.n_left == 0 else _recolored(self.known, cost)
-        return _with_samples(colors, cost, self.n_samples)
-
-
-def colorer(problem: Problem, k: int, known: Int32s) -> Colorer:
-    """Prepare colouring the cannot-links of a problem, for which `known` is one answer."""
-    graph = CannotLinkGraph(problem.apart_indptr, problem.apart_indices)
-    return Colorer(graph, peel(graph, k), known, problem.n_samples)
-
-
-def _with_samples(colors: Int32s, cost: Floats, count: Int64s) -> Int32s:
-    """Give each cluster that holds nothing but anchors the sample that is cheapest for it.
-
-    Where there are anchors, samples have no cannot-links.
-    """
-    k = cost.shape[1]
-    if count.all():
-        return colors
-    for c in np.flatnonzero(np.bincount(colors, weights=count, minlength=k) == 0):
-        size = np.bincount(colors, weights=count, minlength=k)
-        can_go = (count > 0) & (size[colors] > count)
-        extra = np.where(can_go, cost[:, c] - cost[np.arange(colors.size), colors], np.inf)
-        colors[int(extra.argmin())] = c
-    return colors
-
-
-def _recolored(known: Int32s, cost: Floats) -> Int32s:
-    """Rename the clusters of a partition so that they cost least."""
-    k = cost.shape[1]
-    totals = np.array([cost[known == c].sum(axis=0) for c in range(k)])
-    _, names = linear_sum_assignment(totals)
-    renamed: Int32s = names.astype(np.int32)[known]
-    return renamed
-
-
 def embed(problem: Problem, k: int, rng: np.random.RandomState) -> Floats:
-    """Return ``k + 1`` leading eigenvectors of the walk ``D^-1 W``, one row for each vertex.
+    """Return ``k + 1`` leading eigenvectors of the random walk ``D^-1 W``, a row for each vertex.
 
-    Above some thousand vertices, of a coarser graph; its members share their values, smoothed.
+    Above some thousand vertices, of a coarser graph; merged vertices share their values, smoothed.
     """
     one_cell = np.zeros(problem.n_vertices, np.int32)
-    levels, small = hierarchy(problem, one_cell, EMBEDDED, k, rng)
-    vectors = _walk_vectors(small, min(k + 1, small.n_vertices), rng)
-    for fine, parent in reversed(levels):
+    levels = hierarchy(problem, one_cell, EMBEDDED, k=k, rng=rng)
+    vectors = _eigenvectors(levels.coarsest, min(k + 1, levels.coarsest.n_vertices), rng)
+    for fine, parent in reversed(levels.fine):
         vectors = vectors[parent]
-        walk = _walk(fine)
+        random_walk = csr_array(diags_array(1.0 / fine.volume) @ graph_only(fine))
         for _ in range(SMOOTHING):
-            vectors = 0.5 * (vectors + walk @ vectors)
+            vectors = 0.5 * (vectors + random_walk @ vectors)
     return np.ascontiguousarray(vectors)
 
 
-def _walk(problem: Problem) -> csr_array:
-    inverse: Floats = 1.0 / problem.volume
-    return csr_array(diags_array(inverse) @ graph_only(problem))
-
-
-def _walk_vectors(problem: Problem, m: int, rng: np.random.RandomState) -> Floats:
+def _eigenvectors(problem: Problem, m: int, rng: np.random.RandomState) -> Floats:
+    """Return the leading eigenvectors of ``D^-1 W``, scaled by the root of the volume."""
     root = np.sqrt(problem.volume)
     scaling = diags_array(1.0 / root)
     S = csr_array(scaling @ graph_only(problem) @ scaling)
@@ -110,30 +56,32 @@ def _walk_vectors(problem: Problem, m: int, rng: np.random.RandomState) -> Float
     else:
         with quiet(ConvergenceWarning):  # a start may be rough
             vectors = eigen.largest(S, m, rng, tol=EIGEN_TOL).vectors
-    walk: Floats = vectors / root[:, None]
-    return walk * np.sqrt(problem.volume.sum())
+    scaled: Floats = vectors / root[:, None]
+    return scaled * np.sqrt(problem.volume.sum())
 
 
 def spectral_start(
-    problem: Problem,
     vectors: Floats,
-    k: int,
-    color: Colorer,
+    weights: Floats,
     rng: np.random.RandomState,
     *,
-    unit_rows: bool,
+    color: Colorer,
+    k: int,
+    unit: bool,
 ) -> Int32s:
-    """Return the feasible partition nearest to the centres of one run of k-means."""
-    rows = vectors
-    if unit_rows:
-        length = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows = rows / np.where(length > 0, length, 1.0)
-    centers = _centers(rows, problem.volume, k, rng)
-    cost = squared_distances(rows, centers)
-    return color(cost, rng)
+    """Return the feasible partition nearest to the centres of one run of k-means.
+
+    With `unit`, rows of the embedding are scaled to length 1.
+    """
+    if unit:
+        length = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = vectors / np.where(length > 0, length, 1.0)
+    centers = _kmeans_centers(vectors, weights, k, rng=rng)
+    return color(squared_distances(vectors, centers), rng)
 
 
-def _centers(rows: Floats, weights: Floats, k: int, rng: np.random.RandomState) -> Floats:
+def _kmeans_centers(rows: Floats, weights: Floats, k: int, *, rng: np.random.RandomState) -> Floats:
+    """Run k-means once, on a sample of the rows if they are many."""
     chosen = np.arange(rows.shape[0])
     if chosen.size > EMBEDDED:
         chosen = rng.choice(chosen.size, max(EMBEDDED, 10 * k), replace=False)
@@ -152,7 +100,12 @@ def squared_distances(rows: Floats, centers: Floats) -> Floats:
 
 
 def mutate_split_merge(
-    problem: Problem, z: Int32s, vectors: Floats, color: Colorer, rng: np.random.RandomState
+    problem: Problem,
+    z: Int32s,
+    vectors: Floats,
+    *,
+    color: Colorer,
+    rng: np.random.RandomState,
 ) -> Int32s:
     """Split one cluster in two and merge two others: a step that no local move can make."""
     k = int(z.max()) + 1
@@ -161,7 +114,7 @@ def mutate_split_merge(
     split = int(rng.choice(k, p=volume / volume.sum()))
     members = np.flatnonzero(z == split)
     second = members[_two_means(vectors[members], problem.volume[members], rng)]
-    a, b = _pair_to_merge(problem, z, volume, split, rng)
+    a, b = _pair_to_merge(problem, z, volume, split=split, rng=rng)
     target[target == b] = a
     target[second] = b
     cost = np.repeat(problem.volume[:, None], k, axis=1)
@@ -170,7 +123,7 @@ def mutate_split_merge(
 
 
 def _pair_to_merge(
-    problem: Problem, z: Int32s, volume: Floats, split: int, rng: np.random.RandomState
+    problem: Problem, z: Int32s, volume: Floats, *, split: int, rng: np.random.RandomState
 ) -> tuple[int, int]:
     """Return two clusters with much weight between them, not the one that is split."""
     k = volume.size

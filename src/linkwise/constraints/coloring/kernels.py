@@ -6,11 +6,12 @@ handed. A colour of -1 means none. Their slow twins are in the tests.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
 
+from linkwise._heap import empty_heap, put, remove, sink
 from linkwise._random import new_stream, uniform
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "Scratch",
     "anneal",
     "color_peeled",
     "drop_conflicts",
@@ -25,7 +27,9 @@ __all__ = [
     "fill_empty",
     "fold_leaves",
     "induced",
+    "kempe_chain",
     "kempe_descent",
+    "new_scratch",
     "partial_col",
     "peel_below",
     "symmetric_rows",
@@ -34,9 +38,6 @@ __all__ = [
 
 EXAMINED = 50  # uncoloured vertices that one step of the tabu search compares
 TENURE = 0.6  # share of the uncoloured vertices by which an ejected colour stays forbidden
-
-
-# Random numbers ----------------------------------------------------------------------------
 
 
 # Graphs ------------------------------------------------------------------------------------
@@ -179,59 +180,6 @@ def fill_empty(cost: Floats, colors: Int32s) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _before(u: int, v: int, rank: Int64s, urgency: Floats) -> bool:
-    """Whether `u` is coloured before `v`; the number decides between equals."""
-    if rank[u] != rank[v]:
-        return rank[u] > rank[v]
-    if urgency[u] != urgency[v]:
-        return urgency[u] > urgency[v]
-    return u < v
-
-
-@njit(cache=True, nogil=True)
-def _sift_up(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    i: int, heap: Int32s, place: Int32s, rank: Int64s, urgency: Floats
-) -> None:
-    v = heap[i]
-    while i > 0:
-        parent = (i - 1) >> 1
-        u = heap[parent]
-        if not _before(v, u, rank, urgency):
-            break
-        heap[i] = u
-        place[u] = i
-        i = parent
-    heap[i] = v
-    place[v] = i
-
-
-@njit(cache=True, nogil=True)
-def _sift_down(  # noqa: PLR0917 - numba takes no keyword-only arguments
-    i: int,
-    size: int,
-    heap: Int32s,
-    place: Int32s,
-    rank: Int64s,
-    urgency: Floats,
-) -> None:
-    v = heap[i]
-    while True:
-        child = 2 * i + 1
-        if child >= size:
-            break
-        if child + 1 < size and _before(heap[child + 1], heap[child], rank, urgency):
-            child += 1
-        u = heap[child]
-        if not _before(u, v, rank, urgency):
-            break
-        heap[i] = u
-        place[u] = i
-        i = child
-    heap[i] = v
-    place[v] = i
-
-
-@njit(cache=True, nogil=True)
 def _cheapest(v: int, cost: Floats, taken: Bools) -> tuple[int, float]:
     """Return the cheapest allowed colour (-1: none) and what the next cheapest costs more."""
     best = -1
@@ -271,35 +219,29 @@ def dsatur(indptr: Int64s, indices: Int32s, cost: Floats, failures: Int64s) -> t
     """
     n, k = cost.shape
     taken = np.zeros((n, k), np.bool_)
-    rank = np.minimum(_hub_ranks(indptr, k) + failures, 63)
-    urgency = np.empty(n, np.float64)
-    heap = np.arange(n).astype(np.int32)
-    place = heap.copy()
+    heap = empty_heap(n, np.minimum(_hub_ranks(indptr, k) + failures, 63))
+    heap.size[0] = n
     for v in range(n):
-        urgency[v] = _cheapest(v, cost, taken)[1]
+        heap.vertex[v] = heap.place[v] = v
+        heap.key[v] = _cheapest(v, cost, taken)[1]
     for i in range(n // 2 - 1, -1, -1):
-        _sift_down(i, n, heap, place, rank, urgency)
+        sink(heap, i)
 
     colors = np.full(n, -1, np.int32)
     n_left = 0
-    for size in range(n - 1, -1, -1):
-        v = heap[0]
-        place[v] = -1
-        if size > 0:
-            heap[0] = heap[size]
-            place[heap[0]] = 0
-            _sift_down(0, size, heap, place, rank, urgency)
+    while heap.size[0] > 0:
+        v = heap.vertex[0]
+        remove(heap, v)
         c = _cheapest(v, cost, taken)[0]
         if c < 0:
             n_left += 1
             continue
         colors[v] = c
         for u in indices[indptr[v] : indptr[v + 1]]:
-            if place[u] >= 0 and not taken[u, c]:
+            if heap.place[u] >= 0 and not taken[u, c]:
                 taken[u, c] = True
-                rank[u] += 64  # above every other rank
-                urgency[u] = _cheapest(u, cost, taken)[1]
-                _sift_up(place[u], heap, place, rank, urgency)
+                heap.rank[u] += 64  # above every other rank
+                put(heap, u, _cheapest(u, cost, taken)[1])
     return colors, n_left
 
 
@@ -521,32 +463,61 @@ def unfold_leaves(  # noqa: PLR0917 - numba takes no keyword-only arguments
         colors[v] = _cheapest_other(cost[v], excluded)
 
 
+class Scratch(NamedTuple):
+    """Memory for Kempe chains, allocated once."""
+
+    members: Int32s  # the chain collected last
+    mark: Int64s  # clock at which a vertex joined a chain
+    clock: Int64s
+    locked: Int64s  # epoch in which a vertex may not move any more
+    epoch: Int64s
+
+
 @njit(cache=True, nogil=True)
-def _chain(  # noqa: PLR0917 - numba takes no keyword-only arguments
+def new_scratch(n: int) -> Scratch:
+    """Return memory for chains of `n` vertices, none of them locked."""
+    return Scratch(
+        np.empty(n, np.int32),
+        np.zeros(n, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(n, np.int64),
+        np.ones(1, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def kempe_chain(  # noqa: PLR0917 - numba takes no keyword-only arguments
     indptr: Int64s,
     indices: Int32s,
     colors: Int32s,
     start: int,
     other: int,
-    queued: Bools,
-    queue: Int32s,
+    cap: int,
+    scratch: Scratch,
 ) -> int:
-    """Write the Kempe chain of a vertex and another colour to `queue`; returns its length."""
+    """Write the Kempe chain of a vertex and another colour to ``scratch.members``.
+
+    Returns its length; 0 if it is longer than `cap` or meets a locked vertex.
+    """
     own = colors[start]
-    queue[0] = start
-    queued[start] = True
+    scratch.clock[0] += 1
+    now, epoch = scratch.clock[0], scratch.epoch[0]
+    members, mark = scratch.members, scratch.mark
+    members[0] = start
+    mark[start] = now
     head, tail = 0, 1
     while head < tail:
-        v = queue[head]
+        v = members[head]
         head += 1
         opposite = other if colors[v] == own else own
-        for u in indices[indptr[v] : indptr[v + 1]]:
-            if colors[u] == opposite and not queued[u]:
-                queued[u] = True
-                queue[tail] = u
+        for e in range(indptr[v], indptr[v + 1]):
+            u = indices[e]
+            if colors[u] == opposite and mark[u] != now:
+                if tail == cap or scratch.locked[u] == epoch:
+                    return 0
+                mark[u] = now
+                members[tail] = u
                 tail += 1
-    for v in queue[:tail]:
-        queued[v] = False
     return tail
 
 
@@ -567,8 +538,8 @@ def kempe_descent(  # noqa: PLR0917 - numba takes no keyword-only arguments
     """
     n, k = cost.shape
     seen = np.full((n, k), -1, np.int32)  # the last sweep that looked at this chain
-    queue = np.empty(n, np.int32)
-    queued = np.zeros(n, np.bool_)
+    scratch = new_scratch(n)
+    queue = scratch.members
     count = np.zeros(k, np.int64)
     for c in colors:
         if c >= 0:
@@ -580,7 +551,7 @@ def kempe_descent(  # noqa: PLR0917 - numba takes no keyword-only arguments
                 own = colors[start]
                 if own < 0 or other == own or seen[start, other] == sweep:
                     continue
-                length = _chain(indptr, indices, colors, start, other, queued, queue)
+                length = kempe_chain(indptr, indices, colors, start, other, n, scratch)
                 gain, size, n_own = 0.0, 0.0, 0
                 for v in queue[:length]:
                     to = other if colors[v] == own else own

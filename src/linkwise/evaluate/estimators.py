@@ -1,4 +1,4 @@
-"""What is compared: registered methods, estimators, and any function that returns labels."""
+"""What is compared: methods of the registry, estimators, and any function that returns labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, isclass, signature, unwrap
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.evaluate.data import Problem
 
-__all__ = ["Contender", "by_name_only", "contenders", "described", "is_partly_seen"]
+__all__ = ["NamedEstimator", "by_name_only", "described", "is_partly_seen", "named_estimators"]
 
 GIVEN = ("X", "W", "constraints", "n_clusters", "random_state")
-CODE = re.compile(r" \(code [0-9a-f]{12}(, closure)?\)")  # what is said of a function
+CODE = re.compile(r" \(code [0-9a-f]{12}(, closure)?\)")  # of a function, in a description
 
 
 @dataclass(frozen=True)
-class Contender:
-    """A name, and what answers under it.
+class NamedEstimator:
+    """An estimator or a function, and its name in tables and figures.
 
     Parameters
     ----------
     name : str
         How rows, tables and figures call it.
-    answers : estimator or callable
+    estimator : estimator or callable
         An estimator with `fit_predict` is cloned for each fit. Its `n_clusters` and
         `random_state` are set, also inside a pipeline. If its `affinity` is None it gets the
         graph of the data set, which is built once for all.
@@ -49,48 +49,54 @@ class Contender:
     """
 
     name: str
-    answers: Any
+    estimator: Any
 
     @property
     def wants_graph(self) -> bool:
         """Whether it works on the graph of the data set."""
-        if hasattr(self.answers, "fit_predict"):
-            return _takes_graph(self.answers)
-        return "W" in _named(self.answers)
+        if hasattr(self.estimator, "fit_predict"):
+            return _takes_prepared(self.estimator)
+        return "W" in _named(self.estimator)
 
-    def prepared(
+    def fit_call(
         self, data: Problem, constraints: Constraints, random_state: int
     ) -> Callable[[], Any]:
-        """Return the fit as a call without arguments, on copies of the data.
+        """Return the fit as a call without arguments.
 
-        Copies, so that a careless function cannot change what the next one gets.
+        Methods of linkwise get the prepared data, without what earlier fits have found: rows do
+        not depend on the order of the fits. Others get copies, since they may change them.
         """
-        if not hasattr(self.answers, "fit_predict"):
-            return self._prepared_function(data, constraints, random_state)
-        graph = _takes_graph(self.answers, alone=data.X is None)
-        settings: dict[str, Any] = dict.fromkeys(_cluster_counts(self.answers), data.n_clusters)
-        settings |= dict.fromkeys(_random_states(self.answers), random_state)
-        if graph:
-            settings["affinity"] = "precomputed"
-        elif data.X is None:
-            message = f"{self.name} needs the features X, but this data set has only a graph."
-            raise ValueError(message)
-        model = clone(self.answers).set_params(**settings)
+        if not hasattr(self.estimator, "fit_predict"):
+            return self._function_call(data, constraints, random_state)
+        model = clone(self.estimator)
+        takes_graph = _takes_prepared(model)
+        if data.X is None and not (takes_graph and not model.needs_features):
+            self._raise_needs_features()
+        settings: dict[str, Any] = dict.fromkeys(_cluster_counts(model), data.n_clusters)
+        settings |= dict.fromkeys(_random_states(model), random_state)
+        model.set_params(**settings)
         extra = {"constraints": constraints} if _takes_constraints(model) else {}
-        return partial(model.fit_predict, copied(data.W if graph else data.X), **extra)
+        # A given graph brings no features.
+        is_enough = takes_graph and not (data.W.is_graph and _uses_features(model, data))
+        X = data.W.cold() if is_enough else copied(data.X)
+        return partial(model.fit_predict, X, **extra)
 
-    def _prepared_function(
+    def _function_call(
         self, data: Problem, constraints: Constraints, random_state: int
     ) -> Callable[[], Any]:
-        values = (data.X, data.W, constraints, data.n_clusters, random_state)
-        given = dict(zip(GIVEN, values, strict=True))
-        named = _named(self.answers)
+        named = _named(self.estimator)
         if data.X is None and (not named or "X" in named):
-            message = f"{self.name} needs the features X, but this data set has only a graph."
-            raise ValueError(message)
+            self._raise_needs_features()
+        W = None if data.W is None else data.W.W
+        values = (data.X, W, constraints, data.n_clusters, random_state)
+        given = dict(zip(GIVEN, values, strict=True))
         if named:
-            return partial(self.answers, **{name: copied(given[name]) for name in named})
-        return partial(self.answers, copied(data.X), constraints, given["n_clusters"], random_state)
+            return partial(self.estimator, **{name: copied(given[name]) for name in named})
+        return partial(self.estimator, copied(data.X), constraints, data.n_clusters, random_state)
+
+    def _raise_needs_features(self) -> NoReturn:
+        message = f"{self.name} needs the features X, but this data set has only a graph."
+        raise ValueError(message)
 
 
 def copied(value: Any) -> Any:
@@ -104,22 +110,22 @@ def copied(value: Any) -> Any:
     return value
 
 
-def as_labels(answer: Any, n_samples: int) -> AnyArray:
-    """Return the labels of an answer, or say what it lacks."""
-    labels = np.asarray(getattr(answer, "labels", answer))
+def as_labels(found: Any, n_samples: int) -> AnyArray:
+    """Return what a fit returned as labels."""
+    labels = np.asarray(getattr(found, "labels", found))
     if labels.shape != (n_samples,):
         message = f"The answer has shape {labels.shape}; labels of {n_samples} samples were asked."
         raise ValueError(message)
     return labels
 
 
-def contenders(given: Any) -> list[Contender]:
-    """Return the contenders from any of the forms that `learning_curve` takes."""
+def named_estimators(given: Any) -> list[NamedEstimator]:
+    """Return the estimators from any of the forms that `learning_curve` takes."""
     if isinstance(given, str) or callable(given) or not isinstance(given, Iterable):
         given = [given]
     pairs = given.items() if isinstance(given, Mapping) else map(_pair, given)
-    found = [Contender(str(name), _answering(answers)) for name, answers in pairs]
-    names = [contender.name for contender in found]
+    found = [NamedEstimator(str(name), _as_estimator(value)) for name, value in pairs]
+    names = [one.name for one in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None or not found:
         what = "There is no method" if twice is None else f"Two methods are called {twice!r}"
@@ -129,8 +135,8 @@ def contenders(given: Any) -> list[Contender]:
 
 
 def _pair(item: Any) -> tuple[str, Any]:
-    if isinstance(item, Contender):
-        return item.name, item.answers
+    if isinstance(item, NamedEstimator):
+        return item.name, item.estimator
     if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
         return item
     if isinstance(item, str):
@@ -139,15 +145,15 @@ def _pair(item: Any) -> tuple[str, Any]:
     return name, item
 
 
-def _answering(answers: Any) -> Any:
+def _as_estimator(value: Any) -> Any:
     """Return an estimator or a function."""
-    if isinstance(answers, str):
-        if answers not in METHODS:
-            near = hint(answers, METHODS, listed=METHODS)
-            message = f"No method is registered as {answers!r}.{near}"
+    if isinstance(value, str):
+        if value not in METHODS:
+            near = hint(value, METHODS, listed=METHODS)
+            message = f"No method is registered as {value!r}.{near}"
             raise ValueError(message)
-        return METHODS[answers]()
-    made = answers() if isclass(answers) else answers
+        return METHODS[value]()
+    made = value() if isclass(value) else value
     if not callable(made) and not (hasattr(made, "fit_predict") and hasattr(made, "get_params")):
         message = (
             f"A method is a registry key, an estimator with fit_predict, or a function; "
@@ -161,7 +167,7 @@ def _named(function: Any) -> list[str]:
     """Return what a function names of the things given; nothing if it is to be called in order."""
     try:
         parameters = signature(function).parameters.values()
-    except ValueError:  # some compiled functions do not tell
+    except ValueError:  # some compiled functions have no signature
         return []
     by_name = {Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY}
     named = [p.name for p in parameters if p.name in GIVEN and p.kind in by_name]
@@ -171,20 +177,20 @@ def _named(function: Any) -> list[str]:
     return named
 
 
-def _takes_graph(model: Any, *, alone: bool = False) -> bool:
-    """Whether a method is given the graph: it uses nothing else, or there is nothing else."""
-    if not isinstance(model, ConstrainedClusterer) or model.needs_features:
-        return False
-    needed = signature(model._solver()).parameters
-    uses = "W" in needed and (alone or "X" not in needed)
-    return uses and getattr(model, "affinity", "") is None
+def _takes_prepared(model: Any) -> bool:
+    """Whether a method works on the graph of the data set: it uses one, and names no other."""
+    return isinstance(model, ConstrainedClusterer) and getattr(model, "affinity", "") is None
+
+
+def _uses_features(model: Any, data: Problem) -> bool:
+    return data.X is not None and "X" in signature(model._solver()).parameters
 
 
 def _takes_constraints(model: Any) -> bool:
     if isinstance(model, ConstrainedClusterer):
         return "constraints" in signature(model._solver()).parameters
     parameters = signature(model.fit).parameters.values()
-    # A pipeline takes anything, and routes it or says why it cannot.
+    # A pipeline takes anything, and routes it or raises.
     return any(p.name == "constraints" or p.kind == p.VAR_KEYWORD for p in parameters)
 
 
@@ -204,7 +210,7 @@ def described(thing: Any) -> str:
     """Say what an estimator or a function is, in the same words in every process.
 
     Of a function, a hash of its code is part of it. The functions that it calls and the values
-    that it takes from outside are not seen: of closures and lambdas this is said.
+    that it takes from outside are not seen; closures and lambdas are marked.
     """
     if isinstance(thing, partial):
         words = [described(thing.func), *map(repr, thing.args)]
@@ -224,7 +230,7 @@ def _without_addresses(text: str) -> str:
 
 
 def by_name_only(description: str) -> str:
-    """Return a description without what it says of code."""
+    """Return a description without the hashes of code."""
     return CODE.sub("", description)
 
 
@@ -257,7 +263,7 @@ def _function_words(function: Any) -> str:
 
 
 def _words(constant: Any) -> str:
-    """Spell out code and what it holds, line numbers and places in memory left out."""
+    """Spell out code and what it holds, line numbers and addresses left out."""
     if isinstance(constant, CodeType):
         parts = (constant.co_code, constant.co_exceptiontable, constant.co_consts)
         names = (constant.co_names, constant.co_freevars, constant.co_cellvars)

@@ -1,9 +1,4 @@
-"""Colouring the graph of cannot-links: clusters that keep all of them, guided by costs.
-
-Contract every must-link group to a vertex. Then a clustering that satisfies all certain pairs
-is a proper colouring of the cannot-links between groups. Nothing here knows samples,
-similarities or messages; `feasible` does the asking and the explaining.
-"""
+"""Proper colourings by greedy, tabu and spectral search, guided by costs."""
 
 from __future__ import annotations
 
@@ -12,28 +7,25 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from linkwise._quiet import quiet
-from linkwise.constraints import coloring_kernels as kernels
+from linkwise.constraints.coloring import kernels
+from linkwise.constraints.coloring.graph import CannotLinkGraph, Peeling, peel, subgraph
 
 if TYPE_CHECKING:
-    from linkwise._types import Bools, Floats, Int32s, Int64s
+    from linkwise._types import Floats, Int32s, Int64s
 
 
 __all__ = [
-    "CannotLinkGraph",
     "Coloring",
     "CoreColoring",
-    "Peeling",
-    "assign",
     "color_core",
+    "colored",
     "find_coloring",
     "guided_coloring",
-    "peel",
 ]
 
 ANNEALING_SWEEPS = 1_000  # of the second guess
@@ -42,19 +34,6 @@ GUESS_TABU_STEPS = 1_000_000
 ROUNDS, TABU_STEPS = 60, 200_000  # of a guided colouring
 STEPS_PER_VERTEX = 5_000  # of the tabu search, at the most
 DENSE_SPECTRUM = 400  # vertices up to which all eigenvectors are computed
-MAX_SWEEPS = 100  # of Kempe chains; a few are usual
-
-
-class CannotLinkGraph(NamedTuple):
-    """Cannot-links between groups: symmetric rows, sorted, without loops and duplicates."""
-
-    indptr: Int64s
-    indices: Int32s
-
-    @property
-    def n_groups(self) -> int:
-        """The number of vertices."""
-        return self.indptr.size - 1
 
 
 class Coloring(NamedTuple):
@@ -62,22 +41,6 @@ class Coloring(NamedTuple):
 
     colors: Int32s  # -1 where none was found
     n_left: int  # how many are -1
-
-
-class Peeling(NamedTuple):
-    """The vertices that may be hard to colour, and the order in which the others came off."""
-
-    core: Bools
-    order: Int32s  # to be coloured in reverse
-
-
-def peel(graph: CannotLinkGraph, n_colors: int) -> Peeling:
-    """Remove vertices with fewer than `n_colors` neighbours, again and again.
-
-    Coloured last and in reverse order, each of them finds a colour. So only the core that
-    remains can lack a colouring; if it is empty, there is one for certain.
-    """
-    return Peeling(*kernels.peel_below(*graph, n_colors))
 
 
 def guided_coloring(
@@ -118,7 +81,7 @@ def guided_coloring(
     cost = np.ascontiguousarray(cost, dtype=np.float64)
     if peeling is None:
         peeling = peel(graph, cost.shape[1])
-    colors = _color(graph, cost, rng, peeling=peeling, rounds=rounds, tabu_steps=tabu_steps)
+    colors = colored(graph, cost, rng, peeling=peeling, rounds=rounds, tabu_steps=tabu_steps)
     return _used_up(cost, colors)
 
 
@@ -128,7 +91,7 @@ def _used_up(cost: Floats, colors: Int32s) -> Coloring:
     return Coloring(colors, int((colors < 0).sum()))
 
 
-def _color(
+def colored(
     graph: CannotLinkGraph,
     cost: Floats,
     rng: np.random.RandomState,
@@ -137,11 +100,10 @@ def _color(
     rounds: int,
     tabu_steps: int,
 ) -> Int32s:
-    """Colour the core, then the peeled vertices; a colour may stay unused."""
+    """Colour the core first, then the peeled vertices; a colour may stay unused."""
     colors = np.full(graph.n_groups, -1, dtype=np.int32)
     if peeling.order.size < graph.n_groups:
-        vertices, indptr, indices = kernels.induced(*graph, peeling.core)
-        inner = CannotLinkGraph(indptr, indices)
+        vertices, inner = subgraph(graph, peeling.core)
         core = color_core(inner, cost[vertices], rng, rounds=rounds, tabu_steps=tabu_steps)
         colors[vertices] = core.colors
     kernels.color_peeled(*graph, peeling.order, cost, colors)
@@ -200,6 +162,7 @@ def find_coloring(
     graph: CannotLinkGraph,
     n_colors: int,
     rng: np.random.RandomState,
+    *,
     cost: Floats | None = None,
 ) -> Coloring:
     """Look for a proper colouring by all means short of exhaustive search.
@@ -230,8 +193,7 @@ def find_coloring(
     best = guided_coloring(graph, cost, rng, peeling=peeling)
     if best.n_left == 0 or n_colors < 3:  # for two colours the first attempt is exact
         return best
-    vertices, indptr, indices = kernels.induced(*graph, peeling.core)
-    core = CannotLinkGraph(indptr, indices)
+    vertices, core = subgraph(graph, peeling.core)
     guess = _spectral_guess(core, n_colors, rng)
     for sweeps, steps in ((0, TABU_STEPS), (ANNEALING_SWEEPS, GUESS_TABU_STEPS)):
         kernels.anneal(*core, guess, n_colors, sweeps, _seed(rng))
@@ -283,104 +245,3 @@ def _spectral_guess(graph: CannotLinkGraph, n_colors: int, rng: np.random.Random
 def _seed(rng: np.random.RandomState) -> int:
     """Draw a seed for a kernel."""
     return int(rng.randint(2**31 - 1))
-
-
-# Linear costs ------------------------------------------------------------------------------
-
-
-def assign(
-    graph: CannotLinkGraph,
-    cost: Floats,
-    rng: np.random.RandomState,
-    *,
-    n_restarts: int = 30,
-) -> Coloring:
-    """Return a proper colouring whose total cost is small.
-
-    Exact where the graph is a forest, by dynamic programming; elsewhere the trees that hang
-    from cycles are folded into them, exactly, and what remains is coloured greedily, guided by
-    costs with more and more noise, and improved by swapping Kempe chains. Every component
-    keeps its best colouring.
-
-    Parameters
-    ----------
-    graph : CannotLinkGraph
-        The graph to colour.
-    cost : ndarray of shape (n_groups, n_colors)
-        The finite cost of each colour for each vertex.
-    rng : RandomState
-        Where all random numbers come from.
-    n_restarts : int, default=30
-        Greedy colourings to improve; none is needed for forests.
-
-    Returns
-    -------
-    Coloring
-        If there are at least as many vertices as colours, every colour is in use. Where the
-        cheapest colouring leaves one unused, that costs something, and the little that is
-        changed for it need not be the best.
-    """
-    cost = np.ascontiguousarray(cost, dtype=np.float64)
-    n, k = cost.shape
-    if k < 2:
-        return guided_coloring(graph, cost, rng, tabu_steps=0)
-    folded = cost.copy()
-    order, parent, n_folded = kernels.fold_leaves(*graph, folded)
-    cyclic = np.ones(n, dtype=bool)
-    cyclic[order[:n_folded]] = False
-    colors = np.full(n, -1, dtype=np.int32)
-    if n_folded < n:
-        vertices, indptr, indices = kernels.induced(*graph, cyclic)
-        inner = CannotLinkGraph(indptr, indices)
-        colors[vertices] = _assign_cyclic(inner, folded[vertices], rng, n_restarts=n_restarts)
-    kernels.unfold_leaves(order, parent, n_folded, folded, colors)
-    if np.bincount(colors[colors >= 0], minlength=k).min() == 0:
-        kernels.fill_empty(cost, colors)
-        kernels.kempe_descent(*graph, cost, colors, MAX_SWEEPS, False)  # noqa: FBT003
-    return Coloring(colors, int((colors < 0).sum()))
-
-
-def _assign_cyclic(
-    graph: CannotLinkGraph, cost: Floats, rng: np.random.RandomState, *, n_restarts: int
-) -> Int32s:
-    """Colour a graph without leaves cheaply; every component keeps its best colouring."""
-    n, k = cost.shape
-    peeling = peel(graph, k)
-    component = _components(graph)
-    best = _color(graph, cost, rng, peeling=peeling, rounds=ROUNDS, tabu_steps=TABU_STEPS)
-    if (best < 0).any():
-        best = find_coloring(graph, k, rng, cost).colors
-    best_cost = _improve(graph, cost, best, component)
-    regret = np.partition(cost, 1, axis=1)
-    spread = float(np.median(regret[:, 1] - regret[:, 0]))
-    for restart in range(1, n_restarts):
-        # From a little noise to as much as there is to lose.
-        noise = 4.0 * spread * restart / n_restarts
-        noisy = cost + noise * rng.random_sample((n, k))
-        trial = _color(graph, noisy, rng, peeling=peeling, rounds=10, tabu_steps=0)
-        trial_cost = _improve(graph, cost, trial, component)
-        better = trial_cost < best_cost
-        chosen = better[component]
-        best[chosen] = trial[chosen]
-        best_cost[better] = trial_cost[better]
-    return best
-
-
-def _components(graph: CannotLinkGraph) -> Int32s:
-    n = graph.n_groups
-    ones = np.ones(graph.indices.size, dtype=np.int8)
-    matrix = csr_array((ones, graph.indices, graph.indptr), shape=(n, n))
-    component: Int32s = connected_components(matrix, directed=False)[1]
-    return component
-
-
-def _improve(
-    graph: CannotLinkGraph,
-    cost: Floats,
-    colors: Int32s,
-    component: Int32s,
-) -> Floats:
-    """Improve a colouring in place; return what it costs in each component."""
-    kernels.kempe_descent(*graph, cost, colors, MAX_SWEEPS, True)  # noqa: FBT003
-    paid = np.where(colors < 0, np.inf, cost[np.arange(colors.size), colors])
-    return np.bincount(component, weights=paid).astype(np.float64)

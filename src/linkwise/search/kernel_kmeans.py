@@ -140,7 +140,7 @@ def _sums(graph: VertexWeighted, labels: Ints, k: int) -> tuple[Floats, Floats]:
 
 
 @njit(cache=True)
-def _inner_weights(  # type: ignore[no-untyped-def]  # noqa: PLR0917
+def _inner_weights(  # type: ignore[no-untyped-def]
     indptr, indices, data, labels, k
 ):
     Q = np.zeros(k)
@@ -162,7 +162,7 @@ def _own_sums(indptr, indices, data, labels):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _nearest_means(  # type: ignore[no-untyped-def]  # noqa: PLR0917
+def _nearest_means(  # type: ignore[no-untyped-def]
     indptr, indices, data, d, labels, Q, V, sigma
 ):
     k = Q.size
@@ -186,7 +186,7 @@ def _nearest_means(  # type: ignore[no-untyped-def]  # noqa: PLR0917
 
 
 @njit(cache=True)
-def _one_pass(  # type: ignore[no-untyped-def]  # noqa: PLR0917
+def _one_pass(  # type: ignore[no-untyped-def]  # noqa: PLR0913
     indptr, indices, data, loops, d, labels, Q, V, order
 ):
     k = Q.size

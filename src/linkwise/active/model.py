@@ -1,0 +1,79 @@
+"""Model: an estimator that clusters the same prepared data again and again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import clone
+
+from linkwise.registry import METHODS
+
+if TYPE_CHECKING:
+    from linkwise._types import Ints
+    from linkwise.constraints import Constraints
+    from linkwise.graph import Prepared
+    from linkwise.methods import ConstrainedClusterer
+
+__all__ = ["Model"]
+
+
+class Model:
+    """Clusters prepared data under changing constraints; every solve but the first starts warm.
+
+    A solver starts from what it found under the constraints before, and stops at the same
+    tolerance as a cold one: up to that, the labels are a function of the constraints alone.
+
+    Parameters
+    ----------
+    method : str or estimator
+        A key of ``linkwise.METHODS``, or an estimator.
+    data : Prepared
+        The samples.
+    n_clusters : int
+        Number of clusters.
+    hard : bool
+        Whether a method given by its key must satisfy all constraints, if it can.
+    seed : int
+        Seed of the estimator, unless it has one.
+    """
+
+    def __init__(
+        self,
+        method: str | ConstrainedClusterer,
+        data: Prepared,
+        *,
+        n_clusters: int,
+        hard: bool,
+        seed: int,
+    ) -> None:
+        self.name = method if isinstance(method, str) else type(method).__name__
+        self.estimator: Any = (
+            _by_key(method, hard=hard) if isinstance(method, str) else clone(method)
+        )
+        names = self.estimator.get_params(deep=False)
+        settings: dict[str, Any] = {"n_clusters": n_clusters}
+        if "random_state" in names and names["random_state"] is None:
+            settings["random_state"] = seed
+        if "affinity" in names:
+            settings["affinity"] = None  # the graph is the one of the prepared data
+        self.estimator.set_params(**settings)
+        if data.is_graph and self.estimator.needs_features:
+            message = f"{type(self.estimator).__name__} needs data, but only a graph is given."
+            raise ValueError(message)
+        # Of its own, so that labels do not depend on fits elsewhere.
+        self._data = data.cold()
+
+    def labels(self, constraints: Constraints) -> Ints:
+        """Return the clustering under the constraints."""
+        labels: Ints = clone(self.estimator).fit(self._data, constraints=constraints).labels_
+        return labels
+
+
+def _by_key(method: str, *, hard: bool) -> Any:
+    if method not in METHODS:
+        message = f"There is no method {method!r}; choose of {', '.join(METHODS)}."
+        raise ValueError(message)
+    estimator = METHODS[method]()
+    if "hard" in estimator.get_params():
+        estimator.set_params(hard=hard)
+    return estimator

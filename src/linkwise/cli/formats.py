@@ -1,0 +1,354 @@
+"""File formats: how each is read and written. A new format is a new entry of `FORMATS`.
+
+Libraries are imported when a file is read or written: the command line lists the formats without
+them.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import warnings
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from linkwise._files import UNREADABLE, atomic
+from linkwise._optional import require
+from linkwise.cli.console import BadInput
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from linkwise._types import Ints
+    from linkwise.cli.reading import Data
+    from linkwise.cli.requests import DataRequest
+    from linkwise.cli.sources import Source
+
+__all__ = [
+    "FORMATS",
+    "ID_NAMES",
+    "Arrays",
+    "Column",
+    "Format",
+    "writable",
+    "write_clusters",
+    "write_rows",
+]
+
+SEPARATORS = {".tsv": "\t", ".tab": "\t"}
+SHOWN = 8  # names in a message
+ID_NAMES = ("id", "ids", "")  # first columns that are taken for names without asking
+SPARSE_KEYS = {"format", "shape", "data"}  # what scipy.sparse.save_npz writes
+SPARSE_PARTS = {*SPARSE_KEYS, "indices", "indptr", "row", "col", "offsets", "coords", "_is_array"}
+
+
+class Arrays(NamedTuple):
+    """A matrix, sparse or dense, and the other arrays of its file."""
+
+    matrix: Any
+    others: dict[str, Any]
+
+
+class Column(NamedTuple):
+    """The clusters, and what their column is called."""
+
+    name: str
+    labels: Ints
+
+
+class Format(NamedTuple):
+    """How a file is read, and how clusters are written.
+
+    Parameters
+    ----------
+    kind : {"table", "arrays", "annotated"}
+        What `read` returns: a pandas data frame, `Arrays` or an AnnData object.
+    read : callable
+        ``read(source, request, as_text)``. The columns `as_text` of a table, names or positions,
+        stay as they were typed.
+    write : callable, optional
+        ``write(path, data, clusters)`` writes the ids of the rows and the column `clusters`.
+    needs_file : bool, default=False
+        Whether a pipe will not do.
+    """
+
+    kind: Literal["table", "arrays", "annotated"]
+    read: Callable[[Source, DataRequest, Sequence[str | int]], Any]
+    write: Callable[[Path, Data, Column], None] | None = None
+    needs_file: bool = False
+
+
+# Tables ------------------------------------------------------------------------------------
+
+
+def _read_text(source: Source, request: DataRequest, as_text: Sequence[str | int]) -> Any:
+    """Read a text file with columns; a first column that is called id stays as it was typed."""
+    pandas = require("pandas", extra="cli", purpose="Reading tables")
+    separator = request.delimiter or SEPARATORS.get(source.suffix, ",")
+    header = _checked_header(source, request.encoding, separator)
+    _warn_of_numbers(header, source, is_graph=request.graph)
+    converted = [name for name in as_text if name in header or name in range(len(header))]
+    if header[0].lower() in ID_NAMES and header[0] not in converted and 0 not in converted:
+        converted.append(0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pandas.errors.ParserWarning)
+            frame = pandas.read_csv(
+                source.open(),
+                sep=separator,
+                decimal=request.decimal,
+                encoding=source.encoding(request.encoding),
+                index_col=False,
+                low_memory=False,
+                float_precision="round_trip",  # the nearest double, as Python reads it
+                converters=dict.fromkeys(converted, str.strip),
+            )
+    except UnicodeError as error:
+        raise BadInput(_not_encoded(source, request.encoding)) from error
+    except (pandas.errors.ParserError, pandas.errors.ParserWarning) as error:
+        reason = str(error).rpartition("C error: ")[2].strip().rstrip(".")
+        message = (
+            f"{source} is no regular table ({reason}). Every row needs as many values as the "
+            "header; quote texts that contain the delimiter."
+        )
+        raise BadInput(message) from error
+    return frame
+
+
+def _read_parquet(source: Source, request: DataRequest, _: Sequence[str | int]) -> Any:
+    """Read a Parquet file; ``frame.attrs["index"]`` names the column that held its index."""
+    pandas = require("pandas", extra="cli", purpose="Reading tables")
+    require("pyarrow", extra="parquet", purpose="Reading Parquet files")
+    try:
+        frame = pandas.read_parquet(source.open())
+    except (ValueError, OSError) as error:  # pyarrow's errors are one or the other
+        message = f"{source} is no readable Parquet file ({error})."
+        raise BadInput(message) from error
+    frame.columns = [str(name) for name in frame.columns]
+    _check_distinct(list(frame.columns), source)
+    index = frame.index
+    if isinstance(index, pandas.MultiIndex):
+        index = index.map(lambda key: "/".join(map(str, key)))
+    is_numbering = index.name is None and index.equals(pandas.RangeIndex(len(frame)))
+    if is_numbering or (request.graph and index.name is None):
+        return frame
+    can_name = index.is_unique and not index.hasnans
+    if index.name is None and not can_name:
+        text = f"{source}: the index repeats or lacks values, so it is left out."
+        warnings.warn(text, UserWarning, stacklevel=2)
+        return frame
+    name = _free_name(index.name, frame.columns)
+    frame = frame.reset_index(drop=True)
+    frame.insert(0, name, index.to_numpy())
+    if can_name and not request.graph:
+        frame.attrs["index"] = name
+    return frame
+
+
+def _free_name(wanted: Any, taken: Iterable[str]) -> str:
+    """Return a name that no column has: the wanted one, or index, index_2 and so on."""
+    numbered = (f"index_{k}" for k in count(2))
+    first = [] if wanted is None else [str(wanted)]
+    return next(name for name in chain(first, ["index"], numbered) if name not in set(taken))
+
+
+def _checked_header(source: Source, encoding: str, separator: str) -> list[str]:
+    """Look at the first line alone: pandas renames repeated columns and guesses an index."""
+    try:
+        with source.text(source.encoding(encoding)) as file:
+            header = next(csv.reader(file, delimiter=separator), None)
+    except UnicodeError as error:
+        raise BadInput(_not_encoded(source, encoding)) from error
+    except LookupError as error:
+        message = f"--encoding {encoding}: there is no such encoding. utf-8 and latin-1 are common."
+        raise BadInput(message) from error
+    except (csv.Error, TypeError) as error:
+        message = (
+            f"{source}: the first line cannot be read with --delimiter {separator!r} ({error})."
+        )
+        raise BadInput(message) from error
+    if not header or not any(header):
+        message = f"{source} is empty. Its first line must name the columns."
+        raise BadInput(message)
+    if len(header) == 1:
+        for other in ("\t", ";", "|", ","):
+            if other in header[0]:
+                message = (
+                    f"{source} has one column, {header[0][:60]!r}, which holds {other!r}. "
+                    f"Use --delimiter {'$' * (other == chr(9))}{other!r}."
+                )
+                raise BadInput(message)
+    _check_distinct(header, source)
+    return header
+
+
+def _warn_of_numbers(header: list[str], source: Source, *, is_graph: bool) -> None:
+    """Tell that a first line of numbers was taken for names, unless it just counts columns."""
+    n = len(header)
+    counts = [[str(k) for k in range(first, first + n)] for first in (0, 1)]
+    if _is_all_numbers(header) and (is_graph or header not in counts):
+        shown = ", ".join(header[:SHOWN]) + ", ..." * (n > SHOWN)
+        text = (
+            f"{source}: the first line ({shown}) holds numbers only, and was taken for the names "
+            "of the columns. If it is data, put a line with names above it."
+        )
+        warnings.warn(text, UserWarning, stacklevel=2)
+
+
+def _is_all_numbers(texts: Iterable[str]) -> bool:
+    try:
+        return all(math.isfinite(float(text)) for text in texts)
+    except ValueError:
+        return False
+
+
+def _check_distinct(header: list[str], source: Source) -> None:
+    repeated = sorted({name for name in header if header.count(name) > 1})
+    if repeated:
+        remedy = "Rename one."
+        if _is_all_numbers(header):
+            remedy = "Its first line must name the columns, but holds numbers only."
+        message = f"{source} has more than one column called {repeated[0]!r}. {remedy}"
+        raise BadInput(message)
+
+
+def _not_encoded(source: Source, encoding: str) -> str:
+    return f"{source} is not {encoding} text. Save it as UTF-8, or try --encoding latin-1."
+
+
+# Arrays ------------------------------------------------------------------------------------
+
+
+def _load(source: Source) -> Any:
+    numpy = require("numpy", extra="cli", purpose="Reading arrays")
+    try:
+        with source.binary() as file:
+            found = numpy.load(file, allow_pickle=False)
+            if not hasattr(found, "files"):
+                return found
+            # Now, because what is damaged shows only when it is read.
+            return {name: found[name] for name in found.files}
+    except UNREADABLE as error:
+        if "Object arrays" in str(error):
+            message = f"{source} holds Python objects; save arrays of numbers or text instead."
+            raise BadInput(message) from error
+        message = f"{source} is no readable NumPy file of numbers ({error})."
+        raise BadInput(message) from error
+
+
+def _read_array(source: Source, _: DataRequest, __: Sequence[str | int]) -> Arrays:
+    return Arrays(_load(source), {})
+
+
+def _read_matrix_market(source: Source, _: DataRequest, __: Sequence[str | int]) -> Arrays:
+    scipy_io = require("scipy.io", extra="cli", purpose="Reading matrices")
+    try:
+        return Arrays(scipy_io.mmread(source.open()), {})
+    except (ValueError, OverflowError, EOFError) as error:
+        message = f"{source} is no readable Matrix Market file ({error})."
+        raise BadInput(message) from error
+
+
+def _read_archive(source: Source, request: DataRequest, _: Sequence[str | int]) -> Arrays:
+    """Read an .npz file: a sparse matrix or X, with other arrays beside it."""
+    arrays = _load(source)
+    if not isinstance(arrays, dict):
+        message = f"{source} holds a single array, no archive of some. Call it .npy."
+        raise BadInput(message)
+    if set(arrays) >= SPARSE_KEYS:
+        others = {name: array for name, array in arrays.items() if name not in SPARSE_PARTS}
+        sparse = require("scipy.sparse", extra="cli", purpose="Reading matrices")
+        try:
+            with source.binary() as file:
+                matrix = sparse.load_npz(file)
+        except UNREADABLE as error:
+            message = f"{source} is no readable sparse matrix ({error})."
+            raise BadInput(message) from error
+        return Arrays(matrix, others)
+    tables = [name for name, array in arrays.items() if array.ndim == 2]
+    name = "X" if "X" in tables else tables[0] if len(tables) == 1 else None
+    if name is None:
+        message = (
+            f"{request.name} holds {', '.join(arrays) or 'nothing'}: call the matrix with "
+            "one row a sample X."
+        )
+        raise BadInput(message)
+    return Arrays(arrays[name], arrays)
+
+
+# AnnData -----------------------------------------------------------------------------------
+
+
+def _read_annotated(source: Source, _: DataRequest, __: Sequence[str | int]) -> Any:
+    anndata = require("anndata", extra="anndata", purpose="Reading .h5ad files")
+    try:
+        return anndata.read_h5ad(source.path)
+    except (OSError, KeyError, ValueError) as error:
+        message = f"{source} is no readable .h5ad file ({error})."
+        raise BadInput(message) from error
+
+
+# Writing -----------------------------------------------------------------------------------
+
+
+def write_rows(path: Path, header: Sequence[str], rows: Any) -> None:
+    """Write a table as text: with tabs if the name says so, else with commas."""
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    with atomic(path) as unfinished, unfinished.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def _write_text(path: Path, data: Data, clusters: Column) -> None:
+    rows = zip(data.shown_ids(), clusters.labels.tolist(), strict=True)
+    write_rows(path, (data.id_name, clusters.name), rows)
+
+
+def _write_parquet(path: Path, data: Data, clusters: Column) -> None:
+    pandas = require("pandas", extra="parquet", purpose="Writing Parquet files")
+    require("pyarrow", extra="parquet", purpose="Writing Parquet files")
+    frame = pandas.DataFrame({data.id_name: data.shown_ids(), clusters.name: clusters.labels})
+    with atomic(path) as unfinished:
+        frame.to_parquet(unfinished, index=False)
+
+
+def _write_array(path: Path, _: Data, clusters: Column) -> None:
+    numpy = require("numpy", extra="cli", purpose="Writing arrays")
+    with atomic(path) as unfinished, unfinished.open("wb") as file:
+        numpy.save(file, clusters.labels)
+
+
+def _write_annotated(path: Path, data: Data, clusters: Column) -> None:
+    copy, column = data.annotated.copy(), clusters.name
+    copy.obs[column] = [str(label) for label in clusters.labels]
+    copy.obs[column] = copy.obs[column].astype("category")
+    with atomic(path) as unfinished:
+        copy.write_h5ad(unfinished)
+
+
+# The table ---------------------------------------------------------------------------------
+
+FORMATS: dict[str, Format] = {
+    ".csv": Format("table", _read_text, _write_text),
+    ".tsv": Format("table", _read_text, _write_text),
+    ".tab": Format("table", _read_text),
+    ".txt": Format("table", _read_text),
+    ".parquet": Format("table", _read_parquet, _write_parquet),
+    ".npy": Format("arrays", _read_array, _write_array),
+    ".npz": Format("arrays", _read_archive),
+    ".mtx": Format("arrays", _read_matrix_market),
+    ".h5ad": Format("annotated", _read_annotated, _write_annotated, needs_file=True),
+}
+
+
+def writable() -> tuple[str, ...]:
+    """Return the formats that clusters can be written in; the first one is for pipes."""
+    return tuple(suffix for suffix, known in FORMATS.items() if known.write is not None)
+
+
+def write_clusters(path: Path, data: Data, clusters: Column) -> None:
+    """Write the clusters in the format that the name of the file tells."""
+    write = FORMATS.get(path.suffix.lower(), FORMATS[".csv"]).write or _write_text
+    write(path, data, clusters)

@@ -1,0 +1,132 @@
+"""Task: what `cluster`, `compare` and `ask` work on."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+
+from linkwise.cli.console import BadInput, Infeasible, counted
+from linkwise.cli.pairs import error_in_words, read_constraints
+from linkwise.cli.reading import read_data
+from linkwise.cli.writing import check_output
+from linkwise.exceptions import ConflictError
+from linkwise.graph import Affinity, Prepared
+
+if TYPE_CHECKING:
+    from linkwise.cli.console import Console
+    from linkwise.cli.reading import Data
+    from linkwise.cli.requests import DataRequest
+    from linkwise.constraints import Constraints
+
+__all__ = ["Task", "fit", "load", "number_of_clusters", "prepare", "save_prepared"]
+
+
+class Task(NamedTuple):
+    """The data, their graph, and what is known about them."""
+
+    data: Data
+    prepared: Prepared
+    known: Constraints
+
+
+def load(
+    request: DataRequest,
+    console: Console,
+    *,
+    needs_features: bool,
+    affinity: Affinity | None = None,
+    accepts_contradictions: bool = False,
+) -> Task:
+    """Read DATA and the constraints on it, and note what they are."""
+    check_output(request.prepared, "--prepared", inputs=(request.data,), formats=(".npz",))
+    # File -> X or W
+    data = read_data(request, needs_features=needs_features)
+    for note in data.notes:
+        console.note(f"{request.name}: {note}")
+    # Pairs and labels -> Constraints
+    known = read_constraints(
+        request.constraints, data, accepts_contradictions=accepts_contradictions
+    )
+    console.note(f"known: {_counted(known)}")
+    return Task(data, prepare(data, affinity, request), known)
+
+
+def prepare(data: Data, affinity: Affinity | None, request: DataRequest) -> Prepared:
+    """Return the data with their graph, which is built when needed or read from a file."""
+    made = Prepared(data.W, "precomputed") if data.X is None else Prepared(data.X, affinity)
+    path = request.prepared
+    if path is None or not path.exists():
+        return made
+    try:
+        stored = Prepared.load(path)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    if not _is_same(stored.X, made.X):
+        message = (
+            f"--prepared {path} was made of other data. Give the same DATA and the same options "
+            "for reading it, or another file."
+        )
+        raise BadInput(message)
+    if _graph_settings(stored) != _graph_settings(made):
+        message = (
+            f"--prepared {path} was made with the graph {_graph_settings(stored)}, not "
+            f"{_graph_settings(made)}. Give the same --set affinity__... options, or another file."
+        )
+        raise BadInput(message)
+    return stored
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    if issparse(a) or issparse(b):
+        return issparse(a) and issparse(b) and a.shape == b.shape and (a != b).nnz == 0
+    return np.array_equal(a, b)
+
+
+def _graph_settings(prepared: Prepared) -> str:
+    return "precomputed" if prepared.is_graph else repr(prepared.affinity or Affinity())
+
+
+def save_prepared(task: Task, request: DataRequest, console: Console) -> None:
+    """Write the graph and what solvers found to the file of --prepared, if there is none yet."""
+    if request.prepared is not None and not request.prepared.exists():
+        task.prepared.save(request.prepared)
+        console.note(f"wrote {request.prepared}")
+
+
+def _counted(known: Constraints) -> str:
+    parts = [
+        counted(len(known.must_link), "must-link"),
+        counted(len(known.cannot_link), "cannot-link"),
+    ]
+    if known.labels is not None:
+        labels = known.labels[known.labels >= 0]
+        classes = counted(np.unique(labels).size, "class")
+        parts.append(f"{counted(labels.size, 'label')} of {classes}")
+    return ", ".join(parts)
+
+
+def number_of_clusters(
+    typed: int | None, data: Data, console: Console, *, Method: Any = None
+) -> int | str:
+    """Return -k, or "auto" if the method finds it, or the number of different labels."""
+    if typed is not None:
+        return typed
+    if Method is not None and signature(Method).parameters["n_clusters"].default == "auto":
+        return "auto"
+    if len(data.label_names) < 2:
+        message = "-k is missing: say how many clusters you want, for example -k 3."
+        raise BadInput(message)
+    console.note(f"-k {len(data.label_names)}: as many clusters as different labels")
+    return len(data.label_names)
+
+
+def fit(model: Any, prepared: Prepared, task: Task, *, known: Constraints | None = None) -> Any:
+    """Fit a model; an error about constraints names the rows as the file does."""
+    try:
+        return model.fit(prepared, constraints=task.known if known is None else known)
+    except ConflictError as error:
+        words = error_in_words(error, task.data.names, model.n_clusters)
+        raise Infeasible(words) from error
