@@ -87,7 +87,7 @@ def spanning(proposed: Links, forest: Ints, n_trees: int) -> tuple[Links, Ints]:
     """
     own = forest[proposed.i]
     order = np.lexsort((proposed.j, proposed.i, proposed.distance, own))
-    links: Links = np.sort(proposed[order[np.unique(own[order], return_index=True)[1]]])
+    links: Any = np.sort(proposed[order[np.unique(own[order], return_index=True)[1]]])
     low, high = np.sort(forest[np.stack([links.i, links.j])], axis=0)
     # The first link of each pair of trees, weighted by its rank: no two are equal, and a distance
     # of 0 would be no edge for scipy.
