@@ -90,6 +90,7 @@ def test_the_number_of_threads_does_not_change_a_label():
     answers = []
     for n_threads in (1, 2):
         pinned = {f"{name}_NUM_THREADS": str(n_threads) for name in THREADS}
+        pinned["OMP_WAIT_POLICY"] = "passive"  # threads that spin would slow down other tests
         done = subprocess.run(
             [sys.executable, __file__],
             capture_output=True,
