@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Ints, UInt64s
 
 
-__all__ = ["RowIndex"]
-
 BLOCK = 100_000
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats
     from linkwise.constraints import Constraints
 
-__all__ = ["draw_clusters", "draw_side_by_side", "positions"]
-
 # Okabe & Ito's colours, which colour-blind people can tell apart; a shape per cluster as well.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 SHAPES = ("o", "s", "^", "D", "v", "P", "X", "*")

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from linkwise.cli.requests import ClusterRequest
     from linkwise.cli.task import Task
 
-__all__ = ["adjusted_rand", "run"]
-
 LISTED = 5  # violated pairs on stderr; --json has all
 PICTURES = (".png", ".svg", ".pdf")
 

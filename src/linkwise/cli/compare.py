@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     Folds = list[tuple[Constraints, Constraints]]
 
-__all__ = ["held_out_share", "run", "split_labels"]
-
 DEFAULT_FOLDS = 5
 HEADER = ("method", "violated", "ncut", "held-out", "ARI", "agreement", "seconds")
 

@@ -21,17 +21,6 @@ if TYPE_CHECKING:
 
     Method = type[ConstrainedClusterer]
 
-__all__ = [
-    "build",
-    "find_method",
-    "key_of",
-    "limit_threads",
-    "needs_features",
-    "parameters_of",
-    "parse_settings",
-    "takes_graph",
-]
-
 # These have options of their own.
 RESERVED = {"n_clusters": "-k", "random_state": "--seed"}
 GRAPH_PREFIX = "affinity__"

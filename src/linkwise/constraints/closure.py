@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from linkwise.constraints.value import Constraints
 
 
-__all__ = ["Closure"]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Closure:
     """All pairs that certain pairs and labels entail, kept as groups and pairs of groups.

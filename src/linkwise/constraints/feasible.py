@@ -32,17 +32,6 @@ if TYPE_CHECKING:
     from linkwise._types import Int32s, Ints
     from linkwise.constraints.value import Constraints
 
-__all__ = [
-    "Groups",
-    "check_feasible",
-    "explain_infeasible",
-    "feasible_groups",
-    "raise_if_both_ways",
-    "raise_if_contradictory",
-    "raise_if_too_few_groups",
-    "require_coloring",
-]
-
 MAX_LABEL_PAIRS = 1_000_000  # pairs of labels that are listed for a search
 CHAINS_COMPARED = 50  # contradictions of which the one with the shortest chain is shown
 

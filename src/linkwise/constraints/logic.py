@@ -26,21 +26,6 @@ if TYPE_CHECKING:
     from linkwise.constraints.table import PairTable
 
 
-__all__ = [
-    "Contraction",
-    "Contradictions",
-    "Facts",
-    "chains",
-    "components",
-    "contract",
-    "contradictions",
-    "explain",
-    "facts_of",
-    "rows_of",
-    "with_label_pairs",
-]
-
-
 class Facts(NamedTuple):
     """The certain part of constraints, as arrays."""
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     Bracket = tuple[int, int | None]
 
-__all__ = ["SOFT", "around_ring", "certificate_in_words", "positions", "remedy"]
-
 LISTED_IN_FULL = 30  # links in a message; of more, the 20 most connected
 LISTED_OF_MANY = 20
 

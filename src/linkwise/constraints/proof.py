@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Tree = dict[int, set[int]]
 
-__all__ = ["Proof", "prove"]
-
 
 class Proof(NamedTuple):
     """Links and labels from which cannot-links between groups follow."""

@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats, Ints
 
 
-__all__ = [
-    "as_beliefs",
-    "as_count",
-    "as_indices",
-    "as_labels",
-    "as_pairs",
-    "is_missing",
-]
-
 MAX_SAMPLES = 3_037_000_499  # i * n_samples + j is below 2**63 up to here; see pair_keys
 HUGE = 2**62  # numbers beyond are out of every valid range; clipping avoids overflow in casts
 

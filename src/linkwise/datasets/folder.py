@@ -14,8 +14,6 @@ from linkwise.datasets.preprocess import encoded
 if TYPE_CHECKING:
     from linkwise._types import AnyArray, Ints
 
-__all__ = ["VARIABLE", "data_folder", "find", "read"]
-
 VARIABLE = "LINKWISE_DATA"
 
 

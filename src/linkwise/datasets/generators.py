@@ -22,19 +22,6 @@ if TYPE_CHECKING:
 
     RandomState = int | np.random.RandomState | None
 
-__all__ = [
-    "extend_by_shifts",
-    "make_block_model",
-    "make_circles",
-    "make_mixture",
-    "make_moons",
-    "make_shifted_digits",
-    "make_signed_block_model",
-    "make_spirals",
-    "make_xor",
-    "signed_parts",
-]
-
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
 # One pixel down, up, right, left and along the diagonals: rows first.
 SHIFTS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))

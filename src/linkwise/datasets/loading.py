@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     PathLike = str | os.PathLike[str]
     RandomState = int | np.random.RandomState | None
 
-__all__ = ["Listing", "available", "load"]
-
 
 @dataclass(frozen=True)
 class Listing:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats, Ints
     from linkwise.datasets.catalogue import OpenML
 
-__all__ = ["fetch"]
-
 
 def fetch(wanted: OpenML) -> tuple[AnyArray, Ints]:
     """Fetch a data set, from the cache of scikit-learn if it was fetched before.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from linkwise.graph.neighbors import NeighborSearch
 
 
-__all__ = ["add_links", "shortest_links"]
-
 EXACT_BUDGET = 2_000_000_000  # distance evaluations a round; about ten seconds on one core
 SMALL_COMPONENT = 100  # samples; below, one search for all such components together
 BOXES_ABOVE = 2_000  # samples; below, all pairs take milliseconds, loading compiled code more

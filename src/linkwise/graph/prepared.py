@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
     from linkwise.linalg.eigen import EigenPairs
 
-__all__ = ["Prepared"]
-
 T = TypeVar("T")
 
 

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from linkwise._types import Graph, Ints
 
 
-__all__ = ["symmetric_components"]
-
-
 def symmetric_components(W: Graph) -> tuple[int, Ints]:
     """Return the number of components and the component of each vertex, by the nonzero weights.
 

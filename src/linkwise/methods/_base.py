@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
     from linkwise.result import Result
 
-__all__ = ["ConstrainedClusterer"]
-
 
 class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     """Base class of all methods.

@@ -28,21 +28,6 @@ if TYPE_CHECKING:
     from linkwise.linalg.eigen import EigenPairs
 
 
-__all__ = [
-    "Centered",
-    "ConstrainedProjection",
-    "Directions",
-    "ProjectionResult",
-    "center",
-    "cluster_projected",
-    "in_units",
-    "nearest_center",
-    "oriented",
-    "principal_variances",
-    "project",
-    "share_dimension",
-]
-
 # The matrices of a projection have as many rows as there are features or samples, whichever is
 # less: 800 MB each at this size, and some minutes.
 MAX_DIMENSIONS = 10_000

@@ -28,17 +28,6 @@ if TYPE_CHECKING:
     from linkwise.graph import Prepared
 
 
-__all__ = [
-    "CCL",
-    "LinkageResult",
-    "ccl",
-    "complete_link",
-    "constrained_distances",
-    "group_distances",
-    "nearest_allowed",
-    "shorten",
-]
-
 # The distances between all must-link groups are kept: 3.2 GB at this size.
 MAX_GROUPS = 20_000
 # Distances computed at a time, 32 MB.

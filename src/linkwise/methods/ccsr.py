@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity, Prepared
 
-__all__ = ["CCSR", "ccsr", "criterion"]
-
 # The quadratic form in M has (m (m + 1) / 2)^2 coefficients: 200 MB at this size.
 MAX_COMPONENTS = 100
 

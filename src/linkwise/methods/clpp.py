@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from linkwise.result import Result
 
 
-__all__ = ["ConstrainedLPP", "clpp", "locality_matrices", "signed_graph"]
-
 # Added to every degree, in units of the mean degree: the right-hand matrix is then positive
 # definite wherever the data vary, even where edges and cannot-links cancel out.
 RIDGE = 1e-6

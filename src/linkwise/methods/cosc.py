@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from linkwise.search.objective import Build
 
 
-__all__ = ["COSC", "COSCResult", "TradeOff", "cosc"]
-
 LEAST_WEIGHT = 1e-140  # of the largest one
 MOST_UNEVEN = 1e12  # ratio of vertex weights: beyond it sums lose the small ones
 PENALTY = 1.0  # of uncertain pairs, in half of what it costs to misplace an average sample

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from linkwise.result import Result
 
 
-__all__ = ["ConstrainedPCA", "cpca", "criterion_matrix"]
-
 # Pairs taken at a time: their differences stay small beside the data.
 PAIRS_PER_BLOCK = 16_384
 

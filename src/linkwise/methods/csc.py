@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
-__all__ = ["CSC", "csc", "edit", "link_affinity"]
-
 
 def csc(
     W: Graph,

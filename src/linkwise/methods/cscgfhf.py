@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from linkwise.graph import Affinity
 
 
-__all__ = ["CSCGFHF", "cscgfhf", "kernel_factor", "stationary_vectors"]
-
 # The kernel (15) is smooth in few dimensions, so of low rank. Its factor stops when no diagonal
 # entry (they are 1) is missed by more than this, or at this many columns. On the digits, ten
 # classes, a tolerance of 1e-4 (169 columns) changes neither labels nor six digits of lambda.

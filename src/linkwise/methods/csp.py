@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from linkwise.graph import Affinity
 
 
-__all__ = ["CSP", "CSPResult", "Pencil", "csp", "feasible_vectors", "pencil", "reachable_share"]
-
 AUTO_SHARE = 0.5  # of the largest attainable satisfaction: Wacquet et al. 2013, section 4
 HALVINGS = 10
 # Two eigendecompositions: 0.6 s at 1,000 samples; one minute and 1.6 GB at 5,000.

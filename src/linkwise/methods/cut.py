@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from linkwise.graph import Affinity
     from linkwise.search.soft import Path
 
-__all__ = ["ConstrainedCut", "CutResult", "PathPoint", "constrained_cut", "constrained_kmeans"]
-
 
 class PathPoint(NamedTuple):
     """The answer at one strength."""

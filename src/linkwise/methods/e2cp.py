@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
-__all__ = ["E2CP", "e2cp", "propagate", "propagation_factors"]
-
 
 def e2cp(
     W: Graph,

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
 
-__all__ = ["FastGE", "constraint_cut", "fast_ge", "two_graphs"]
-
 
 def fast_ge(
     W: Graph,

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from linkwise.graph import Affinity
     from linkwise.result import Result
 
-__all__ = ["GFHF", "class_mass_normalized", "gfhf"]
-
 
 def gfhf(
     W: Graph,

@@ -33,15 +33,6 @@ if TYPE_CHECKING:
     from linkwise.graph import Affinity
     from linkwise.result import Result
 
-__all__ = [
-    "GPAffinity",
-    "covariance_shift",
-    "gp_affinity",
-    "link_precision",
-    "posterior_blocks",
-    "posterior_part",
-]
-
 # Connected constrained samples have a dense system of their own: 2 GB, two minutes at this size.
 MAX_CONSTRAINED = 10_000
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from linkwise.graph import Affinity
     from linkwise.result import Result
 
-__all__ = ["LLGC", "llgc"]
-
 # Far from all labels the scores are tiny, and their order decides. Digits are cheap here: the
 # condition number is (1 + alpha) / (1 - alpha).
 TOL = 1e-13

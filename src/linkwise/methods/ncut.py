@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from linkwise.linalg.eigen import EigenPairs
     from linkwise.linalg.warm import WarmStarts
 
-__all__ = [
-    "NCut",
-    "cluster_embedding",
-    "ncut",
-    "normalized_cut",
-    "ratio_sum",
-    "spectral_result",
-]
-
 
 def ncut(
     W: Graph,

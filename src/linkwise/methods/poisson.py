@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from linkwise.graph import Affinity
     from linkwise.result import Result
 
-__all__ = ["Poisson", "poisson"]
-
 
 def poisson(
     W: Graph,

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from linkwise.graph import Affinity
 
 
-__all__ = ["SCLC", "sclc", "signed_groups"]
-
-
 def sclc(
     W: Graph,
     constraints: Constraints,

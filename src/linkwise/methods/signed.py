@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
-__all__ = ["SignedCSC", "rounding_score", "signed_csc"]
-
 # Extra penalty of a violated constraint in the rounding, in units of the graph's volume. Measured
 # on five sets with n/50 to 2n pairs, clean and 10 % wrong (mean ARI): 0 gives .652, 5 .672, 20
 # .675, 60 .674, and satisfying constraints first, whatever the cut, .659.

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
-__all__ = ["SRCP", "propagate", "propagation_factors", "srcp"]
-
 # Relative error of the separated kernel. More terms would cancel more of the sparse columns'
 # digits than they add: at mu = 0.2 this takes three, which are right to 0.16 %.
 KERNEL_TOL = 3e-3

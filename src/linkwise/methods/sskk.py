@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from linkwise.linalg.eigen import EigenPairs
 
 
-__all__ = ["SSKK", "descend", "pair_penalty", "penalised_graph", "sskk"]
-
 # Automatic reward of a sample for all its must-links together, in mean degrees. At 1, must-linked
 # samples would be as good alone as a perfect cluster, and clusters shrink to them. Mean ARI with
 # pairs and with labels, on iris, wine, WDBC and digits: .865 and .838 (0.3), .886 and .831 (0.5),

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from linkwise._types import Ints, Matrix
 
 
-__all__ = ["Features", "Inputs", "Partition", "plain"]
-
 LONGEST_TEXT = 200  # characters of an identifier, name or parameter that are shown
 
 

@@ -34,17 +34,6 @@ if TYPE_CHECKING:
     from linkwise.search.one_spectral import Critical, Settings
     from linkwise.search.problem import Groups, Levels, Problem
 
-__all__ = [
-    "Bisection",
-    "Family",
-    "Matrices",
-    "Track",
-    "family_of",
-    "follow",
-    "matrices_of",
-    "spectral_start",
-]
-
 FIRST_PENALTY = 1 / 64  # of the exact penalty (Theorem 2.1)
 DOUBLINGS = 10
 EXACT = 1.01  # times the penalty of Theorem 2.1: descent stays consistent then (Theorem 3.1)

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Int32s
     from linkwise.search.problem import Groups, Levels
 
-__all__ = ["CutObjective", "Effort", "Member", "effort_for", "improve", "refine_up"]
-
 SAME = 1e-9  # partitions whose values differ by less count as one
 BATCH = 2  # children made at once, whatever the number of threads: same seed, same answer
 LARGE = 5_000  # vertices above which a climb is cut short

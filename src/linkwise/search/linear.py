@@ -15,8 +15,6 @@ from linkwise.partition import relabelled
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
 
-__all__ = ["Minimizer", "SignedGroups", "linear_minimizer"]
-
 SMALL = 500  # vertices up to which the projected matrix is dense
 
 

@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Int32s, Int64s, UInt64s
     from linkwise.search.problem import Problem
 
-__all__ = [
-    "NEVER",
-    "Plan",
-    "State",
-    "best_move",
-    "chain_gain",
-    "evaluate",
-    "execute",
-    "move",
-    "new_state",
-    "refine",
-]
-
 NEVER = -np.inf
 TINY = 1e-13  # gains below this are rounding
 MAX_SWEEPS = 100

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Int32s
     from linkwise.constraints.coloring.graph import CannotLinkGraph
 
-__all__ = ["assign"]
-
 MAX_SWEEPS = 100  # of Kempe chains; a few are usual
 
 
