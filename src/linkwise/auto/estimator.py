@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -320,24 +320,14 @@ class Auto(ConstrainedClusterer):
         "verbose": ["verbose"],
     }
     solve = staticmethod(auto)
-    result_: AutoResult
 
-    def __init__(
-        self,
-        n_clusters: int | str = "auto",
-        *,
-        hard: bool = False,
-        affinity: Affinity | str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.hard = hard
-        self.affinity = affinity
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_clusters: int | str = "auto"
+    _: KW_ONLY
+    hard: bool = False
+    affinity: Affinity | str | None = None
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def _solve(self, prepared: Prepared, constraints: Constraints | None) -> AutoResult:
         n = prepared.n_samples

@@ -248,8 +248,6 @@ class ConstrainedProjection(
 
     family = "linear projection"
 
-    result_: ProjectionResult
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }

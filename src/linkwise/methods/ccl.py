@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -462,24 +462,17 @@ class CCL(ConstrainedClusterer):
     }
     solve = staticmethod(ccl)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        metric: str = "euclidean",
-        merging: str = "sound",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.merging = merging
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    metric: str = "euclidean"
+    merging: str = "sound"
+    random_state: int | np.random.RandomState | None = None
 
     @property
     def linkage_(self) -> Floats:
         """The tree for ``scipy.cluster.hierarchy``."""
         check_is_fitted(self, "result_")
-        linkage: Floats = self.result_.linkage  # type: ignore[attr-defined]
+        linkage: Floats = self.result_.linkage
         return linkage
 
     @property

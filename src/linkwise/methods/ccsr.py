@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -166,19 +167,10 @@ class CCSR(ConstrainedClusterer):
     }
     solve = staticmethod(ccsr)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        n_components: int = 15,
-        ridge: float = 0.3,
-        hard: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.n_components = n_components
-        self.ridge = ridge
-        self.hard = hard
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    n_components: int = 15
+    ridge: float = 0.3
+    hard: bool = False
+    random_state: int | np.random.RandomState | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -188,18 +189,11 @@ class ConstrainedLPP(ConstrainedProjection):
     }
     solve = staticmethod(clpp)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        n_components: int | None = None,
-        neighbors: Any = 10,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_components = n_components
-        self.neighbors = neighbors
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    n_components: int | None = None
+    neighbors: Any = 10
+    random_state: int | np.random.RandomState | None = None
 
     def _solve(self, prepared: Prepared, constraints: Constraints | None) -> Result:
         # Its own parameter says how the graph is built, so a prepared one does not fit.

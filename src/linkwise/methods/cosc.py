@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -299,34 +299,19 @@ class COSC(ConstrainedClusterer):
     }
     solve = staticmethod(cosc)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        violations: int | str | None = None,
-        vertex_weights: str | Floats = "degree",
-        refine: bool = True,
-        n_starts: int = 10,
-        balance: str = "lovasz",
-        tol: float = 1e-6,
-        max_iter: int = 800,
-        affinity: Affinity | str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.violations = violations
-        self.vertex_weights = vertex_weights
-        self.refine = refine
-        self.n_starts = n_starts
-        self.balance = balance
-        self.tol = tol
-        self.max_iter = max_iter
-        self.affinity = affinity
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_clusters: int = 2
+    _: KW_ONLY
+    violations: int | str | None = None
+    vertex_weights: str | Floats = "degree"
+    refine: bool = True
+    n_starts: int = 10
+    balance: str = "lovasz"
+    tol: float = 1e-06
+    max_iter: int = 800
+    affinity: Affinity | str | None = None
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def _keep_samples(self, X: Any) -> None:
         self.n_iter_ = self.result_.n_iter

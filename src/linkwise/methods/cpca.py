@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -207,17 +208,9 @@ class ConstrainedPCA(ConstrainedProjection):
     }
     solve = staticmethod(cpca)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        n_components: int | None = None,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_components = n_components
-        self.alpha = alpha
-        self.beta = beta
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    n_components: int | None = None
+    alpha: float = 1.0
+    beta: float = 1.0
+    random_state: int | np.random.RandomState | None = None

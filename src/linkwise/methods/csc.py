@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -119,19 +120,10 @@ class CSC(ConstrainedClusterer):
     }
     solve = staticmethod(csc)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        link_weight: float | str = "max",
-        rows: str = "unit",
-        hard: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.link_weight = link_weight
-        self.rows = rows
-        self.hard = hard
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    link_weight: float | str = "max"
+    rows: str = "unit"
+    hard: bool = False
+    random_state: int | np.random.RandomState | None = None

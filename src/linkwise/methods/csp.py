@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -665,27 +665,17 @@ class CSP(ConstrainedClusterer):
     }
     solve = staticmethod(csp)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        satisfaction: float | str = "auto",
-        orthogonal: bool = True,
-        rows: str = "unit",
-        solver: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.satisfaction = satisfaction
-        self.orthogonal = orthogonal
-        self.rows = rows
-        self.solver = solver
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    satisfaction: float | str = "auto"
+    orthogonal: bool = True
+    rows: str = "unit"
+    solver: str = "auto"
+    random_state: int | np.random.RandomState | None = None
 
     @property
     def satisfaction_(self) -> float | None:
         """The threshold that was used, as a share of the largest attainable satisfaction."""
-        result: CSPResult = self.result_  # type: ignore[assignment]
+        result: CSPResult = self.result_
         return result.satisfaction

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -286,30 +286,17 @@ class ConstrainedCut(ConstrainedClusterer):
     }
     solve = staticmethod(constrained_cut)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        objective: str = "ncut",
-        constraints_mode: str = "hard",
-        strength: float | str = "auto",
-        violations: int | None = None,
-        effort: str = "default",
-        affinity: Affinity | str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.objective = objective
-        self.constraints_mode = constraints_mode
-        self.strength = strength
-        self.violations = violations
-        self.effort = effort
-        self.affinity = affinity
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_clusters: int = 2
+    _: KW_ONLY
+    objective: str = "ncut"
+    constraints_mode: str = "hard"
+    strength: float | str = "auto"
+    violations: int | None = None
+    effort: str = "default"
+    affinity: Affinity | str | None = None
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def _keep_samples(self, X: Any) -> None:
         for name in ("_known", "cluster_centers_"):  # of an earlier fit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -226,19 +227,10 @@ class FastGE(ConstrainedClusterer):
     }
     solve = staticmethod(fast_ge)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        link_weight: float | str = 1.0,
-        solver: pencil.Solver = "lanczos",
-        hard: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.link_weight = link_weight
-        self.solver = solver
-        self.hard = hard
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    link_weight: float | str = 1.0
+    solver: pencil.Solver = "lanczos"
+    hard: bool = False
+    random_state: int | np.random.RandomState | None = None

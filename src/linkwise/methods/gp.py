@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -200,19 +201,10 @@ class GPAffinity(PropagationClusterer):
     }
     solve = staticmethod(gp_affinity)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        noise: float = 0.01,
-        solver: str = "auto",
-        hard: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.noise = noise
-        self.solver = solver
-        self.hard = hard
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    noise: float = 0.01
+    solver: str = "auto"
+    hard: bool = False
+    random_state: int | np.random.RandomState | None = None

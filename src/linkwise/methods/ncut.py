@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -166,15 +167,8 @@ class NCut(ConstrainedClusterer):
     }
     solve = staticmethod(ncut)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        rows: str = "unit",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.rows = rows
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    rows: str = "unit"
+    random_state: int | np.random.RandomState | None = None

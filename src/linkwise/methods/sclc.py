@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -250,13 +251,7 @@ class SCLC(ConstrainedClusterer):
     enforcement = "hard for two clusters"
     solve = staticmethod(sclc)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    random_state: int | np.random.RandomState | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -275,21 +276,11 @@ class SignedCSC(ConstrainedClusterer):
     }
     solve = staticmethod(signed_csc)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        gamma: float = 0.5,
-        link_weight: float | str = "max",
-        selection: str = "sound",
-        hard: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.gamma = gamma
-        self.link_weight = link_weight
-        self.selection = selection
-        self.hard = hard
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    gamma: float = 0.5
+    link_weight: float | str = "max"
+    selection: str = "sound"
+    hard: bool = False
+    random_state: int | np.random.RandomState | None = None

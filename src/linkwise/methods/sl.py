@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -106,19 +107,10 @@ class SpectralLearning(ConstrainedClusterer):
     }
     solve = staticmethod(sl)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        normalization: str = "additive",
-        link_weight: float | str = "max",
-        hard: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.normalization = normalization
-        self.link_weight = link_weight
-        self.hard = hard
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    normalization: str = "additive"
+    link_weight: float | str = "max"
+    hard: bool = False
+    random_state: int | np.random.RandomState | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -148,23 +149,12 @@ class SRCP(PropagationClusterer):
     }
     solve = staticmethod(srcp)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        mu: float = 0.2,
-        scale: str = "max",
-        solver: str = "auto",
-        tol: float = 5e-4,
-        hard: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.mu = mu
-        self.scale = scale
-        self.solver = solver
-        self.tol = tol
-        self.hard = hard
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    mu: float = 0.2
+    scale: str = "max"
+    solver: str = "auto"
+    tol: float = 0.0005
+    hard: bool = False
+    random_state: int | np.random.RandomState | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -283,24 +284,14 @@ class SSKK(ConstrainedClusterer):
     }
     solve = staticmethod(sskk)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        penalty: float | str = "auto",
-        start: str = "best",
-        shift: float = 0.0,
-        max_iter: int = 100,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.penalty = penalty
-        self.start = start
-        self.shift = shift
-        self.max_iter = max_iter
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    penalty: float | str = "auto"
+    start: str = "best"
+    shift: float = 0.0
+    max_iter: int = 100
+    random_state: int | np.random.RandomState | None = None
 
     @property
     def n_iter_(self) -> int:
