@@ -65,7 +65,7 @@ class _Halving:
 
     def split(self, part: Graph, members: Ints) -> Ints | None:
         """Return the two sides of a part, or None if must-links hold it together."""
-        # In a part of three clusters or more, the two ends of a cannot-link may well be on one
+        # In a part of three clusters or more, the endpoints of a cannot-link may well be on one
         # side: only a part that is to become two clusters gets its cannot-links.
         n_expected = members.size * self.n_clusters // self.W.shape[0]
         groups = signed_groups(self.facts.restrict(members), cannot_link=n_expected <= 2)
