@@ -29,6 +29,7 @@ from linkwise.methods._projection import (
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
     from linkwise.constraints import Constraints
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 
@@ -195,6 +196,8 @@ class ConstrainedLPP(ConstrainedProjection):
     neighbors: Any = 10
     random_state: int | np.random.RandomState | None = None
 
-    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> Result:
+    def _solve(
+        self, prepared: Prepared, constraints: Constraints | None, warm: WarmStarts | None
+    ) -> Result:
         # Its own parameter says how the graph is built, so a prepared one does not fit.
-        return super()._solve(Prepared(prepared.X, Affinity(self.neighbors)), constraints)
+        return super()._solve(Prepared(prepared.X, Affinity(self.neighbors)), constraints, None)
