@@ -306,7 +306,7 @@ class COSC(ConstrainedClusterer):
     refine: bool = True
     n_starts: int = 10
     balance: str = "lovasz"
-    tol: float = 1e-06
+    tol: float = 1e-6
     max_iter: int = 800
     affinity: Affinity | str | None = None
     random_state: int | np.random.RandomState | None = None

@@ -138,6 +138,6 @@ class E2CP(PropagationClusterer):
     alpha: float = 0.8
     scale: str = "max"
     solver: str = "auto"
-    tol: float = 0.0005
+    tol: float = 5e-4
     hard: bool = False
     random_state: int | np.random.RandomState | None = None
