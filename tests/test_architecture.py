@@ -20,7 +20,7 @@ LAYERS = [
     {"_types"},
     {
         *("_version", "_docs", "_files", "_hints", "_interrupts", "_optional", "_params", "_quiet"),
-        *("_random", "_rows", "exceptions"),
+        *("_heap", "_random", "_rows", "exceptions"),
     },
     {"result", "constraints", "linalg"},
     {"graph", "partition", "metrics", "datasets"},
@@ -28,7 +28,8 @@ LAYERS = [
     {"methods"},
     {"auto"},
     {"registry"},
-    {"plots", "evaluate", "active"},
+    {"plots"},
+    {"evaluate", "active"},
     {"report"},
     {"demo"},
     {"cli"},

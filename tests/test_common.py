@@ -139,7 +139,7 @@ def test_scikit_learn_contract_with_two_clusters(Method, check):
 def test_function_and_estimator_agree_on_parameters(Method):
     shell = {n: p.default for n, p in signature(Method).parameters.items()}
     for name, p in signature(Method.solve).parameters.items():
-        is_setting = name not in {"warm", "prepared"}  # which come with the data
+        is_setting = name not in {"W", "warm", "prepared"}  # which come with the data
         if p.kind is Parameter.KEYWORD_ONLY and is_setting:
             assert shell[name] == p.default, name
 
@@ -222,6 +222,14 @@ def test_same_seed_same_answer(Method, blobs, known):
     )
     assert_array_equal(first.labels, second.labels)
     assert_array_equal(first.embedding, second.embedding)
+
+
+@pytest.mark.parametrize("key", ["ncut", "gfhf", "sclc"])
+def test_a_warning_about_ignored_constraints_names_the_line_of_fit(key, blobs):
+    known = Constraints(90, [(0, 1)], must_link_belief=0.5)
+    with pytest.warns(ConstraintsIgnoredWarning) as caught:
+        METHODS[key](3, random_state=0).fit(blobs[0], constraints=known)
+    assert caught[0].filename == __file__
 
 
 @constrained_method

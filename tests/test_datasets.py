@@ -715,7 +715,7 @@ def test_nominal_features_become_what_they_say():
     categories = {"a": ["2", "0.5"], "b": ["high", "low"], "c": ["u"], "d": ["p", "q"]}
     data = np.array([[0, 0, 0, 1, 9.5], [1, 1, 0, 0, 8.5], [np.nan, 1, 0, np.nan, np.nan]])
     expected = [[2, 1, 1, 9.5], [0.5, -1, 0, 8.5], [np.nan, -1, np.nan, np.nan]]
-    assert_array_equal(decoded(data, list("abcde"), categories, wanted), expected)
+    assert_array_equal(decoded(data, list("abcde"), categories, wanted=wanted), expected)
 
 
 def test_fingerprint_knows_content_not_order_or_precision():

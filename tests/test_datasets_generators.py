@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ from linkwise.datasets import (
     make_xor,
     signed_parts,
 )
-from linkwise.datasets.generators import _bernoulli, _triangle
+from linkwise.datasets.generators import _bernoulli
 from linkwise.metrics import adjusted_rand
 
 GENERATORS = [
@@ -105,18 +104,6 @@ def test_the_mixture_has_its_shares_at_any_size(n_samples):
 
 
 # Block models
-
-
-def test_triangle_lists_every_pair_once():
-    pairs = _triangle(np.arange(45)).T.tolist()
-    assert pairs == sorted(([i, j] for i, j in combinations(range(10), 2)), key=lambda p: p[::-1])
-
-
-def test_triangle_is_exact_where_roots_are_rounded():
-    j = np.array([2, 3, 10**6, 10**6 + 1, 94_906_267, 10**9])
-    first = j * (j - 1) // 2
-    assert_array_equal(_triangle(first), [np.zeros_like(j), j])
-    assert_array_equal(_triangle(first - 1), [j - 2, j - 1])
 
 
 @pytest.mark.parametrize("p", [0, 0.03, 0.5, 0.97, 1])

@@ -597,6 +597,16 @@ def test_the_graph_is_built_once_and_shared():
     assert Counting.built == 0  # nobody needs it
 
 
+def test_rows_do_not_depend_on_the_fits_before_them():
+    def scores(methods):
+        rows = run(methods, [5, 10], n_draws=2).rows
+        return {(r["method"], r["amount"], r["draw"]): r["ncut"] for r in rows}
+
+    together = scores(["csc", "e2cp"])
+    assert scores(["e2cp", "csc"]) == together
+    assert together == scores(["csc"]) | scores(["e2cp"])
+
+
 def test_an_affinity_of_ones_own_is_kept():
     own = SignedCSC(affinity=Affinity(4))
     curves = run([("own", own), "signed"], [15], n_draws=1)

@@ -345,6 +345,7 @@ def test_a_file_gives_the_same_labels_and_starts_warm(kind, blobs, known, tmp_pa
         Method(3, random_state=0, **named).fit(data, constraints=known)
     data.save(tmp_path / "data.npz")
     again = Prepared.load(tmp_path / "data.npz")
+    assert "graph built" in repr(again)
     equal_state(data, again)
     with monkeypatch.context() as patch:
         patch.setattr(Affinity, "fit", None)  # neither the graph

@@ -26,7 +26,17 @@ from scipy.sparse import block_diag, csr_array
 from sklearn.datasets import make_blobs
 from sklearn.metrics import silhouette_score
 
-from linkwise import Affinity, Auto, Constraints, NCut, Result, SignedCSC, metrics, plots
+from linkwise import (
+    Affinity,
+    Auto,
+    Constraints,
+    NCut,
+    Prepared,
+    Result,
+    SignedCSC,
+    metrics,
+    plots,
+)
 from linkwise.datasets import make_xor
 
 pytest.importorskip("jinja2", reason="the report needs the extra 'report'")
@@ -1212,3 +1222,39 @@ def test_nasty_names_run_nothing_and_the_policy_stops_every_request(tmp_path):
 
 def test_the_public_names_are_two():
     assert report.__all__ == ["render_report", "write_report"]
+
+
+# Prepared data -----------------------------------------------------------------------------
+
+
+def test_a_report_takes_the_graph_and_the_eigenvectors_that_are_there(monkeypatch):
+    X, y = blobs()
+    data = Prepared(X)
+    plain_page = render_report(labels=y, X=X, W=data.W, random_state=0)
+    data.embedding(8, np.random.RandomState(0))
+    monkeypatch.setattr(Affinity, "fit_transform", None)  # not called again
+    monkeypatch.setattr("linkwise.graph.prepared.spectral_embedding", None)
+    page_of_prepared = render_report(labels=y, X=data, random_state=0)
+    titles = re.compile(r"<h2[^>]*>[^<]*")
+    assert titles.findall(page_of_prepared) == titles.findall(plain_page)
+    with pytest.raises(ValueError, match="X is about 60 samples, but labels has 59"):
+        render_report(labels=y[:-1], X=data)
+
+
+def test_prepared_graphs_have_no_features():
+    X, y = blobs()
+    inputs = given(labels=y, X=Prepared(Affinity().fit_transform(X), "precomputed"))
+    assert inputs.X is None
+    assert inputs.features is None
+    assert inputs.W.shape == (60, 60)
+
+
+def test_positions_are_features_axes_or_eigenvectors():
+    X, _ = blobs()
+    assert_array_equal(plots.positions(Prepared(X[:, :2])), X[:, :2])
+    assert_array_equal(plots.positions(Prepared(X[:, :1]))[:, 1], np.zeros(60))
+    assert plots.positions(Prepared(X)).shape == (60, 2)
+    assert plots.positions(Prepared(csr_array(X))).shape == (60, 2)
+    graph = Prepared(Affinity().fit_transform(X), "precomputed")
+    assert plots.positions(graph).shape == (60, 2)
+    assert_array_equal(plots.positions(graph, X[:, 2:]), X[:, 2:])

@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
+from linkwise._heap import empty_heap, put, remove
 from linkwise._random import new_stream, shuffle, uniform
 from linkwise.constraints.coloring import CannotLinkGraph
-from linkwise.search import coarsen, evolve, means, moves, problem, refine, starts
+from linkwise.constraints.coloring.kernels import kempe_chain, new_scratch
+from linkwise.search import cut, local_search, means, objective, problem, starts
+from linkwise.search.objective import Context
 from linkwise.search.soft import answer_likelihood, clearly_best, soft_path
 
-PLAN = refine.Plan(sweep_cap=64, climb_cap=8, rounds=3, fruit=30, hub_degree=10**6)
+PLAN = local_search.Plan(sweep_cap=64, climb_cap=8, rounds=3, fruit=30, hub_degree=10**6)
 
 
 def random_problem(seed, n=14, k=3, *, gamma=0.3, n_links=8, n_soft=6):
@@ -28,16 +31,21 @@ def random_problem(seed, n=14, k=3, *, gamma=0.3, n_links=8, n_soft=6):
     links = np.unique(np.sort(pairs[z[pairs[:, 0]] != z[pairs[:, 1]]], axis=1), axis=0)
     soft = rng.randint(n, size=(n_soft, 2))
     soft = soft[soft[:, 0] != soft[:, 1]]
-    groups = one_group_each(n, links)
     W = csr_array(upper + upper.T)
     soft = problem.pair_graph(soft, rng.normal(size=len(soft)), n)
-    return problem.build_problem(W, groups, soft, gamma), z, W, links, soft
+    groups = one_group_each(n, links, soft)
+    return problem.build_problem(W, groups)._replace(gamma=gamma), z, W, links, soft
 
 
-def one_group_each(n, links):
+def one_group_each(n, links, soft=None):
     graph = problem.pair_graph(np.asarray(links).reshape(-1, 2), np.ones(len(links)), n)
     apart = CannotLinkGraph(graph.indptr.astype(np.int64), graph.indices.astype(np.int32))
-    return problem.Groups(np.arange(n, dtype=np.int32), n, apart)
+    soft = csr_array((n, n)) if soft is None else soft
+    return problem.Groups(np.arange(n, dtype=np.int32), n, apart, soft, np.zeros(n, np.int32))
+
+
+def chain(p, s, scratch, v, b, cap):
+    return kempe_chain(p.apart_indptr, p.apart_indices, s.z, v, b, cap, scratch)
 
 
 def dense_objective(W, soft, gamma, z, k):
@@ -53,7 +61,7 @@ def dense_objective(W, soft, gamma, z, k):
             total += 1.0
     for i, j in zip(*np.triu(soft.toarray(), 1).nonzero(), strict=True):
         r = soft[i, j]
-        total += gamma * abs(r) * ((z[i] == z[j]) == (r > 0))
+        total += gamma * abs(r) * ((z[i] == z[j]) == (r < 0))
     return total
 
 
@@ -63,7 +71,7 @@ def is_proper(p, z):
 
 
 def assert_exact_tables(p, s):
-    fresh = moves.new_state(p, s.z, s.volume.size)
+    fresh = local_search.new_state(p, s.z, s.volume.size)
     for name in s._fields:
         assert_allclose(getattr(s, name), getattr(fresh, name), atol=1e-12, err_msg=name)
 
@@ -74,27 +82,27 @@ seeds = st.integers(0, 10_000)
 @given(seeds)
 def test_the_objective_is_its_definition(seed):
     p, z, W, _, soft = random_problem(seed)
-    assert moves.evaluate(p, z, 3) == pytest.approx(dense_objective(W, soft, 0.3, z, 3))
+    assert local_search.evaluate(p, z, 3) == pytest.approx(dense_objective(W, soft, 0.3, z, 3))
 
 
 @given(seeds, st.integers(2, 4))
 def test_gains_of_chains_are_exact_and_keep_every_cannot_link(seed, k):
     p, z, *_ = random_problem(seed, k=k)
     rng = np.random.RandomState(seed)
-    s, scratch = moves.new_state(p, z, k), moves.new_scratch(z.size)
+    s, scratch = local_search.new_state(p, z, k), new_scratch(z.size)
     for _ in range(10):
         v, b = rng.randint(z.size), rng.randint(k)
         a = s.z[v]
         if a == b:
             continue
-        size = moves.collect_chain(p, s, scratch, v, b, z.size)
-        gain = moves.chain_gain(p, s, scratch, size, a, b)
-        before = moves.evaluate(p, s.z, k)
+        size = chain(p, s, scratch, v, b, z.size)
+        gain = local_search.chain_gain(p, s, scratch, size, a, b)
+        before = local_search.evaluate(p, s.z, k)
         if gain == -np.inf:  # it would empty a cluster
             assert min(s.size[a], s.size[b]) <= size
             continue
-        assert moves.execute(p, s, scratch, v, b) == size
-        assert before - moves.evaluate(p, s.z, k) == pytest.approx(gain, abs=1e-12)
+        assert local_search.execute(p, s, scratch, v, b) == size
+        assert before - local_search.evaluate(p, s.z, k) == pytest.approx(gain, abs=1e-12)
         assert is_proper(p, s.z)
         assert_exact_tables(p, s)
 
@@ -102,18 +110,18 @@ def test_gains_of_chains_are_exact_and_keep_every_cannot_link(seed, k):
 @given(seeds, st.integers(2, 4), st.booleans())
 def test_the_best_move_is_the_best_of_all_tried_one_by_one(seed, k, near):
     p, z, *_ = random_problem(seed, k=k)
-    s, scratch = moves.new_state(p, z, k), moves.new_scratch(z.size)
-    before = moves.evaluate(p, z, k)
+    s, scratch = local_search.new_state(p, z, k), new_scratch(z.size)
+    before = local_search.evaluate(p, z, k)
     for v in range(z.size):
         gains = {}
         for b in set(range(k)) - {int(z[v])}:
-            if near and s.S[v, b] <= 0 and s.R[v, b] >= 0:
+            if near and s.S[v, b] <= 0 and s.R[v, b] <= 0:
                 continue
-            trial, more = moves.new_state(p, z, k), moves.new_scratch(z.size)
-            moves.execute(p, trial, more, v, b)
+            trial, more = local_search.new_state(p, z, k), new_scratch(z.size)
+            local_search.execute(p, trial, more, v, b)
             if trial.size.min() > 0:
-                gains[b] = before - moves.evaluate(p, trial.z, k)
-        gain, b = moves.best_move(p, s, scratch, v, z.size + 1, near)
+                gains[b] = before - local_search.evaluate(p, trial.z, k)
+        gain, b = local_search.best_move(p, s, scratch, v, z.size + 1, near)
         if not gains:
             assert b == -1
         else:
@@ -124,16 +132,16 @@ def test_the_best_move_is_the_best_of_all_tried_one_by_one(seed, k, near):
 @given(seeds)
 def test_a_locked_vertex_or_a_long_chain_is_left_alone(seed):
     p, z, *_ = random_problem(seed, n_links=14)
-    s, scratch = moves.new_state(p, z, 3), moves.new_scratch(z.size)
+    s, scratch = local_search.new_state(p, z, 3), new_scratch(z.size)
     for v in range(z.size):
         b = (z[v] + 1) % 3
-        size = moves.collect_chain(p, s, scratch, v, b, z.size)
+        size = chain(p, s, scratch, v, b, z.size)
         if size < 2:
             continue
         last = scratch.members[size - 1]
-        assert moves.collect_chain(p, s, scratch, v, b, size - 1) == 0
+        assert chain(p, s, scratch, v, b, size - 1) == 0
         scratch.locked[last] = scratch.epoch[0]
-        assert moves.collect_chain(p, s, scratch, v, b, z.size) == 0
+        assert chain(p, s, scratch, v, b, z.size) == 0
         scratch.locked[last] = 0
 
 
@@ -141,25 +149,29 @@ def test_a_locked_vertex_or_a_long_chain_is_left_alone(seed):
 @settings(max_examples=50)
 def test_refining_never_raises_the_objective_nor_leaves_feasibility(seed, k):
     p, z, *_ = random_problem(seed, n=24, k=k, n_links=16)
-    refined = refine.refine(p, z, k, PLAN, seed)
-    assert moves.evaluate(p, refined, k) <= moves.evaluate(p, z, k) + 1e-12
+    refined = local_search.refine(p, z, k, PLAN, seed)
+    assert local_search.evaluate(p, refined, k) <= local_search.evaluate(p, z, k) + 1e-12
     assert is_proper(p, refined)
     assert np.unique(refined).size == k
     # At the end no single move or short chain gains.
-    s, scratch = moves.new_state(p, refined, k), moves.new_scratch(z.size)
-    assert max(moves.best_move(p, s, scratch, v, 64, False)[0] for v in range(z.size)) <= 1e-9
+    s, scratch = local_search.new_state(p, refined, k), new_scratch(z.size)
+    assert (
+        max(local_search.best_move(p, s, scratch, v, 64, False)[0] for v in range(z.size)) <= 1e-9
+    )
 
 
 @given(seeds)
 @settings(max_examples=30)
 def test_a_climb_leaves_exact_tables_and_gains_what_it_says(seed):
     p, z, *_ = random_problem(seed, n=24, n_links=12)
-    s, scratch = moves.new_state(p, z, 3), moves.new_scratch(z.size)
+    s, scratch = local_search.new_state(p, z, 3), new_scratch(z.size)
     order = np.arange(z.size, dtype=np.int32)
-    gained = refine._climb_everywhere(p, s, scratch, order, PLAN, new_stream(seed))
+    log = local_search.Log(np.zeros(z.size, bool), order.copy(), order.copy())
+    heap = empty_heap(z.size, np.zeros(0, np.int64))
+    gained = sum(local_search._climb(p, s, scratch, heap, log, v, PLAN) for v in order)
     assert_exact_tables(p, s)
     assert is_proper(p, s.z)
-    before, after = moves.evaluate(p, z, 3), moves.evaluate(p, s.z, 3)
+    before, after = local_search.evaluate(p, z, 3), local_search.evaluate(p, s.z, 3)
     assert before - after == pytest.approx(gained, abs=1e-10)
     assert gained >= 0
 
@@ -169,10 +181,12 @@ def test_a_climb_passes_a_wall_that_descent_does_not():
     n_tried = n_better = 0
     for seed in range(60):
         p, z, *_ = random_problem(seed, n=30, k=2, n_links=0, n_soft=0)
-        descended = refine.refine(p, z, 2, PLAN._replace(rounds=0), seed)
-        climbed = refine.refine(p, z, 2, PLAN, seed)
+        descended = local_search.refine(p, z, 2, PLAN._replace(rounds=0), seed)
+        climbed = local_search.refine(p, z, 2, PLAN, seed)
         n_tried += 1
-        n_better += moves.evaluate(p, climbed, 2) < moves.evaluate(p, descended, 2) - 1e-9
+        n_better += (
+            local_search.evaluate(p, climbed, 2) < local_search.evaluate(p, descended, 2) - 1e-9
+        )
     assert n_better > n_tried // 4
 
 
@@ -185,12 +199,11 @@ def test_contraction_preserves_the_cut(seed):
     _, _, W, _, _ = random_problem(seed)
     group = np.unique(rng.randint(8, size=14), return_inverse=True)[1]
     g = group.max() + 1
-    apart = one_group_each(g, np.zeros((0, 2), int)).apart
-    p = problem.build_problem(
-        W, problem.Groups(group.astype(np.int32), g, apart), csr_array((14, 14)), 0.0
-    )
+    alone = one_group_each(g, np.zeros((0, 2), int))
+    groups = alone._replace(of_sample=group.astype(np.int32), soft=csr_array((14, 14)))
+    p = problem.build_problem(W, groups)
     z = rng.randint(3, size=g).astype(np.int32)
-    assert moves.evaluate(p, z, 3) == pytest.approx(
+    assert local_search.evaluate(p, z, 3) == pytest.approx(
         dense_objective(W, csr_array((14, 14)), 0.0, z[group], 3), abs=1e-5
     )
 
@@ -198,15 +211,15 @@ def test_contraction_preserves_the_cut(seed):
 @given(seeds)
 def test_a_quotient_keeps_differences_of_the_objective(seed):
     p, z, *_ = random_problem(seed, n=20)
-    parent, n_coarse = coarsen._match(p, z, np.inf, seed)
+    parent, n_coarse = problem._match(p, z, np.inf, seed)
     coarse = problem.quotient(p, parent, n_coarse)
     rng = np.random.RandomState(seed)
     # Soft pairs inside a coarse vertex cost the same whatever the partition.
     values = []
     for _ in range(3):
         labels = rng.randint(3, size=n_coarse).astype(np.int32)
-        fine, small = labels[parent], moves.evaluate(coarse, labels, 3)
-        values.append(moves.evaluate(p, fine, 3) - small)
+        fine, small = labels[parent], local_search.evaluate(coarse, labels, 3)
+        values.append(local_search.evaluate(p, fine, 3) - small)
     assert_allclose(values, values[0], atol=1e-10)
 
 
@@ -214,7 +227,7 @@ def test_a_quotient_keeps_differences_of_the_objective(seed):
 def test_a_matching_stays_inside_cells_and_apart_from_cannot_links(seed, one_cell):
     p, z, *_ = random_problem(seed, n=20, n_links=20)
     cells = np.zeros_like(z) if one_cell else z
-    parent, n_coarse = coarsen._match(p, cells, np.inf, seed)
+    parent, n_coarse = problem._match(p, cells, np.inf, seed)
     assert_array_equal(np.unique(parent), np.arange(n_coarse))
     assert np.bincount(parent).max() <= 2
     for c in range(n_coarse):
@@ -228,7 +241,7 @@ def test_a_matching_stays_inside_cells_and_apart_from_cannot_links(seed, one_cel
 def test_no_vertex_outgrows_the_limit():
     p, z, *_ = random_problem(3, n=20)
     limit = 1.2 * p.volume.max()
-    parent, _ = coarsen._match(p, np.zeros_like(z), limit, 0)
+    parent, _ = problem._match(p, np.zeros_like(z), limit, 0)
     assert np.bincount(parent, weights=p.volume).max() <= limit
 
 
@@ -254,12 +267,16 @@ def test_merging_for_two_clusters_keeps_exactly_the_feasible_partitions(seed):
 
 def test_isolated_vertices_weigh_next_to_nothing_and_cost_one_alone():
     W = csr_array((np.ones(2), ([0, 1], [1, 0])), shape=(4, 4))
-    p = problem.build_problem(W, one_group_each(4, np.zeros((0, 2), int)), csr_array((4, 4)), 0.0)
+    p = problem.build_problem(W, one_group_each(4, np.zeros((0, 2), int)))
     assert p.volume[2] == pytest.approx(0.5e-6)
-    assert moves.evaluate(p, np.array([0, 0, 1, 1], np.int32), 2) == pytest.approx(1.0)
+    assert local_search.evaluate(p, np.array([0, 0, 1, 1], np.int32), 2) == pytest.approx(1.0)
 
 
 # Cycles --------------------------------------------------------------------------------------
+
+
+def cut_objective(p, z, k):
+    return cut.CutObjective(p, k, objective.colorer(p, k, z), cut.Effort(2, 2, 2), 1.0)
 
 
 @given(seeds, st.integers(2, 4))
@@ -267,64 +284,63 @@ def test_isolated_vertices_weigh_next_to_nothing_and_cost_one_alone():
 def test_a_cycle_is_never_worse_than_either_way_it_began(seed, k):
     p, z, *_ = random_problem(seed, n=100, k=k, n_links=40)
     rng = np.random.RandomState(seed)
-    effort = evolve.Effort(2, 2, 2)
-    other = refine.refine(p, z, k, PLAN, seed)
+    cuts = cut_objective(p, z, k)
+    other = local_search.refine(p, z, k, PLAN, seed)
     for child in (
-        evolve.cycle(p, z, k, effort, rng),
-        evolve.cycle(p, z, k, effort, rng, other=other),
+        cuts.local_search(z, rng),
+        cuts.local_search(z, rng, is_refined=True),
+        cuts.local_search(z, rng, other=other, is_refined=True),
     ):
-        assert moves.evaluate(p, child, k) <= moves.evaluate(p, z, k) + 1e-12
+        assert local_search.evaluate(p, child, k) <= local_search.evaluate(p, z, k) + 1e-12
         assert is_proper(p, child)
         assert np.unique(child).size == k
 
 
 def test_split_merge_returns_a_feasible_partition_with_all_clusters():
     p, z, *_ = random_problem(5, n=60, k=4, n_links=40)
-    color = starts.colorer(p, 4, z)
+    color = objective.colorer(p, 4, z)
     rng = np.random.RandomState(0)
     vectors = starts.embed(p, 4, rng)
     for _ in range(20):
-        mutated = starts.mutate_split_merge(p, z, vectors, color, rng)
+        mutated = starts.mutate_split_merge(p, z, vectors, color=color, rng=rng)
         assert is_proper(p, mutated)
         assert_array_equal(np.unique(mutated), np.arange(4))
 
 
-def test_a_failed_colouring_falls_back_on_the_known_one(monkeypatch):
+def test_a_failed_colouring_falls_back_on_the_feasible_one(monkeypatch):
     p, z, *_ = random_problem(5, n=30, n_links=20)
-    failed = starts.guided_coloring.__globals__["Coloring"](np.full(30, -1, np.int32), 30)
-    monkeypatch.setattr(starts, "guided_coloring", lambda *_args, **_named: failed)
+    failed = objective.guided_coloring.__globals__["Coloring"](np.full(30, -1, np.int32), 30)
+    monkeypatch.setattr(objective, "guided_coloring", lambda *_args, **_named: failed)
     cost = np.ones((30, 3))
-    cost[np.arange(30), (z + 1) % 3] = 0.0  # the known partition, under other names
-    assert_array_equal(starts.colorer(p, 3, z)(cost, np.random.RandomState(0)), (z + 1) % 3)
+    cost[np.arange(30), (z + 1) % 3] = 0.0  # the feasible partition, under other names
+    assert_array_equal(objective.colorer(p, 3, z)(cost, np.random.RandomState(0)), (z + 1) % 3)
 
 
 def test_the_embedding_separates_two_cliques_also_when_it_is_coarsened(monkeypatch):
     n = 40
     W = np.kron(np.eye(2), np.ones((n // 2, n // 2))) - np.eye(n)
     W[0, n // 2] = W[n // 2, 0] = 0.5
-    p = problem.build_problem(
-        csr_array(W), one_group_each(n, np.zeros((0, 2), int)), csr_array((n, n)), 0.0
-    )
+    p = problem.build_problem(csr_array(W), one_group_each(n, np.zeros((0, 2), int)))
     for limit in (starts.EMBEDDED, 10):
         monkeypatch.setattr(starts, "EMBEDDED", limit)
         second = starts.embed(p, 2, np.random.RandomState(0))[:, 1]
         assert_array_equal(second > 0, np.repeat([second[0] > 0, second[0] <= 0], n // 2))
 
 
-# The k-means twin ----------------------------------------------------------------------------
+# The sum of squares --------------------------------------------------------------------------
 
 
 def means_case(seed, n=12, k=3):
     _, z, _, links, soft = random_problem(seed, n=n, k=k)
     rows = np.random.RandomState(seed).normal(size=(n, 2))
-    groups = one_group_each(n, links)
-    return problem.edgeless_problem(groups, np.ones(n), soft, 0.3), rows, z, soft
+    groups = one_group_each(n, links, soft)
+    return problem.edgeless_problem(groups, np.ones(n))._replace(gamma=0.3), rows, z, soft
 
 
 def dense_sum_of_squares(rows, soft, gamma, z):
     total = sum(((rows[z == c] - rows[z == c].mean(axis=0)) ** 2).sum() for c in np.unique(z))
     for i, j in zip(*np.triu(soft.toarray(), 1).nonzero(), strict=True):
-        total += gamma * abs(soft[i, j]) * ((z[i] == z[j]) == (soft[i, j] > 0))
+        total += gamma * abs(soft[i, j]) * ((z[i] == z[j]) == (soft[i, j] < 0))
     return total
 
 
@@ -336,24 +352,24 @@ def test_the_sum_of_squares_is_its_definition(seed):
 
 
 @given(seeds)
-def test_gains_of_the_twin_are_exact(seed):
+def test_gains_of_the_sum_of_squares_are_exact(seed):
     p, rows, z, _ = means_case(seed)
-    s, scratch = moves.new_state(p, z, 3), moves.new_scratch(z.size)
+    s, scratch = local_search.new_state(p, z, 3), new_scratch(z.size)
     M = np.array([rows[z == c].sum(axis=0) for c in range(3)])
     before = means.evaluate_means(p, rows, z, 3)
     for v in range(z.size):
         gain, b = means._best_move(p, s, scratch, rows, M, v)
         if b < 0:
             continue
-        trial = moves.new_state(p, z, 3)
-        moves.execute(p, trial, moves.new_scratch(z.size), v, b)
+        trial = local_search.new_state(p, z, 3)
+        local_search.execute(p, trial, new_scratch(z.size), v, b)
         after = means.evaluate_means(p, rows, trial.z, 3)
         assert before - after == pytest.approx(gain, abs=1e-12)
 
 
 @given(seeds)
 @settings(max_examples=40)
-def test_the_twin_descends_within_feasibility(seed):
+def test_the_sum_of_squares_descends_within_feasibility(seed):
     p, rows, z, _ = means_case(seed, n=20)
     found = means._descend(p, rows, z, 3, seed)
     assert is_proper(p, found)
@@ -399,17 +415,19 @@ def test_the_default_stays_unless_another_is_clearly_better():
 
 def test_of_two_with_the_same_value_the_better_one_stays():
     z = np.zeros(1, np.int32)
-    population = [evolve.Member(1.0, z), evolve.Member(2.0, z)]
-    evolve._insert(population, evolve.Member(1.0 + 1e-12, z), 2)
+    population = [cut.Member(1.0, z), cut.Member(2.0, z)]
+    cut._insert(population, cut.Member(1.0 + 1e-12, z), 2)
     assert [m.value for m in population] == [1.0, 2.0]
-    evolve._insert(population, evolve.Member(1.0 - 1e-12, z), 2)
+    cut._insert(population, cut.Member(1.0 - 1e-12, z), 2)
     assert [m.value for m in population] == [1.0 - 1e-12, 2.0]
-    evolve._insert(population, evolve.Member(0.5, z), 2)
+    cut._insert(population, cut.Member(0.5, z), 2)
     assert [m.value for m in population] == [0.5, 1.0 - 1e-12]
 
 
 class Valley:
-    """A landscape on whole numbers: the price pulls from 0 to 10, and polishing takes one step."""
+    """An objective on integers: the penalty pulls from 0 to 10, local search takes one step."""
+
+    unit = 1.0
 
     def __init__(self, gamma=0.0):
         self.gamma = gamma
@@ -420,52 +438,78 @@ class Valley:
     def value(self, z):
         return float(z[0] ** 2 + self.gamma * (10 - z[0]) ** 2)
 
-    def polish(self, z, rng):
+    def local_search(self, z, rng):
         return min((z, z + 1, z - 1), key=self.value)
 
-    def cross(self, z, other, rng):
+    def recombine(self, z, other, rng):
         return min((z, other), key=self.value)
 
 
-def test_the_path_goes_up_and_down_and_neighbours_tell_each_other():
+def test_the_path_goes_up_and_down_and_takes_the_better_neighbour():
     ends = (np.array([0]), np.array([10]))
-    # Upwards one step a strength leads to 0, 1, 2, downwards to 7, 8, 9; at a price of 5 the best
+    # Upwards one step a strength leads to 0, 1, 2, downwards to 7, 8, 9; at a penalty of 5 the best
     # is 8, which only the neighbour has met.
-    path = soft_path(Valley(), 1.0, ends, None, strengths=(0.0, 4.0, 5.0))
+    path = soft_path(Valley(), ends, Context(None), strengths=(0.0, 4.0, 5.0))
     assert [int(z[0]) for z in path.partitions] == [0, 8, 8]
 
 
 def test_recombination_keeps_what_both_parents_agree_on(monkeypatch):
     p, z, *_ = random_problem(3, n=200, k=3, n_links=60)
-    other = refine.refine(p, z, 3, PLAN, 0)
+    other = local_search.refine(p, z, 3, PLAN, 0)
     seen = []
-    original = evolve.hierarchy
-    monkeypatch.setattr(evolve, "hierarchy", lambda *args: seen.append(args[1]) or original(*args))
-    evolve.cycle(p, z, 3, evolve.Effort(2, 2, 2), np.random.RandomState(0), other=other)
+    original = cut.hierarchy
+
+    def watched(problem, cells, *args, **named):
+        seen.append(cells)
+        return original(problem, cells, *args, **named)
+
+    monkeypatch.setattr(cut, "hierarchy", watched)
+    cut_objective(p, z, 3).recombine(z, other, np.random.RandomState(0))
     cells = seen[0]
     for cell in np.unique(cells):
         assert np.unique(z[cells == cell]).size == np.unique(other[cells == cell]).size == 1
 
 
 def test_threads_and_no_threads_run_the_same_tasks():
-    tasks = [lambda i=i: evolve.Member(float(i), np.zeros(1, np.int32)) for i in range(5)]
+    tasks = [lambda i=i: cut.Member(float(i), np.zeros(1, np.int32)) for i in range(5)]
     for n_jobs in (1, 2):
-        with evolve.workers(n_jobs) as run:
+        with objective.workers(n_jobs) as run:
             assert [member.value for member in run(tasks)] == [0, 1, 2, 3, 4]
 
 
-def test_dense_copies_of_large_graphs_are_not_climbed():
-    dense = problem.build_problem(csr_array(1 - np.eye(60)), one_group_each(60, []), NO_PAIRS, 0.0)
+def test_dense_levels_of_large_graphs_are_not_climbed():
+    dense = problem.build_problem(csr_array(1 - np.eye(60)), one_group_each(60, []))
     ring = np.eye(60, k=1) + np.eye(60, k=59)
-    sparse = problem.build_problem(csr_array(ring + ring.T), one_group_each(60, []), NO_PAIRS, 0.0)
+    sparse = problem.build_problem(csr_array(ring + ring.T), one_group_each(60, []))
     for name in ("default", "fast"):
-        effort = evolve.effort_for(name, 100_000, 5, mean_degree=16.0)
-        assert evolve._plan(effort, dense).rounds == 0
-        assert evolve._plan(effort, sparse).rounds > 0
+        effort = cut.effort_for(name, 100_000, 5, mean_degree=16.0)
+        assert cut._plan(effort, dense).rounds == 0
+        assert cut._plan(effort, sparse).rounds > 0
         # A graph that is dense itself is climbed, and so is every small one.
-        assert evolve._plan(evolve.effort_for(name, 100_000, 5, 50.0), dense).rounds > 0
-        assert evolve._plan(evolve.effort_for(name, 1_000, 5, 16.0), dense).rounds > 0
-    assert evolve._plan(evolve.effort_for("thorough", 100_000, 5, 16.0), dense).rounds > 0
+        assert cut._plan(cut.effort_for(name, 100_000, 5, mean_degree=50.0), dense).rounds > 0
+        assert cut._plan(cut.effort_for(name, 1_000, 5, mean_degree=16.0), dense).rounds > 0
+    assert cut._plan(cut.effort_for("thorough", 100_000, 5, mean_degree=16.0), dense).rounds > 0
 
 
-NO_PAIRS = csr_array((60, 60))
+@given(seeds, st.booleans())
+def test_the_heap_gives_vertices_by_rank_and_key(seed, ranked):
+    rng = np.random.RandomState(seed)
+    rank = rng.randint(3, size=20).astype(np.int64) if ranked else np.zeros(0, np.int64)
+    heap = empty_heap(20, rank)
+    keys = {}
+    for v in rng.randint(20, size=60).tolist():
+        if v in keys and rng.uniform() < 0.3:
+            remove(heap, v)
+            del keys[v]
+        else:
+            keys[v] = float(rng.randint(5))
+            put(heap, v, keys[v])
+    drawn = []
+    while heap.size[0]:
+        drawn.append(int(heap.vertex[0]))
+        remove(heap, drawn[-1])
+    assert sorted(drawn) == sorted(keys)
+    if ranked:
+        assert drawn == sorted(keys, key=lambda v: (-rank[v], -keys[v], v))
+    else:
+        assert [keys[v] for v in drawn] == sorted(keys.values(), reverse=True)

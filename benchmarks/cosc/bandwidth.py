@@ -102,7 +102,7 @@ def a_run(W, dtype):
     y = np.random.RandomState(1).normal(size=edges.n_vertices)
     y = (y - y.mean()).astype(dtype)
     flow = fista.new_flow(edges)
-    return lambda: fista._iterate(edges, y, flow, STEPS)
+    return lambda: fista._iterate(edges, y, flow, n_steps=STEPS)
 
 
 def megabytes(W, dtype) -> float:

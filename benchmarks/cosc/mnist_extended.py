@@ -116,7 +116,7 @@ def row(W, y, k, given):
     wall, cpu = passed()
     found = model.result_
     free = np.ones(y.size, bool)
-    free[np.unique(np.concatenate((known.must_link, known.cannot_link)))] = False
+    free[known.table.pairs.ravel()] = False
     return (
         f"{k}",
         f"{wall:.0f}",

@@ -46,8 +46,7 @@ def flipped_pairs(y, eta, seed):
     """Return random pairs with wrong answers among them, and the set of the wrong ones."""
     n = y.size
     known = Constraints.sample(y, n // 2 if n < 1000 else n // 4, random_state=seed)
-    pairs = np.concatenate((known.must_link, known.cannot_link))
-    is_must_link = np.arange(len(pairs)) < len(known.must_link)
+    pairs, is_must_link = known.table.pairs, known.table.is_must_link
     rng = np.random.RandomState([seed, 1])
     wrong = rng.permutation(len(pairs))[: round(eta * len(pairs))]
     is_must_link[wrong] ^= True

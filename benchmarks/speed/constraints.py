@@ -12,8 +12,7 @@ N_PAIRS = 1_000_000
 
 def flipped(constraints: Constraints, share: float) -> Constraints:
     """Return the pairs with a share of them turned into the other kind."""
-    pairs = np.vstack([constraints.must_link, constraints.cannot_link])
-    is_must = np.arange(len(pairs)) < len(constraints.must_link)
+    pairs, is_must = constraints.table.pairs, constraints.table.is_must_link
     is_must ^= np.random.RandomState(0).uniform(size=len(pairs)) < share
     return Constraints(constraints.n_samples, pairs[is_must], pairs[~is_must])
 

@@ -115,7 +115,7 @@ def shares(S, k, tol):
         "of it, products ": (chebyshev._SparseProduct.apply, 3),
         "ordering": (chebyshev.local_order, 3),
         "setting up": (chebyshev._SparseProduct.__init__, 3),
-        "bounds by Lanczos": (eigen._ends, 3),
+        "bounds by Lanczos": (eigen.spectrum_bounds, 3),
         "all": (eigen._extreme, 3),
     }
     for name, (function, column) in wanted.items():

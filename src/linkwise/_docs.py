@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from inspect import cleandoc, signature
 
-__all__ = ["inherit_docs"]
-
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 # Attributes that come with a parameter: estimators without it do not have them.
 COMES_WITH = {"affinity_matrix_": "affinity", "affinity_": "affinity"}

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["UNREADABLE", "atomic", "lock"]
-
 # What numpy, zipfile and zlib raise about damaged archives.
 UNREADABLE = (
     *(OSError, EOFError, ValueError, KeyError, NotImplementedError, RuntimeError, MemoryError),

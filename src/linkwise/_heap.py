@@ -10,8 +10,6 @@ from numba import njit
 if TYPE_CHECKING:
     from linkwise._types import Floats, Int32s, Int64s
 
-__all__ = ["Heap", "empty_heap", "put", "remove", "sink"]
-
 
 class Heap(NamedTuple):
     """Vertices by rank, then by key, the largest first.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["INTERRUPTS", "raise_if_not_interrupt"]
-
 # A compiled function that is interrupted may end with a SystemError, caused by the interrupt.
 INTERRUPTS = (KeyboardInterrupt, SystemError)
 

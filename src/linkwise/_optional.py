@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["require"]
-
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:
     """Import an optional module, or say which extra provides it and why."""

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["quiet"]
-
 # The filters belong to the process: threads that save and restore them crosswise would leave the
 # silence behind for good.
 _FILTERS = RLock()

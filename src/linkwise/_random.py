@@ -10,8 +10,6 @@ from numba import njit
 if TYPE_CHECKING:
     from linkwise._types import Int32s, UInt64s
 
-__all__ = ["new_stream", "shuffle", "uniform"]
-
 # splitmix64 (Steele, Lea & Flood 2014). Unsigned throughout: numba would mix in floats.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)

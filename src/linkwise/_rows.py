@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Ints, UInt64s
 
 
-__all__ = ["RowIndex"]
-
 BLOCK = 100_000
 
 
@@ -47,14 +45,15 @@ class RowIndex:
             if not open_rows.size:
                 return found
             candidates = self._order[at[open_rows]]
-            equal = _equal(self._rows, candidates, X, open_rows)
+            equal = _equal((self._rows, candidates), (X, open_rows))
             found[open_rows[equal]] = candidates[equal]
             open_rows = open_rows[~equal]
             at[open_rows] += 1
 
 
-def _equal(A: Any, at: Ints, B: Any, to: Ints) -> Bools:
-    """Tell which rows of `A` equal rows of `B`."""
+def _equal(first: tuple[Any, Ints], second: tuple[Any, Ints]) -> Bools:
+    """Return which chosen rows of one array equal the chosen rows of another."""
+    (A, at), (B, to) = first, second
     equal = np.empty(at.size, dtype=bool)
     for start in range(0, at.size, BLOCK):
         block = slice(start, start + BLOCK)

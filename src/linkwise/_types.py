@@ -9,25 +9,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator
 
-__all__ = [
-    "AnyArray",
-    "AnyFloats",
-    "AnyInts",
-    "Bools",
-    "Bytes",
-    "Floats",
-    "Graph",
-    "Int8s",
-    "Int32s",
-    "Int64s",
-    "Ints",
-    "Matrix",
-    "Singles",
-    "Symmetric",
-    "UInt32s",
-    "UInt64s",
-]
-
 Floats: TypeAlias = NDArray[np.float64]
 Singles: TypeAlias = NDArray[np.float32]
 AnyFloats: TypeAlias = NDArray[np.floating[Any]]  # kernels for single and double precision

@@ -14,8 +14,6 @@ from linkwise import Constraints, NCut, SignedCSC
 from linkwise.datasets import make_xor
 from linkwise.metrics import adjusted_rand, violated_count
 
-__all__ = ["main"]
-
 N_PAIRS = 8
 
 

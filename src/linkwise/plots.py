@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.decomposition import PCA, TruncatedSVD
 
 from linkwise._optional import require
+from linkwise.graph import Prepared
+from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from linkwise._types import Floats
     from linkwise.constraints import Constraints
-
-__all__ = ["draw_clusters", "draw_side_by_side"]
 
 # Okabe & Ito's colours, which colour-blind people can tell apart; a shape per cluster as well.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -22,9 +25,40 @@ VIOLATED = "#D7263D"
 MAX_DRAWN_PAIRS = 500  # more lines than that hide the data
 
 
+def positions(data: Prepared, embedding: Floats | None = None) -> Floats:
+    """Return two coordinates of each sample.
+
+    Parameters
+    ----------
+    data : Prepared
+        Two features are taken as they are, more along their two principal axes. Of a graph
+        without features the embedding is taken.
+    embedding : ndarray of shape (n_samples, n_dims), default=None
+        Coordinates that a method has found; by default eigenvectors of the graph.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, 2)
+    """
+    points: Any = data.X
+    if data.is_graph and embedding is not None:
+        points = embedding
+    elif data.is_graph:
+        k = min(3, data.n_samples)
+        points = unit_rows(data.embedding(k, np.random.RandomState(0)).vectors)
+    if points.shape[1] == 1:
+        dense = points.toarray() if issparse(points) else points
+        return np.column_stack((dense, np.zeros(len(dense))))
+    if points.shape[1] == 2 and not issparse(points):
+        return np.asarray(points)
+    reduce = TruncatedSVD if issparse(points) else PCA
+    flat: Floats = reduce(2, random_state=0).fit_transform(points)
+    return flat
+
+
 def draw_clusters(
     ax: Any,
-    X: ArrayLike,
+    X: ArrayLike | Prepared,
     labels: ArrayLike,
     *,
     constraints: Constraints | None = None,
@@ -38,8 +72,9 @@ def draw_clusters(
     ----------
     ax : matplotlib Axes
         Where to draw.
-    X : array-like of shape (n_samples, 2)
-        Positions: two features, or two columns of an embedding.
+    X : array-like of shape (n_samples, 2) or Prepared
+        Positions: two features, or two columns of an embedding. Of a
+        :class:`~linkwise.Prepared` the :func:`positions`.
     labels : array-like of shape (n_samples,)
         Cluster of each sample.
     constraints : Constraints, default=None
@@ -51,7 +86,8 @@ def draw_clusters(
     -------
     matplotlib Axes
     """
-    X, labels = np.asarray(X), np.asarray(labels)
+    X = positions(X) if isinstance(X, Prepared) else np.asarray(X)
+    labels = np.asarray(labels)
     if X.ndim != 2 or X.shape[1] != 2:
         message = (
             f"A picture needs two columns, but X has shape {X.shape}. "
@@ -78,7 +114,7 @@ def draw_clusters(
 
 
 def draw_side_by_side(
-    X: ArrayLike,
+    X: ArrayLike | Prepared,
     clusterings: dict[str, ArrayLike],
     *,
     constraints: Constraints | None = None,
@@ -95,6 +131,7 @@ def draw_side_by_side(
     width = 4.2 * len(clusterings)
     figure = figure_module.Figure(figsize=(width, 4.6), dpi=150, layout="constrained")
     axes = np.atleast_1d(figure.subplots(1, len(clusterings)))
+    X = positions(X) if isinstance(X, Prepared) else X
     for ax, (title, labels) in zip(axes, clusterings.items(), strict=True):
         draw_clusters(ax, X, labels, constraints=constraints, title=title)
     if constraints is not None:

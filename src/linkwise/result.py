@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
 
-__all__ = ["Result"]
-
 
 @dataclass(frozen=True, eq=False)
 class Result:

@@ -484,7 +484,7 @@ def test_a_belief_is_a_rate_of_errors(blobs):
 def test_function_and_estimator_agree(iris, told):
     X, y = iris
     known = Constraints.sample(y, 30, random_state=0)
-    result = auto(X, Affinity().fit_transform(X), known, 3, random_state=0)
+    result = auto(X, known, 3, W=Affinity().fit_transform(X), random_state=0)
     assert_array_equal(result.labels, told.labels_)
     assert_allclose(result.probability, told.result_.probability)
 

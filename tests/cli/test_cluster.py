@@ -65,7 +65,7 @@ def test_a_table_gives_the_answer_of_python_with_its_ids(linkwise, table, tmp_pa
 def test_scaling_is_the_standard_one_and_can_be_turned_off(linkwise, table, monkeypatch):
     seen = []
     fit = Auto.fit
-    monkeypatch.setattr(Auto, "fit", lambda s, X, **k: seen.append(X.copy()) or fit(s, X, **k))
+    monkeypatch.setattr(Auto, "fit", lambda s, X, **k: seen.append(X.X.copy()) or fit(s, X, **k))
     for option in ((), ("--no-scale",)):
         linkwise("cluster", "table.csv", "-k", 3, "--id", "name", "--drop", "class", *option)
     assert_allclose(seen[0], StandardScaler().fit_transform(table.X), atol=1e-12)
@@ -119,7 +119,7 @@ def test_rows_without_ids_are_numbered_from_zero_as_in_pairs(linkwise, table, tm
 def test_categories_become_columns_of_zeros_and_ones(linkwise, tmp_path, monkeypatch):
     seen = []
     fit = Auto.fit
-    monkeypatch.setattr(Auto, "fit", lambda s, X, **k: seen.append(X.copy()) or fit(s, X, **k))
+    monkeypatch.setattr(Auto, "fit", lambda s, X, **k: seen.append(X.X.copy()) or fit(s, X, **k))
     rows = [(k, "red" if k < 4 else "blue", k % 3, "yes" if k % 2 else "no") for k in range(8)]
     text = "\n".join(",".join(map(str, row)) for row in rows)
     (tmp_path / "t.csv").write_text(f"a,colour,size,flag\n{text}\n")
@@ -136,7 +136,7 @@ def test_categories_become_columns_of_zeros_and_ones(linkwise, tmp_path, monkeyp
 def test_missing_values_are_filled_when_asked(linkwise, tmp_path, monkeypatch):
     seen = []
     fit = Auto.fit
-    monkeypatch.setattr(Auto, "fit", lambda s, X, **k: seen.append(X.copy()) or fit(s, X, **k))
+    monkeypatch.setattr(Auto, "fit", lambda s, X, **k: seen.append(X.X.copy()) or fit(s, X, **k))
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,x\n,x\n4,\n9,y\n")
     run = linkwise("cluster", "t.csv", "-k", 2, "--impute", "median", "--no-scale")
     assert run.code == 0

@@ -351,7 +351,7 @@ def test_allowed_clusters_are_the_nearest(n, k, seed, density):
     i, j = np.triu_indices(n, 1)
     apart = np.column_stack([i, j])[rng.uniform(size=i.size) < density]
     labels = rng.permutation(np.concatenate([np.arange(k), rng.randint(k, size=n - k)]))
-    wanted = nearest_allowed(Distances(D, apart, D.max()), labels, k, rng)
+    wanted = nearest_allowed(Distances(D, apart, D.max()), labels, k, rng=rng)
     ways = np.array(list(product(range(k), repeat=n)))
     ways = ways[(ways[:, apart[:, 0]] != ways[:, apart[:, 1]]).all(axis=1)]
     if len(ways) == 0:

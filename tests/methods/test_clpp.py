@@ -72,7 +72,7 @@ def test_components_solve_equation_22(n_pairs):
     X, y = data()
     W = Affinity().fit_transform(X)
     known = Constraints.sample(y, n_pairs, random_state=0)
-    result = clpp(X + 3, W, known, 3, n_components=4, random_state=0)
+    result = clpp(X + 3, known, 3, W=W, n_components=4, random_state=0)
     values, vectors, mean = dense_solution(X, dense_weights(W, known))
     assert_allclose(result.eigenvalues, values[:4], atol=1e-8)
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), range(5)])
@@ -101,7 +101,7 @@ def test_criterion_of_a_direction_is_a_sum_over_signed_edges():
     X, y = data(30)
     W = Affinity().fit_transform(X)
     known = Constraints.sample(y, 40, random_state=0)
-    result = clpp(X, W, known, 3, n_components=1, random_state=0)
+    result = clpp(X, known, 3, W=W, n_components=1, random_state=0)
     w, p = dense_weights(W, known), result.embedding[:, 0]
     d = np.abs(w).sum(axis=1)
     above = sum(
@@ -119,7 +119,7 @@ def test_it_is_signed_spectral_clustering_for_linear_functions():
     X, y = rng.normal(size=(n, 14)), np.arange(n) % 2
     W = Affinity(4).fit_transform(X)
     known = Constraints.sample(y, 12, random_state=0)
-    result = clpp(X, W, known, 2, n_components=14, random_state=0)
+    result = clpp(X, known, 2, W=W, n_components=14, random_state=0)
     w = dense_weights(W, known)
     d = np.abs(w).sum(axis=1)
     S = signed_normalized_adjacency(w)
@@ -137,7 +137,7 @@ def test_without_pairs_neighbours_stay_near():
     X[:, 0] += 0.02 * rng.normal(size=160)
     scaled = X / X.std(axis=0)
     W = Affinity(10).fit_transform(scaled[:, :1])
-    result = clpp(scaled, W, Constraints(160), 4, n_components=1, random_state=0)
+    result = clpp(scaled, Constraints(160), 4, W=W, n_components=1, random_state=0)
     assert adjusted_rand_score(np.repeat(np.arange(4), 40), result.labels) == 1
     assert abs(result.components[0, 0]) > 20 * abs(result.components[0, 1])
 
@@ -182,8 +182,8 @@ def test_unit_of_the_affinity_does_not_matter(factor):
     X, y = data()
     W = Affinity().fit_transform(X)
     known = Constraints.sample(y, 30, random_state=0)
-    here = clpp(X, W, known, 3, random_state=0)
-    there = clpp(X, csr_array(factor * W), known, 3, random_state=0)
+    here = clpp(X, known, 3, W=W, random_state=0)
+    there = clpp(X, known, 3, W=csr_array(factor * W), random_state=0)
     assert_array_equal(here.labels, there.labels)
     assert_allclose(here.eigenvalues, there.eigenvalues, atol=1e-9)
 
@@ -193,8 +193,8 @@ def test_given_the_graph_any_mixing_of_features_gives_the_same_embedding():
     W = Affinity().fit_transform(X)
     known = Constraints.sample(y, 30, random_state=0)
     mixing = np.random.RandomState(1).normal(size=(5, 5))
-    here = clpp(X, W, known, 3, n_components=3, random_state=0)
-    there = clpp(X @ mixing + 100, W, known, 3, n_components=3, random_state=0)
+    here = clpp(X, known, 3, W=W, n_components=3, random_state=0)
+    there = clpp(X @ mixing + 100, known, 3, W=W, n_components=3, random_state=0)
     assert_allclose(np.abs(here.embedding), np.abs(there.embedding), atol=1e-9)
     assert_array_equal(here.labels, there.labels)
 
@@ -215,8 +215,8 @@ def test_sparse_and_dense_graphs_give_one_answer():
     W = Affinity().fit_transform(X)
     known = Constraints.sample(y, 30, random_state=0)
     assert_allclose(
-        clpp(X, W, known, 3, random_state=0).embedding,
-        clpp(X, W.toarray(), known, 3, random_state=0).embedding,
+        clpp(X, known, 3, W=W, random_state=0).embedding,
+        clpp(X, known, 3, W=W.toarray(), random_state=0).embedding,
         atol=1e-10,
     )
 
@@ -243,7 +243,7 @@ def test_neighbors_make_the_graph():
     model = ConstrainedLPP(3, neighbors=4, random_state=0).fit(X, constraints=known)
     W = Affinity(4).fit_transform(X)
     assert_array_equal(model.affinity_matrix_.toarray(), W.toarray())
-    assert_array_equal(model.embedding_, clpp(X, W, known, 3, random_state=0).embedding)
+    assert_array_equal(model.embedding_, clpp(X, known, 3, W=W, random_state=0).embedding)
     search = KNeighborsTransformer(n_neighbors=4)
     other = ConstrainedLPP(3, neighbors=search, random_state=0).fit(X, constraints=known)
     assert_allclose(other.embedding_, model.embedding_, atol=1e-9)
@@ -273,16 +273,16 @@ def test_more_features_than_samples_are_reduced_by_pca_first():
     known = Constraints.sample(y, 20, random_state=0)
     W = Affinity().fit_transform(X)
     pca = PCA(0.95).fit(X)
-    wide = clpp(X, W, known, 2, random_state=0)
+    wide = clpp(X, known, 2, W=W, random_state=0)
     assert wide.components.shape == (pca.n_components_, 60)
     assert pca.n_components_ < 24
     basis = np.linalg.qr(wide.components.T)[0]
     assert_same_subspace(basis, pca.components_.T, tol=1e-7)
-    reduced = clpp(pca.transform(X), W, known, 2, n_components=pca.n_components_, random_state=0)
+    reduced = clpp(pca.transform(X), known, 2, W=W, n_components=pca.n_components_, random_state=0)
     assert_allclose(wide.eigenvalues, reduced.eigenvalues, atol=1e-8)
     assert_allclose(np.abs(wide.embedding), np.abs(reduced.embedding), atol=1e-7)
     # More are kept when more are asked for: all 24 in which 25 samples can vary.
-    assert clpp(X, W, known, 2, n_components=25, random_state=0).components.shape == (24, 60)
+    assert clpp(X, known, 2, W=W, n_components=25, random_state=0).components.shape == (24, 60)
 
 
 def test_new_samples_of_wide_data_are_predicted():
@@ -297,13 +297,13 @@ def test_constant_and_repeated_columns_change_nothing():
     X, y = data()
     known = Constraints.sample(y, 30, random_state=0)
     W = Affinity().fit_transform(X)
-    here = clpp(X, W, known, 3, n_components=3, random_state=0)
+    here = clpp(X, known, 3, W=W, n_components=3, random_state=0)
     singular = np.column_stack([X, np.full(60, 7.7), X[:, 0] - 2 * X[:, 1], X[:, 2], np.zeros(60)])
-    there = clpp(singular, W, known, 3, n_components=3, random_state=0)
+    there = clpp(singular, known, 3, W=W, n_components=3, random_state=0)
     assert_allclose(here.eigenvalues, there.eigenvalues, atol=1e-8)
     assert_allclose(np.abs(here.embedding), np.abs(there.embedding), atol=1e-8)
     # The data vary in five directions, whatever is asked for.
-    assert clpp(singular, W, known, 3, n_components=9, random_state=0).components.shape == (5, 9)
+    assert clpp(singular, known, 3, W=W, n_components=9, random_state=0).components.shape == (5, 9)
 
 
 def test_duplicates_only():
@@ -324,7 +324,7 @@ def test_data_without_variance():
 
 def test_graph_without_edges():
     X, _ = data(10)
-    result = clpp(X, csr_array((10, 10)), Constraints(10), 2, n_components=2, random_state=0)
+    result = clpp(X, Constraints(10), 2, W=csr_array((10, 10)), n_components=2, random_state=0)
     assert_allclose(result.eigenvalues, 0, atol=1e-12)
     assert_allclose(result.embedding.T @ result.embedding, np.eye(2), atol=1e-9)
 
@@ -335,10 +335,10 @@ def test_degrees_that_cancel_out_leave_a_solvable_problem():
     X = np.array([[0.0, 1.0], [1.0, 0.0], [5.0, 0.0], [5.0, 1.0], [9.0, 3.0], [9.0, 4.0]])
     known = Constraints(6, cannot_link=[(0, 1)])
     assert signed_graph(W, known)[[0, 1]].sum() == 0
-    result = clpp(X, W, known, 2, n_components=2, random_state=0)
+    result = clpp(X, known, 2, W=W, n_components=2, random_state=0)
     assert np.isfinite(result.embedding).all()
     everything = Constraints(6, cannot_link=[(0, 1), (2, 3), (4, 5)])
-    assert np.isfinite(clpp(X, W, everything, 2, random_state=0).embedding).all()
+    assert np.isfinite(clpp(X, everything, 2, W=W, random_state=0).embedding).all()
 
 
 def test_number_of_components():

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from linkwise.search.landscapes import CutData
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, diags_array, load_npz
 from sklearn.datasets import make_blobs, make_moons
@@ -20,11 +19,13 @@ from linkwise import Affinity, ConstrainedCut, Constraints, metrics
 from linkwise.exceptions import ConflictError, ConvergenceWarning
 from linkwise.linalg import fista
 from linkwise.methods.cosc import COSC, cosc
-from linkwise.search import bisection, recursion
-from linkwise.search import coarse as coarse_levels
-from linkwise.search.bisection import matrices_of
+from linkwise.search import bisection, one_spectral, recursion
+from linkwise.search import cut as cut_search
+from linkwise.search.bisection import family_of, matrices_of
+from linkwise.search.cut import CutObjective
 from linkwise.search.hard import certain_groups
-from linkwise.search.one_spectral import Pairs, PenalizedCut, ratio_dca
+from linkwise.search.objective import Context
+from linkwise.search.one_spectral import PenalizedCut, Record, Settings, ratio_dca
 from linkwise.search.problem import build_problem
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden"
@@ -56,7 +57,9 @@ def penalized(W, b, pairs=(), gamma=0.0, balance="lovasz"):
     return PenalizedCut(
         fista.edges_of(W),
         b,
-        Pairs(pairs[:, 0], pairs[:, 1], np.full(len(pairs), gamma)),
+        pairs[:, 0],
+        pairs[:, 1],
+        np.full(len(pairs), gamma),
         csr_array(diags_array(1 / degree) @ W),
         balance,
     )
@@ -173,11 +176,11 @@ def test_slopes_support_their_functions(problem):
         cut = penalized(W, b, pairs, 1.0 + gamma, balance)
         s, r = cut.balance_slope(f, ties), cut.pair_slope(f, ties)
         assert_allclose([s.sum(), r.sum()], 0, atol=1e-10)
-        heads, tails, price = cut.pairs
-        assert_allclose(r @ f, price @ np.abs(f[heads] - f[tails]), atol=1e-10)
+        heads, tails, penalty = cut.heads, cut.tails, cut.penalty
+        assert_allclose(r @ f, penalty @ np.abs(f[heads] - f[tails]), atol=1e-10)
         for h in rng.normal(size=(10, n)):
             assert s @ h <= h @ cut.balance_slope(h, h) + 1e-10
-            assert r @ h <= price @ np.abs(h[heads] - h[tails]) + 1e-10
+            assert r @ h <= penalty @ np.abs(h[heads] - h[tails]) + 1e-10
 
 
 # --- the descent
@@ -191,7 +194,8 @@ def test_descent_or_stop(problem):
     rng, W, b, pairs = random_problem(seed, n)
     inside = rng.permutation(n) < rng.randint(1, n)
     before = set_function(W, b, pairs, gamma, inside)
-    found = ratio_dca(penalized(W, b, pairs, gamma), inside.astype(float), max_iter=4000)
+    cut, settings = penalized(W, b, pairs, gamma), Settings(max_iter=4000)
+    found = ratio_dca(cut, inside.astype(float), settings, record=Record())
     after = set_function(W, b, pairs, gamma, found.split.above)
     assert_allclose(found.split.value, after)
     assert after < before or (found.n_outer == 1 and after == pytest.approx(before, rel=1e-12))
@@ -199,7 +203,7 @@ def test_descent_or_stop(problem):
 
 @settings(max_examples=40, deadline=None)
 @given(problems)
-def test_descent_stays_consistent_at_the_price_of_the_theorem(problem):
+def test_descent_stays_consistent_at_the_penalty_of_the_theorem(problem):
     # Theorem 3.1, second part, and Theorem 2.1: gamma above gvol(V) / 4 times the cut.
     seed, n, _ = problem
     rng, W, b, _ = random_problem(seed, n)
@@ -207,7 +211,8 @@ def test_descent_stays_consistent_at_the_price_of_the_theorem(problem):
     ups, downs = np.flatnonzero(inside), np.flatnonzero(~inside)
     pairs = [(rng.choice(ups), rng.choice(downs)) for _ in range(3)]
     value = set_function(W, b, pairs, 0.0, inside)
-    found = ratio_dca(penalized(W, b, pairs, 1.01 * b.sum() / 4 * value), inside.astype(float))
+    cut = penalized(W, b, pairs, 1.01 * b.sum() / 4 * value)
+    found = ratio_dca(cut, inside.astype(float), Settings(), record=Record())
     above = found.split.above
     assert all(above[i] != above[j] for i, j in pairs)
     assert set_function(W, b, pairs, 0.0, above) <= value * (1 + 1e-12)
@@ -219,13 +224,14 @@ def test_contraction_preserves_the_cut(seed, n):
     # Lemma 2.3, and the merging of cannot-link webs for two clusters.
     rng = np.random.RandomState(seed)
     W, known = random_graph(rng, n), consistent_constraints(rng, n)
-    groups, colors = certain_groups(known, 2, rng)
-    problem = build_problem(W, groups, csr_array((n, n)), 0.0)
+    groups = certain_groups(known, 2, rng)
+    colors = groups.feasible
+    problem = build_problem(W, groups)
     matrices = matrices_of(problem)
     z = colors.astype(bool)
     if z.all() or not z.any():
         return
-    small = matrices.family("lovasz").at().value(z.astype(float))
+    small = family_of(matrices, "lovasz").at().value(z.astype(float))
     labels = colors[groups.of_sample]
     assert known.n_violated(labels) == 0
     assert_allclose(small, metrics.ncut(W, labels))
@@ -364,10 +370,24 @@ def test_the_bare_recursion_lists_what_it_violates(four_blobs):
     assert np.unique(refined.labels).size == np.unique(bare.labels).size == 4
 
 
+def splitting_of(matrices, n_samples, record=None):
+    """Splits of a graph into four clusters."""
+    return recursion.Splitting(
+        matrices=matrices,
+        degree=None if matrices is None else matrices.volume,
+        n_samples=n_samples,
+        k=4,
+        gamma=0.0,
+        settings=Settings(),
+        record=record,
+        rng=None,
+    )
+
+
 def test_allowed_violations_follow_the_uniform_model():
     # Section 5: (k-1)(k-2)/2 of k(k-1)/2 pairs of classes stay inside when one class is parted.
     members = np.arange(200)
-    splitting = recursion._Splitting(None, None, np.ones(200, np.int64), 4, 0.0, None, None, None)
+    splitting = splitting_of(None, np.ones(200, np.int64))
     assert splitting._allowed(members, 60) == 60 * 3 // 6
     assert splitting._allowed(members[:150], 60) == 60 * 1 // 3  # three classes are left
     assert splitting._allowed(members[:100], 60) == 0
@@ -377,11 +397,9 @@ def test_repair_parts_every_pair_and_leaves_the_rest(four_blobs):
     W, y = four_blobs
     known = Constraints.sample(y, 80, random_state=1)
     rng = np.random.RandomState(0)
-    groups, colors = certain_groups(known, 4, rng)
-    cuts = CutData(W, 4).landscape(groups, csr_array((200, 200)), colors, "default")
-    z = recursion.recursive_partition(
-        cuts, bisection.Settings(), bisection.Record(), np.random.RandomState(1)
-    )
+    groups = certain_groups(known, 4, rng)
+    cuts = recursion.Recursion.on(W, groups, k=4, mass=None, settings=Settings(), record=Record())
+    z = recursion.recursive_partition(cuts, np.random.RandomState(1))
     repaired = recursion.repair(cuts, z, rng)
     assert known.n_violated(repaired[groups.of_sample]) == 0
     assert (repaired == z).mean() > 0.8
@@ -580,7 +598,7 @@ def test_it_is_never_worse_than_the_constrained_cut_on_two_clusters():
         assert ours <= other.result_.objective * 1.02
 
 
-def test_large_graphs_are_renumbered_without_anyone_noticing(monkeypatch):
+def test_large_graphs_are_renumbered_without_changing_the_answer(monkeypatch):
     X, y = make_moons(200, noise=0.25, random_state=0)
     W = Affinity().fit_transform(X)
     for k in (2, 3):
@@ -705,7 +723,7 @@ def test_uncertain_must_links_pull(k):
 
 @pytest.mark.parametrize("mode", [None, "auto"])
 @pytest.mark.parametrize("where", ["_best_of", "_restarted", "_certified"])
-def test_an_interrupt_never_loses_what_was_known(monkeypatch, where, mode):
+def test_an_interrupt_never_loses_the_best(monkeypatch, where, mode):
     X, y = make_moons(120, noise=0.25, random_state=0)
     W = Affinity().fit_transform(X)
     known = Constraints.sample(y, 40, random_state=0)
@@ -737,7 +755,7 @@ def test_an_interrupted_search_keeps_the_repaired_splits(monkeypatch, four_blobs
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("linkwise.search.evolve.embed", interrupted)
+    monkeypatch.setattr("linkwise.search.cut.embed", interrupted)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         found = cosc(W, known, 4, random_state=0)
     assert found.n_violated == 0
@@ -821,7 +839,7 @@ def test_splits_keep_their_allowance(four_blobs):
     assert all(seen)
 
 
-def test_splits_tell_their_prices(four_blobs):
+def test_splits_report_their_penalties(four_blobs):
     W, y = four_blobs
     known = Constraints.sample(y, 60, random_state=0)
     for refine in (True, False):
@@ -831,10 +849,10 @@ def test_splits_tell_their_prices(four_blobs):
         assert min(point.objective for point in path) > 0
 
 
-def test_steps_are_told_now_and_then(monkeypatch, capsys):
+def test_steps_are_reported_now_and_then(monkeypatch, capsys):
     X, y = make_moons(60, noise=0.2, random_state=0)
     known = Constraints.sample(y, 10, random_state=0)
-    monkeypatch.setattr(bisection, "EVERY", 0.0)
+    monkeypatch.setattr(one_spectral, "EVERY", 0.0)
     COSC(2, random_state=0, verbose=1).fit(X, constraints=known)
     assert "[COSC] step 1, " in capsys.readouterr().out
 
@@ -845,28 +863,29 @@ def test_a_descent_may_end_at_small_steps(noisy_moons):
     f = np.random.RandomState(2).normal(size=W.shape[0])
     values = []
 
-    def told(n_outer, n_iter, value):
-        values.append(value)
-        return False
+    class Watching(Record):
+        def step(self, n_outer, n_iter, value):
+            values.append(value)
+            return False
 
-    whole = ratio_dca(cut, f, stopped=told)
+    whole = ratio_dca(cut, f, Settings(), record=Watching())
     steps = -np.diff(values) / values[:-1]
     least = 0.005
-    early = ratio_dca(cut, f, least=least)
+    early = ratio_dca(cut, f, Settings(least=least), record=Record())
     assert early.n_outer == 1 + np.flatnonzero(steps <= least)[0] < whole.n_outer
     assert early.n_iter < whole.n_iter
     assert whole.split.value <= early.split.value <= values[early.n_outer - 1]
     assert not early.converged
 
 
-# --- coarse copies of large graphs
+# --- coarse levels of large graphs
 
 
 @pytest.fixture
 def made_large(monkeypatch):
     """Every graph above 150 vertices counts as large."""
-    monkeypatch.setattr(coarse_levels, "LARGE", 150)
-    monkeypatch.setattr(coarse_levels, "COARSE", 60)
+    monkeypatch.setattr(cut_search, "COARSE_FROM", 150)
+    monkeypatch.setattr(cut_search, "COARSE", 60)
 
 
 @pytest.fixture(scope="module")
@@ -875,79 +894,78 @@ def noisy_moons():
     return Affinity().fit_transform(X), y
 
 
-def search_of(W, known, k, soft=None):
-    groups, colors = certain_groups(known, k, np.random.RandomState(0))
-    soft = csr_array(W.shape) if soft is None else soft
-    return CutData(W, k).landscape(groups, soft, colors, "default")
+def search_of(W, known, k):
+    return CutObjective.on(W, certain_groups(known, k, np.random.RandomState(0)), k=k)
 
 
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.usefixtures("made_large")
-def test_a_coarse_copy_has_the_same_cuts_and_constraints(noisy_moons, k):
+def test_a_coarse_level_has_the_same_cuts_and_constraints(noisy_moons, k):
     W, y = noisy_moons
     cuts = search_of(W, Constraints.sample(y, 60, random_state=0), k)
     rng = np.random.RandomState(0)
-    coarse = coarse_levels.coarse_copy(cuts, rng)
-    small = coarse.cuts.problem
+    coarse, levels = cuts.coarse_level(rng)
+    small = coarse.problem
     n_tied = np.count_nonzero(np.diff(cuts.problem.apart_indptr))
     assert small.n_vertices <= 2 * (60 + n_tied)
     assert np.count_nonzero(np.diff(small.apart_indptr)) == n_tied
     assert small.apart_indices.size == cuts.problem.apart_indices.size
-    z = coarse.cuts.color(rng.uniform(size=(small.n_vertices, k)), rng)
-    up = coarse.up(z)
-    assert_allclose(coarse.cuts.value(z), cuts.value(up))
-    assert_array_equal(coarse.down(up), z)
+    z = coarse.color(rng.uniform(size=(small.n_vertices, k)), rng)
+    up = levels.up(z)
+    refined = cut_search.refine_up(levels, z, rng, k=k, effort=cuts.effort)
+    assert_allclose(coarse.value(z), cuts.value(up))
+    assert_array_equal(levels.down(up), z)
     heads = np.repeat(np.arange(up.size), np.diff(cuts.problem.apart_indptr))
-    for partition in (up, coarse.refined(z, rng)):
+    for partition in (up, refined):
         assert (partition[heads] != partition[cuts.problem.apart_indices]).all()
-    assert cuts.value(coarse.refined(z, rng)) <= cuts.value(up)
+    assert cuts.value(refined) <= cuts.value(up)
 
 
 @pytest.mark.usefixtures("made_large")
-def test_a_coarse_copy_with_many_edges_is_shrunk_further(monkeypatch, noisy_moons):
+def test_a_coarse_level_with_many_edges_is_shrunk_further(monkeypatch, noisy_moons):
     W, y = noisy_moons
     cuts = search_of(W, Constraints.sample(y, 20, random_state=0), 3)
     n_tied = np.count_nonzero(np.diff(cuts.problem.apart_indptr))
     first = [(np.arange(cuts.problem.n_vertices) % 2).astype(np.int32)]
     sizes = {}
     for n_edges, least in ((10**6, 10), (40, 10), (40, 30)):
-        monkeypatch.setattr(coarse_levels, "EDGES", n_edges)
-        monkeypatch.setattr(coarse_levels, "LEAST", least)
+        monkeypatch.setattr(cut_search, "EDGES", n_edges)
+        monkeypatch.setattr(cut_search, "LEAST", least)
         rng = np.random.RandomState(0)
-        coarse = coarse_levels.coarse_copy(cuts, rng, first)
-        small = coarse.cuts.problem
+        coarse, levels = cuts.coarse_level(rng, first)
+        small = coarse.problem
         sizes[n_edges, least] = small.n_vertices
         assert np.count_nonzero(np.diff(small.apart_indptr)) == n_tied
-        assert_array_equal(coarse.up(coarse.down(first[0])), first[0])
-        z = coarse.cuts.color(rng.uniform(size=(small.n_vertices, 3)), rng)
-        assert_allclose(coarse.cuts.value(z), cuts.value(coarse.up(z)))
+        assert_array_equal(levels.up(levels.down(first[0])), first[0])
+        z = coarse.color(rng.uniform(size=(small.n_vertices, 3)), rng)
+        assert_allclose(coarse.value(z), cuts.value(levels.up(z)))
     assert sizes[40, 10] < sizes[40, 30] < sizes[10**6, 10]
 
 
 @pytest.mark.usefixtures("made_large")
-def test_a_coarse_copy_keeps_given_partitions_apart(noisy_moons):
+def test_a_coarse_level_keeps_given_partitions_apart(noisy_moons):
     W, y = noisy_moons
     cuts = search_of(W, Constraints.sample(y, 20, random_state=0), 2)
     first = [np.random.RandomState(s).randint(2, size=cuts.problem.n_vertices) for s in (0, 1)]
     first = [z.astype(np.int32) for z in first]
-    coarse = coarse_levels.coarse_copy(cuts, np.random.RandomState(0), first)
+    _, levels = cuts.coarse_level(np.random.RandomState(0), first)
     for z in first:
-        assert_array_equal(coarse.up(coarse.down(z)), z)
+        assert_array_equal(levels.up(levels.down(z)), z)
 
 
-def test_small_or_tied_graphs_have_no_coarse_copy(monkeypatch, noisy_moons):
+def test_small_or_tied_graphs_have_no_coarse_level(monkeypatch, noisy_moons):
     W, y = noisy_moons
     cuts = search_of(W, Constraints.sample(y, 20, random_state=0), 2)
-    assert coarse_levels.coarse_copy(cuts, np.random.RandomState(0)) is None
-    monkeypatch.setattr(coarse_levels, "LARGE", 150)
+    assert cuts.coarse_level(np.random.RandomState(0)) is None
+    monkeypatch.setattr(cut_search, "COARSE_FROM", 150)
     everyone = cuts.problem.n_vertices
     pairs = np.arange(everyone - everyone % 2).reshape(-1, 2)
     alternating = Constraints(W.shape[0], cannot_link=pairs)
-    assert coarse_levels.coarse_copy(search_of(W, alternating, 3), np.random.RandomState(0)) is None
+    assert search_of(W, alternating, 3).coarse_level(np.random.RandomState(0)) is None
 
 
 @pytest.mark.parametrize("n_pairs", [0, 30, 120])
-def test_two_clusters_by_a_coarse_copy_are_as_good(noisy_moons, made_large, n_pairs):
+def test_two_clusters_by_a_coarse_level_are_as_good(noisy_moons, made_large, n_pairs):
     W, y = noisy_moons
     known = Constraints.sample(y, n_pairs, random_state=0)
     found = cosc(W, known, 2, random_state=0)
@@ -957,18 +975,24 @@ def test_two_clusters_by_a_coarse_copy_are_as_good(noisy_moons, made_large, n_pa
     again = cosc(W, known, 2, random_state=0, n_jobs=2)
     assert_array_equal(found.labels, again.labels)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coarse_levels, "LARGE", 10**9)
+        patch.setattr(cut_search, "COARSE_FROM", 10**9)
         whole = cosc(W, known, 2, random_state=0)
     assert found.objective <= 1.005 * whole.objective
 
 
 @pytest.mark.usefixtures("made_large")
-def test_restarts_disturb_a_coarse_copy_and_never_the_graph(monkeypatch, noisy_moons):
+def test_restarts_disturb_a_coarse_level_and_never_the_graph(monkeypatch, noisy_moons):
     W, y = noisy_moons
     known = Constraints.sample(y, 30, random_state=0)
-    cuts = search_of(W, known, 2)
-    settings, record = bisection.Settings(), bisection.Record()
-    landscape = bisection.Bisection.of(cuts, (1.0, 1.0), settings, record)
+    record = Record()
+    objective = bisection.Bisection.on(
+        W,
+        certain_groups(known, 2, np.random.RandomState(0)),
+        mass=None,
+        settings=Settings(),
+        record=record,
+    )
+    cuts = objective.cuts
     restarted, sizes = bisection.Bisection._restarted, []
 
     def counted(self, z, *arguments):
@@ -977,20 +1001,20 @@ def test_restarts_disturb_a_coarse_copy_and_never_the_graph(monkeypatch, noisy_m
 
     monkeypatch.setattr(bisection.Bisection, "_restarted", counted)
     rng = np.random.RandomState(0)
-    poor = cuts.color.known
-    z = landscape._restarted_coarse(poor, rng, None)
-    assert landscape.value(z) < 0.5 * landscape.value(poor)
+    poor = cuts.color.feasible
+    z = objective._restarted_coarse(poor, Context(rng))
+    assert objective.value(z) < 0.5 * objective.value(poor)
     heads = np.repeat(np.arange(z.size), np.diff(cuts.problem.apart_indptr))
     assert (z[heads] != z[cuts.problem.apart_indices]).all()
     assert record.n_iter > 0
-    again = landscape._restarted_coarse(z, rng, None)
-    assert landscape.value(again) <= landscape.value(z)
-    landscape.search(rng, lambda calls: [call() for call in calls])
+    again = objective._restarted_coarse(z, Context(rng))
+    assert objective.value(again) <= objective.value(z)
+    objective.search(Context(rng))
     assert max(sizes) < 0.5 * z.size
 
 
 @pytest.mark.usefixtures("made_large")
-def test_more_clusters_by_a_coarse_copy():
+def test_more_clusters_by_a_coarse_level():
     X, y = make_blobs(600, centers=5, cluster_std=1.5, random_state=0)
     W = Affinity().fit_transform(X)
     known = Constraints.sample(y, 80, random_state=0)
@@ -1007,17 +1031,17 @@ def test_more_clusters_by_a_coarse_copy():
 
 
 @pytest.mark.usefixtures("made_large")
-def test_on_a_coarse_copy_only_the_best_start_of_a_split_is_solved_to_the_end(monkeypatch):
+def test_on_a_coarse_level_only_the_best_start_of_a_split_is_solved_to_the_end(monkeypatch):
     X, y = make_blobs(600, centers=5, cluster_std=1.5, random_state=0)
     W = Affinity().fit_transform(X)
-    descend, patience = bisection.descend, []
+    patience = []
 
-    def counted(cut, f, settings, *rest, **more):
+    def counted(cut, f, settings, **more):
         patience.append((f.size, settings.max_iter, settings.least))
-        return descend(cut, f, settings, *rest, **more)
+        return ratio_dca(cut, f, settings, **more)
 
-    monkeypatch.setattr(bisection, "descend", counted)
-    monkeypatch.setattr(recursion, "descend", counted)
+    monkeypatch.setattr(bisection, "ratio_dca", counted)
+    monkeypatch.setattr(recursion, "ratio_dca", counted)
     cosc(W, Constraints.sample(y, 80, random_state=0), 5, random_state=0)
     whole = [size for size, n, _ in patience if n == 800]
     rough = [size for size, n, least in patience if n == 200 and least == 1e-4]
@@ -1030,16 +1054,13 @@ def test_a_split_that_is_continued_is_never_worse(four_blobs):
     W, y = four_blobs
     cuts = search_of(W, Constraints.sample(y, 100, random_state=0), 4)
     matrices = matrices_of(cuts.problem)
-    family = matrices.family("lovasz")
-    record = bisection.Record()
-    settings = bisection.Settings()
-    splitting = recursion._Splitting(
-        matrices, matrices.volume, cuts.problem.n_samples, 4, 0.0, settings, record, None
-    )
+    family = family_of(matrices, "lovasz")
+    record = Record()
+    splitting = splitting_of(matrices, cuts.problem.n_samples, record)
     for seed in range(3):
         f = np.random.RandomState(seed).normal(size=matrices.volume.size)
-        hasty = settings.rough()._replace(max_iter=10)
-        track = bisection.follow(family, f, hasty, record, allowed=10, allowed_is_a_wish=True)
+        hasty = Settings().rough()._replace(max_iter=10)
+        track = bisection.follow(family, f, hasty, record=record, allowed=10, or_nearest=True)
         longer = splitting._continued(family, track, 0.0)
         assert longer.split.value <= track.split.value
         above = longer.split.above
@@ -1049,7 +1070,7 @@ def test_a_split_that_is_continued_is_never_worse(four_blobs):
 
 
 @pytest.mark.usefixtures("made_large")
-def test_soft_constraints_by_a_coarse_copy(noisy_moons):
+def test_soft_constraints_by_a_coarse_level(noisy_moons):
     W, y = noisy_moons
     known = Constraints.sample(y, 60, random_state=0)
     assert cosc(W, known, 2, violations=3, random_state=0).n_violated <= 3
@@ -1057,7 +1078,7 @@ def test_soft_constraints_by_a_coarse_copy(noisy_moons):
     assert cosc(W, ring, 2, violations="auto", random_state=0).n_violated >= 1
 
 
-@pytest.mark.parametrize("where", ["_track", "_refined_coarse", "_restarted_coarse", "_certified"])
+@pytest.mark.parametrize("where", ["_track", "_refined_up", "_restarted_coarse", "_certified"])
 @pytest.mark.usefixtures("made_large")
 def test_an_interrupt_of_a_coarse_search_loses_nothing(monkeypatch, noisy_moons, where):
     W, y = noisy_moons

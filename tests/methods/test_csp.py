@@ -378,10 +378,10 @@ def test_shares_that_are_tried():
     P = pencil(W, csr_array(known.to_matrix()), orthogonal=True)
     values = attainable(P, 40, np.random.RandomState(0))
     beta = min(0.5 * values[0], reachable_share(P, 2).believed)
-    assert threshold(P, values, 2, "auto") == beta
-    assert threshold(P, values, 2, 0.25) == pytest.approx(0.25 * values[0])
+    assert threshold(P, values, 2, satisfaction="auto") == beta
+    assert threshold(P, values, 2, satisfaction=0.25) == pytest.approx(0.25 * values[0])
     # Three pairs have three positive eigenvalues at most: nothing above zero is feasible for 8.
-    assert threshold(P, values, 8, "auto") < 0
+    assert threshold(P, values, 8, satisfaction="auto") < 0
 
 
 def test_a_share_that_nothing_reaches():

@@ -19,7 +19,8 @@ from linkwise import Affinity, ConstrainedCut, Constraints, metrics
 from linkwise.exceptions import ConflictError, ConvergenceWarning
 from linkwise.methods import cut
 from linkwise.methods.cut import constrained_cut, constrained_kmeans
-from linkwise.search import evolve
+from linkwise.search import cut as cut_search
+from linkwise.search import objective as search_objective
 from linkwise.search import soft as soft_search
 from linkwise.search.soft import Path as SoftPath
 
@@ -324,7 +325,7 @@ def test_interrupting_keeps_the_best_so_far(blobs, objective, monkeypatch):
         yield tasks[0]()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evolve, "run_here", interrupted)
+    monkeypatch.setattr(search_objective, "run_here", interrupted)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         found = ConstrainedCut(4, objective=objective, random_state=0).fit(X, constraints=known)
     assert found.result_.n_violated == 0
@@ -332,14 +333,14 @@ def test_interrupting_keeps_the_best_so_far(blobs, objective, monkeypatch):
 
 
 @pytest.mark.parametrize("objective", ["ncut", "kmeans"])
-def test_interrupting_before_the_first_start_still_obeys(blobs, objective, monkeypatch):
+def test_interrupting_before_the_first_start_still_satisfies(blobs, objective, monkeypatch):
     X, y, _ = blobs
     known = Constraints.sample(y, 100, random_state=0)
 
     def at_once(tasks):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evolve, "run_here", at_once)
+    monkeypatch.setattr(search_objective, "run_here", at_once)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         found = ConstrainedCut(4, objective=objective, random_state=0).fit(X, constraints=known)
     assert found.result_.n_violated == 0
@@ -351,7 +352,7 @@ def test_threads_hand_over_what_is_done_before_an_interrupt():
         raise KeyboardInterrupt
 
     done = []
-    with evolve.workers(2) as run:
+    with search_objective.workers(2) as run:
         results = run([lambda: "first", interrupt, lambda: "never seen"])
         done.append(next(results))
         with pytest.raises(KeyboardInterrupt):
@@ -371,8 +372,8 @@ def test_interrupting_soft_mode_ends_it_wherever_it_is(noisy_blobs, monkeypatch,
             raise KeyboardInterrupt
         return original(*arguments, **named)
 
-    original = evolve.cycle
-    monkeypatch.setattr(evolve, "cycle", counted)
+    original = cut_search.hierarchy
+    monkeypatch.setattr(cut_search, "hierarchy", counted)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         found = constrained_cut(W, noisy, 3, constraints_mode="soft", random_state=0)
     assert not found.converged
@@ -392,8 +393,8 @@ def test_progress_is_printed(blobs, capsys):
 def test_a_wrong_answer_of_the_search_would_be_noticed(blobs, monkeypatch):
     _, y, W = blobs
     known = Constraints.sample(y, 50, random_state=0)
-    broken = evolve.Found(np.zeros(240, np.int32), 0.0, 0)
-    monkeypatch.setattr(evolve.CutSearch, "search", lambda *_args, **_named: broken)
+    broken = search_objective.Found(np.zeros(240, np.int32), 0.0, 0)
+    monkeypatch.setattr(cut_search.CutObjective, "search", lambda *_args, **_named: broken)
     with pytest.raises(AssertionError, match="violated"):
         constrained_cut(W, known, 4)
 

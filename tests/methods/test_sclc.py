@@ -17,8 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Affinity, Constraints, NCut, metrics
 from linkwise.exceptions import ConstraintsIgnoredWarning
-from linkwise.methods.sclc import SCLC, _Halving, sclc, signed_groups
-from linkwise.search.linear import constrained_cut
+from linkwise.methods.sclc import SCLC, _Halving, constrained_cut, sclc, signed_groups
 
 GOLDEN = Path(__file__).resolve().parents[3] / "shared" / "golden"
 

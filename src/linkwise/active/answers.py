@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from linkwise.active.strategies import Pair
 
-__all__ = ["Answer", "as_answer", "as_pair", "constraints_of", "last_answers"]
-
 ANSWERS = {True: "same", False: "different", None: "unknown"}
 NOISY_BELIEF = 0.9  # in an answer that may be wrong
 

@@ -29,16 +29,6 @@ if TYPE_CHECKING:
 
     Neighbors: TypeAlias = dict[int, set[int]]
 
-__all__ = [
-    "as_labels",
-    "check_answer",
-    "consistent_part",
-    "entailed",
-    "is_decided",
-    "neighbourhoods",
-    "with_uncertain",
-]
-
 MAX_STARTS = 20  # groups from which mutually apart groups are looked for
 MAX_COMPARED = 100  # candidates that are compared by how many others they leave
 MAX_LISTED_CLUSTERS = 1_000  # up to here, all groups being apart is written down as pairs

@@ -10,8 +10,6 @@ from sklearn.tree import DecisionTreeClassifier
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
 
-__all__ = ["Forest"]
-
 N_TREES = 50  # as Xiong, Azimi & Fern
 MAX_ROWS = 2_000  # drawn for each tree: a forest of any number of samples in a moment
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from io import FileIO
     from pathlib import Path
 
-__all__ = ["FORMAT", "Journal", "check_settings", "fingerprint", "write"]
-
 FORMAT = "linkwise session 1"
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from linkwise.graph import Prepared
     from linkwise.methods import ConstrainedClusterer
 
-__all__ = ["Model"]
-
 
 class Model:
     """Clusters prepared data under changing constraints; every solve but the first starts warm.

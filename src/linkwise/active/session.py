@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from linkwise.active.strategies import Pair, Strategy
     from linkwise.methods import ConstrainedClusterer
 
-__all__ = ["STRATEGIES", "Session"]
-
 STRATEGIES: dict[str, Strategy] = {
     "random": random,
     "xu": xu,

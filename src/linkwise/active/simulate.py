@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Oracle: TypeAlias = Callable[[int, int], str | bool | None]
 
-__all__ = ["Curve", "NoisyOracle", "TruthOracle", "simulate"]
-
 
 class TruthOracle:
     """Answers by true labels; about samples whose label is missing it knows nothing.

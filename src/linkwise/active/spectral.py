@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     Pair: TypeAlias = tuple[int, int]
 
-__all__ = ["boundary", "pieces", "sensitivity", "xu"]
-
 # Rows nearer than this share of the distance between pieces are one value of the eigenvectors.
 CONSTANT = 0.1
 SMALL_EIGENVALUE = 0.02  # eigenvalues below are small, however much they differ

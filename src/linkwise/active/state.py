@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from linkwise.graph import Prepared
     from linkwise.linalg.eigen import EigenPairs
 
-__all__ = ["Cache", "Spectrum", "State", "spectrum"]
-
 
 class Spectrum(NamedTuple):
     """Lowest eigenpairs of ``L f = lambda D f``, with ``f' D f = 1``."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     Pair: TypeAlias = tuple[int, int]
     Strategy: TypeAlias = Callable[[State, int, np.random.RandomState], Ints]
 
-__all__ = ["explore", "random", "take", "uncertainty"]
-
 DRAWS = 1_000  # random pairs tried before the open ones are searched for one by one
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
 
 
-__all__ = ["feasible_labels", "likeliest_labels"]
-
 ANCHOR_MASS = 1e-9
 STARTS, FEW_STARTS = 20, 3  # up to so many groups, and beyond
 MANY_GROUPS = 2_000

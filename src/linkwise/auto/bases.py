@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
 
 
-__all__ = ["Bases", "Components", "Landmarks", "Spectrum", "build_bases", "n_fine", "n_vectors"]
-
 VARIANCE, MAX_COMPONENTS = 0.98, 40
 WIDE = 2_000  # samples and features beyond which not all components are computed
 N_LANDMARKS, LANDMARK_SAMPLE = 100, 20_000

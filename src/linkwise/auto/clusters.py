@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
 
 
-__all__ = ["Choice", "choose", "gap_prior", "least_clusters", "range_of_clusters"]
-
 MOST = 12  # clusters that are considered
 MORE = 4  # clusters considered beyond the least that the constraints require
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
 
 
-__all__ = ["Consensus", "doubted", "likelihood", "matching", "merge", "shares", "votes"]
-
 TEMPERATURE = 10.0  # difference of log-likelihoods that makes a vote e times as heavy
 RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 PRIOR_PAIRS = 20.0  # pairs that were right, known before the first one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
     from linkwise.auto.expert import Expert
     from linkwise.graph import Affinity, Prepared
+    from linkwise.linalg.warm import WarmStarts
 
 
 __all__ = ["Auto", "AutoReport", "AutoResult", "Suspect", "Voice", "auto"]
@@ -103,10 +104,10 @@ class Panel(NamedTuple):
 
 def auto(
     X: Floats | None,
-    W: Graph,
     constraints: Constraints,
     n_clusters: int | str = "auto",
     *,
+    W: Graph,
     hard: bool = False,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -320,26 +321,18 @@ class Auto(ConstrainedClusterer):
         "verbose": ["verbose"],
     }
     solve = staticmethod(auto)
-    result_: AutoResult
 
-    def __init__(
-        self,
-        n_clusters: int | str = "auto",
-        *,
-        hard: bool = False,
-        affinity: Affinity | str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.hard = hard
-        self.affinity = affinity
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_clusters: int | str = "auto"
+    _: KW_ONLY
+    hard: bool = False
+    affinity: Affinity | str | None = None
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
-    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> AutoResult:
+    def _solve(
+        self, prepared: Prepared, constraints: Constraints | None, warm: WarmStarts | None
+    ) -> AutoResult:
         n = prepared.n_samples
         constraints = Constraints(n) if constraints is None else constraints
         bases = self._described(prepared, most_clusters(constraints, self.n_clusters, n))

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats
 
 
-__all__ = ["Expert", "Ridge", "consult", "log_softmax"]
-
 MAX_LEVERAGE = 0.98  # a sample that decides on itself alone says nothing about others
 SHRINKAGE = 0.1  # of the covariance to its diagonal
 FLOOR = -12.0  # of a log-probability: no opinion is certain

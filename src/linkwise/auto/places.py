@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from linkwise.auto.bases import Bases
 
 
-__all__ = ["MANY_ROWS", "Ground", "Places", "find_places", "low_cut", "to_cut"]
-
 ROUNDS, MANY_ROWS = 2, 5_000  # of all starts, up to so many samples; one beyond
 # How much is given beforehand on clusterings by other methods; a graph alone has few descriptions.
 VOICE, VOICE_ON_GRAPH = {"spectral": 0.5, "e2cp": 0.5, "cut": 0.5}, {"e2cp": 2.0, "cut": 1.0}

@@ -28,20 +28,6 @@ if TYPE_CHECKING:
     from linkwise.search.objective import Report, Run
 
 
-__all__ = [
-    "Assignment",
-    "Candidate",
-    "Party",
-    "Pool",
-    "Start",
-    "Trial",
-    "agree",
-    "hear",
-    "learn",
-    "say",
-    "survey",
-]
-
 RIGID = ("linear", "smooth")  # the second if there are no features
 FLEXIBLE = (
     ("linear", "kernel"),

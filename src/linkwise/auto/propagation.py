@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Int32s
 
 
-__all__ = ["Beliefs", "Pairs", "flip_rate", "propagate"]
-
 DAMPING = 0.3  # share of the old message that stays: loops would oscillate
 MAX_SWEEPS = 12
 TOL = 1e-3  # largest change of a message after which nothing more is sent

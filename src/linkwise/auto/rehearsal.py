@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Ints
 
 
-__all__ = ["Opinion", "Rehearsal", "deal", "foretold", "merged", "rehearsed_score", "without_held"]
-
 SURE = 1e-3  # added to a probability before it becomes an opinion
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
 
 
-__all__ = ["AutoReport", "Voice", "make_report", "n_violated", "rank_suspects"]
-
 GUESS = 0.5  # probability of a number of clusters below which it is called a guess
 N_SHOWN = 6  # kinds of experts that a report lists
 COIN = float(np.log(0.5))  # log-likelihood of a constraint

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
 
 
-__all__ = ["SmallClusters", "Told", "plain_clusters"]
-
 PRICE = 5.0  # of a violated pair, in mean squared distances
 N_RANDOM, N_PERTURBED = 8, 4  # starts of the merge besides that of k-means
 PERTURBED = 0.2  # share of small clusters that a perturbation moves

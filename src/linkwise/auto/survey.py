@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from linkwise.search.objective import Report, Run
 
 
-__all__ = ["Found", "Said", "Survey", "choose_clusters", "heard_constraints", "most_clusters"]
-
 # Parts of the constraints that are held back in turn: usually, in a quick survey, of many samples.
 N_FOLDS, QUICK_FOLDS, FEW_FOLDS = 5, 3, 2
 NUMBERS = 2.0  # log-likelihood that makes a number of clusters e times as probable

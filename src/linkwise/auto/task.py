@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
 
 
-__all__ = ["Settled", "Task", "cluster_of_label", "labelled_samples", "misplaced", "settle"]
-
-
 class Task(NamedTuple):
     """Samples, described by bases, and what is said about some of them."""
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from linkwise.cli.requests import AskRequest
     from linkwise.cli.task import Task
 
-__all__ = ["Comparison", "compare_rows", "run"]
-
 ANSWERS = {"s": "same", "d": "different", "u": "unknown", "?": "unknown"}
 KEYS = "s same, d different, u don't know, z undo, q quit"
 WORDS = {

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from linkwise.cli.requests import CheckRequest
     from linkwise.constraints import Constraints
 
-__all__ = ["clusters_needed", "run"]
-
 LARGEST_GROUPS = 5
 
 

@@ -21,16 +21,13 @@ from linkwise.cli.pairs import suspicious, violated_pairs
 from linkwise.cli.sources import suffix_of
 from linkwise.cli.task import fit, load, number_of_clusters, save_prepared
 from linkwise.cli.writing import check_distinct, check_output
-from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Ints
+    from linkwise._types import Ints
     from linkwise.cli.console import Console
     from linkwise.cli.reading import Data
     from linkwise.cli.requests import ClusterRequest
     from linkwise.cli.task import Task
-
-__all__ = ["adjusted_rand", "run"]
 
 LISTED = 5  # violated pairs on stderr; --json has all
 PICTURES = (".png", ".svg", ".pdf")
@@ -44,24 +41,16 @@ def run(request: ClusterRequest, console: Console) -> int:
     options.limit_threads(request.threads)
     with console.progress(2, "step") as bar:
         bar.set_description("reading")
-        needs = options.needs_features(Method, settings)
         task = load(
             request,
             console,
-            needs_features=needs,
+            needs_features=options.needs_features(Method, settings),
             affinity=settings.get("affinity"),
             accepts_contradictions=Method(**settings).accepts_contradictions,
         )
         _check_column(request, task.data)
         k = number_of_clusters(request.n_clusters, task.data, console, Method=Method)
-        model = options.build(
-            Method,
-            settings,
-            task.prepared,
-            n_clusters=k,
-            seed=request.seed,
-            threads=request.threads,
-        )
+        model = options.build(Method, settings, task.prepared, n_clusters=k, request=request)
         bar.update()
         bar.set_description("clustering")
         started = time.perf_counter()
@@ -147,28 +136,12 @@ def _write(request: ClusterRequest, task: Task, model: Any, *, console: Console)
 
 
 def _draw(path: Path, task: Task, model: Any) -> None:
-    draw = require("linkwise.plots", extra="plot", purpose="Drawing clusters").draw_side_by_side
+    plots = require("linkwise.plots", extra="plot", purpose="Drawing clusters")
     title = f"{type(model).__name__}, {n_found(model)} clusters"
-    figure = draw(_flat(task, model), {title: model.labels_}, constraints=task.known)
+    points = plots.positions(task.prepared, getattr(model, "embedding_", None))
+    figure = plots.draw_side_by_side(points, {title: model.labels_}, constraints=task.known)
     with atomic(path) as unfinished:
         figure.savefig(unfinished)
-
-
-def _flat(task: Task, model: Any) -> Floats:
-    """Return two coordinates of each row: features, or principal components of what there is."""
-    decomposition = require("sklearn.decomposition", extra="plot", purpose="Drawing clusters")
-    X = task.data.X if task.data.X is not None else getattr(model, "embedding_", None)
-    if X is None:
-        k = min(3, task.data.n_samples)
-        X = unit_rows(task.prepared.embedding(k, np.random.RandomState(0)).vectors)
-    if X.shape[1] == 1:
-        dense = np.asarray(X.todense()) if hasattr(X, "todense") else X
-        return np.column_stack((dense, np.zeros(len(dense))))
-    if X.shape[1] == 2 and not hasattr(X, "todense"):
-        return np.asarray(X)
-    reduce = decomposition.TruncatedSVD if hasattr(X, "todense") else decomposition.PCA
-    flat: Floats = reduce(2, random_state=0).fit_transform(X)
-    return flat
 
 
 def _report(request: ClusterRequest, task: Task, model: Any) -> None:

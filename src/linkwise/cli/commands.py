@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
-__all__ = ["cli", "run"]
-
 DEFAULT_METHOD = "auto"
 VERSION_FILE = Path(__file__).parents[1] / "_version.py"
 FILE = click.Path(path_type=Path)

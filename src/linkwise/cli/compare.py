@@ -24,15 +24,13 @@ from linkwise.graph import Prepared
 from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
-    from linkwise._types import Ints
+    from linkwise._types import Floats, Ints
     from linkwise.cli.console import Console
     from linkwise.cli.requests import CompareRequest
 
     Folds = list[tuple[Constraints, Constraints]]
-
-__all__ = ["held_out_share", "run", "split_labels"]
 
 DEFAULT_FOLDS = 5
 HEADER = ("method", "violated", "ncut", "held-out", "ARI", "agreement", "seconds")
@@ -70,37 +68,51 @@ def run(request: CompareRequest, console: Console) -> int:
             M(**settings[key]).accepts_contradictions for key, M in chosen.items()
         ),
     )
-    k = number_of_clusters(request.n_clusters, task.data, console)
     tasks = _suited(task, chosen, settings, request=request)
     left_out = [
         key
         for key, Method in chosen.items()
         if tasks[key].data.X is None and not options.takes_graph(Method) and not request.methods
     ]
-    chosen = {key: Method for key, Method in chosen.items() if key not in left_out}
-    folds = _folds(task, request)
-    W = task.prepared.W  # built once, for all methods and all folds
-    rows = []
-    # A baseline that ignores constraints belongs into a comparison.
-    warnings.simplefilter("ignore", ConstraintsIgnoredWarning)
-    with console.progress(len(chosen) * (1 + len(folds)), "fit") as bar:
-        for key, Method in chosen.items():
-            bar.set_description(key)
-            build = partial(
-                options.build,
-                Method,
-                settings[key],
-                tasks[key].prepared,
-                n_clusters=k,
-                seed=request.seed,
-                threads=request.threads,
-            )
-            rows.append(_row(key, build, tasks[key], W=W, folds=folds, step=bar.update))
+    for key in left_out:
+        del chosen[key]
+    k = number_of_clusters(request.n_clusters, task.data, console)
+    builds = {
+        key: partial(
+            options.build,
+            Method,
+            settings[key],
+            tasks[key].prepared,
+            n_clusters=k,
+            request=request,
+        )
+        for key, Method in chosen.items()
+    }
+    rows = _rows(builds, tasks, _folds(task, request), W=task.prepared.W, console=console)
     save_prepared(task, request, console)
     _show(rows, left_out, request, console=console)
     if any(row.labels is not None for row in rows):
         return 0
     return INFEASIBLE if all(row.infeasible for row in rows) else BAD_INPUT
+
+
+def _rows(
+    builds: Mapping[str, Callable[[], Any]],
+    tasks: dict[str, Task],
+    folds: Folds,
+    *,
+    W: Any,
+    console: Console,
+) -> list[Row]:
+    """Fit every method to all constraints, and to those of each fold."""
+    rows = []
+    # A baseline that ignores constraints belongs into a comparison.
+    warnings.simplefilter("ignore", ConstraintsIgnoredWarning)
+    with console.progress(len(builds) * (1 + len(folds)), "fit") as bar:
+        for key, build in builds.items():
+            bar.set_description(key)
+            rows.append(_row(key, build, tasks[key], W=W, folds=folds, step=bar.update))
+    return rows
 
 
 def _settings_for(chosen: dict[str, Any], texts: tuple[str, ...]) -> dict[str, dict[str, Any]]:
@@ -247,38 +259,41 @@ def _show(
         )
         for i, row in enumerate(done)
     ]
-    failed = [row for row in rows if row.labels is None]
+    failed = {row.key: row.error for row in rows if row.labels is None}
     if request.output is not None:
         write_rows(request.output, HEADER, cells)
         console.note(f"wrote {request.output}")
-    console.summary(
-        {
-            "command": "compare",
-            "methods": [
-                {
-                    **{k: v for k, v in row._asdict().items() if k not in {"labels", "infeasible"}},
-                    "agreement": {o.key: agreement[i][j] for j, o in enumerate(done)},
-                }
-                for i, row in enumerate(done)
-            ],
-            "refused": {row.key: row.error for row in failed},
-            "left_out": left_out,
-            "warnings": console.warnings,
-        }
-    )
-    if console.json:
-        return
+    hidden = {"labels", "infeasible"}
+    summary: dict[str, Any] = {
+        "command": "compare",
+        "methods": [
+            {
+                **{name: value for name, value in row._asdict().items() if name not in hidden},
+                "agreement": {o.key: agreement[i][j] for j, o in enumerate(done)},
+            }
+            for i, row in enumerate(done)
+        ],
+        "refused": failed,
+        "left_out": left_out,
+        "warnings": console.warnings,
+    }
+    console.summary(summary)
+    if not console.json:
+        _print_tables(cells, agreement, console=console)
+        for error in dict.fromkeys(failed.values()):
+            click.echo(f"\n{', '.join(k for k in failed if failed[k] == error)}: {error}")
+        if left_out:
+            click.echo(f"\nleft out, because they need features: {', '.join(left_out)}")
+
+
+def _print_tables(cells: Sequence[Sequence[str]], agreement: Floats, *, console: Console) -> None:
     filled = [k for k in range(len(HEADER)) if any(row[k] for row in cells)]
     console.table([HEADER[k] for k in filled], [[row[k] for k in filled] for row in cells])
-    if n > 1:
+    if len(cells) > 1:
         click.echo("\nagreement between methods (ARI):")
-        keys = [row.key for row in done]
+        keys = [row[0] for row in cells]
         matrix = [[key, *(f"{a:.2f}" for a in agreement[i])] for i, key in enumerate(keys)]
         console.table(["", *keys], matrix)
-    for error in dict.fromkeys(row.error for row in failed):
-        click.echo(f"\n{', '.join(row.key for row in failed if row.error == error)}: {error}")
-    if left_out:
-        click.echo(f"\nleft out, because they need features: {', '.join(left_out)}")
 
 
 def _rank(row: Row) -> float:

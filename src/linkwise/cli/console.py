@@ -20,8 +20,6 @@ from linkwise.cli import MISSING_LIBRARY
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["BadInput", "Console", "Infeasible", "ReaderLeftError", "counted", "exit_code"]
-
 INFEASIBLE = 1
 BAD_INPUT = 2
 INTERNAL_ERROR = 70

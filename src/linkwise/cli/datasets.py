@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from linkwise.cli.console import Console
 
-__all__ = ["run"]
-
 HEADER = ("name", "samples", "features", "clusters", "origin", "here")
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from linkwise.cli.console import Console
 
-__all__ = ["run"]
-
 
 def run(console: Console, folder: Path) -> None:
     """Run the demo; its table is the result, so --quiet does not hide it."""

@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from linkwise.cli.requests import DataRequest
     from linkwise.cli.sources import Source
 
-__all__ = [
-    "FORMATS",
-    "ID_NAMES",
-    "Arrays",
-    "Column",
-    "Format",
-    "writable",
-    "write_clusters",
-    "write_rows",
-]
-
 SEPARATORS = {".tsv": "\t", ".tab": "\t"}
 SHOWN = 8  # names in a message
 ID_NAMES = ("id", "ids", "")  # first columns that are taken for names without asking

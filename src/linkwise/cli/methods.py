@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from linkwise.cli.console import Console
     from linkwise.cli.options import Method
 
-__all__ = ["facts_of", "run"]
-
 HEADER = ("key", "class", "data", "knowledge", "constraints", "scale", "paper")
 
 

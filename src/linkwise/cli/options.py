@@ -15,21 +15,11 @@ from linkwise.registry import METHODS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from linkwise.cli.requests import ClusterRequest, CompareRequest
     from linkwise.graph import Prepared
     from linkwise.methods import ConstrainedClusterer
 
     Method = type[ConstrainedClusterer]
-
-__all__ = [
-    "build",
-    "find_method",
-    "key_of",
-    "limit_threads",
-    "needs_features",
-    "parameters_of",
-    "parse_settings",
-    "takes_graph",
-]
 
 # These have options of their own.
 RESERVED = {"n_clusters": "-k", "random_state": "--seed"}
@@ -134,14 +124,13 @@ def build(
     prepared: Prepared,
     *,
     n_clusters: int | str,
-    seed: int,
-    threads: int | None,
+    request: ClusterRequest | CompareRequest,
 ) -> ConstrainedClusterer:
     """Return the estimator that was asked for, to be fitted to the prepared data."""
-    given = {**settings, "n_clusters": n_clusters, "random_state": seed}
+    given = {**settings, "n_clusters": n_clusters, "random_state": request.seed}
     valid = signature(Method).parameters
-    if threads is not None and "n_jobs" in valid:
-        given.setdefault("n_jobs", threads)
+    if request.threads is not None and "n_jobs" in valid:
+        given.setdefault("n_jobs", request.threads)
     if prepared.is_graph and not takes_graph(Method):
         usable = ", ".join(key for key, other in METHODS.items() if takes_graph(other))
         message = (

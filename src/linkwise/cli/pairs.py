@@ -24,17 +24,6 @@ if TYPE_CHECKING:
     from linkwise.exceptions import ConflictError
 
 
-__all__ = [
-    "Pairs",
-    "conflict_in_words",
-    "error_in_words",
-    "proof_in_words",
-    "read_constraints",
-    "read_pairs",
-    "suspicious",
-    "violated_pairs",
-]
-
 SUSPICIOUS = 0.5  # probability of being wrong above which a constraint is named
 LISTED = 20  # lines or names in one message
 KINDS = {

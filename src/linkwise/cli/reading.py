@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from linkwise.cli.sources import Source
 
 
-__all__ = ["Data", "read_data", "read_names", "with_features"]
-
 COLUMN_OPTIONS = ("--labels", "--truth", "--id", "--features", "--drop", "--categorical")
 NUMBER_OPTIONS = ("--scale", "--no-scale", "--impute")
 TABLE_REMEDY = "correct it, or choose another column with --id (or --drop this one)"

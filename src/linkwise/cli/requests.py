@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["AskRequest", "CheckRequest", "ClusterRequest", "CompareRequest", "DataRequest"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class DataRequest:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from linkwise.cli.requests import DataRequest
 
-__all__ = ["Source", "is_stdin", "source_of", "suffix_of"]
-
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 

@@ -20,17 +20,6 @@ if TYPE_CHECKING:
     from linkwise.cli.requests import DataRequest
 
 
-__all__ = [
-    "ID_NAMES",
-    "SHOWN",
-    "Features",
-    "check_columns",
-    "codes",
-    "features",
-    "text_of",
-    "warn_of_constants",
-]
-
 SEPARATORS = {".tsv": "\t", ".tab": "\t"}
 # What people and programs write for "not known"; pandas' own list, for columns kept as text.
 UNKNOWN = {"", "-1", "-1.0", "?", "na", "n/a", "nan", "null", "none", "<na>"}

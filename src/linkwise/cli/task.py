@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from linkwise.cli.requests import DataRequest
     from linkwise.constraints import Constraints
 
-__all__ = ["Task", "fit", "load", "number_of_clusters", "prepare", "save_prepared"]
-
 
 class Task(NamedTuple):
     """The data, their graph, and what is known about them."""

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-__all__ = ["check_distinct", "check_output"]
-
-
 def check_output(
     path: Path | None,
     option: str,

@@ -15,6 +15,7 @@ Each module knows only the ones above it::
     parsing      columns of a file or frame -> PairTable
     coloring/    colouring the cannot-links between groups, and proofs that it is impossible
     proof        from edges between groups to the user's own pairs
+    messages     infeasible constraints in words
     feasible     is there a clustering that satisfies everything? The errors
     suspect      Suspect: a constraint that may be wrong
     value        Constraints

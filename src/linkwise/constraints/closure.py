@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from linkwise.constraints.value import Constraints
 
 
-__all__ = ["Closure"]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Closure:
     """All pairs that certain pairs and labels entail, kept as groups and pairs of groups.
@@ -86,13 +83,7 @@ class Closure:
 
     @cached_property
     def must_link(self) -> Ints:
-        """The entailed must-links, sorted, of shape (m, 2).
-
-        Raises
-        ------
-        TooLargeError
-            Above 20 million pairs. Use `relation` to ask about some of them.
-        """
+        """The entailed must-links, sorted, of shape (m, 2); TooLargeError above 20 million."""
         self._check_limit(self.n_must_link, "must-links")
         members, first = self._members_by_group
         group = self.component[members]
@@ -105,13 +96,7 @@ class Closure:
 
     @cached_property
     def cannot_link(self) -> Ints:
-        """The entailed cannot-links, sorted, of shape (m, 2).
-
-        Raises
-        ------
-        TooLargeError
-            Above 20 million pairs. Use `relation` to ask about some of them.
-        """
+        """The entailed cannot-links, sorted, of shape (m, 2); TooLargeError above 20 million."""
         self._check_limit(self.n_cannot_link, "cannot-links")
         members, first = self._members_by_group
         a, b = self.apart.T

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["Conflict"]
-
 
 @dataclass(frozen=True, slots=True)
 class Conflict:

@@ -6,12 +6,11 @@ there is none, or an error that says honestly that neither was found.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
 
-from linkwise.constraints import logic
+from linkwise.constraints import logic, messages
 from linkwise.constraints.coloring import (
     CannotLinkGraph,
     Certificate,
@@ -25,7 +24,7 @@ from linkwise.constraints.coloring import (
     peel,
 )
 from linkwise.constraints.implied import choose_two
-from linkwise.constraints.proof import Proof, prove
+from linkwise.constraints.proof import prove
 from linkwise.constraints.table import common_pair
 from linkwise.exceptions import ConflictError, TooLargeError
 
@@ -33,25 +32,8 @@ if TYPE_CHECKING:
     from linkwise._types import Int32s, Ints
     from linkwise.constraints.value import Constraints
 
-    Bracket = tuple[int, int | None]
-
-__all__ = [
-    "Groups",
-    "check_feasible",
-    "explain_infeasible",
-    "feasible_groups",
-    "raise_if_both_ways",
-    "raise_if_contradictory",
-    "raise_if_too_few_groups",
-    "require_coloring",
-]
-
 MAX_LABEL_PAIRS = 1_000_000  # pairs of labels that are listed for a search
 CHAINS_COMPARED = 50  # contradictions of which the one with the shortest chain is shown
-LISTED_IN_FULL = 30  # links in a message; of more, the 20 most connected
-LISTED_OF_MANY = 20
-
-SOFT = 'or allow violations: Auto with hard=False, ConstrainedCut with constraints_mode="soft"'
 
 
 class Groups(NamedTuple):
@@ -130,7 +112,7 @@ def check_feasible(constraints: Constraints, n_clusters: int) -> None:
     graph = graph_of(contraction.pairs, contraction.n_groups)
     found = find_certificate(graph, n_clusters, _own_generator())
     if found is not None:
-        _raise_certificate(facts, contraction, found, n_clusters)
+        _raise_certificate(facts, contraction, found=found, n_clusters=n_clusters)
 
 
 def explain_infeasible(constraints: Constraints, n_clusters: int, attempt: Coloring) -> NoReturn:
@@ -236,32 +218,15 @@ def _upper(contraction: logic.Contraction, too_few: int) -> int:
 
 
 def _raise_certificate(
-    facts: logic.Facts, contraction: logic.Contraction, found: Certificate, n_clusters: int
+    facts: logic.Facts, contraction: logic.Contraction, *, found: Certificate, n_clusters: int
 ) -> NoReturn:
     proof = prove(facts, contraction, found.edges)
     bracket = (n_clusters + 1, _upper(contraction, n_clusters))
     witness = _samples_of(contraction, found.vertices)
     if found.kind == "odd ring":
-        witness, what = _odd_ring_in_words(found, proof)
-    elif found.kind == "clique":
-        what = (
-            f"The samples {_some(witness)}, or samples must-linked to them, are pairwise "
-            f"cannot-linked, by {_links(proof)}. They need {len(witness)} clusters, but n_clusters "
-            f"is {n_clusters}."
-        )
-    elif found.kind == "wheel":
-        hubs, ring = witness[: found.n_hubs], witness[found.n_hubs :]
-        each_other = " and to each other" if len(hubs) > 1 else ""
-        more = "needs one" if len(hubs) == 1 else f"need {len(hubs)}"
-        what = (
-            f"The odd ring of {len(ring)} cannot-linked samples {_some(ring, 20)} needs 3 "
-            f"clusters, and {_some(hubs)}, cannot-linked to all of it{each_other}, {more} more, "
-            f"but n_clusters is {n_clusters}: see {_links(proof)}, between these samples or "
-            "samples must-linked to them."
-        )
-    else:
-        what = _minimal_set_in_words(found, proof, n_clusters)
-    message = f"{what} {_remedy(proof, bracket)}"
+        witness = messages.around_ring(proof)
+    what = messages.certificate_in_words(found, proof, witness=witness, n_clusters=n_clusters)
+    message = f"{what} {messages.remedy(proof, bracket)}"
     raise ConflictError(
         message,
         witness,
@@ -277,75 +242,6 @@ def _samples_of(contraction: logic.Contraction, groups: list[int]) -> tuple[int,
     """Return the first sample of each group."""
     first = np.unique(contraction.component, return_index=True)[1]
     return tuple(first[groups].tolist())
-
-
-def _odd_ring_in_words(found: Certificate, proof: Proof) -> tuple[tuple[int, ...], str]:
-    """Return the samples around an odd ring, and the ring from sample to sample."""
-    edges = proof.evidence
-    witness: list[int] = []
-    shown = str(edges[0][0])
-    for (i, j), (following, _) in zip(edges, edges[1:] + edges[:1], strict=True):
-        witness += [i] if not witness or witness[-1] != i else []
-        witness += [j] if j != witness[0] else []
-        shown += f" | {j}" if j == following else f" | {j} - {following}"
-    what = (
-        f"Two clusters cannot satisfy the odd ring of {len(found.vertices)} cannot-links {shown} "
-        "(| means cannot-linked, - in one must-link group): going around it, the cluster changes "
-        f"an odd number of times. It consists of {_links(proof)}."
-    )
-    return tuple(witness), what
-
-
-def _minimal_set_in_words(found: Certificate, proof: Proof, n_clusters: int) -> str:
-    how = (
-        "none of these cannot-links can be spared in this proof"
-        if found.is_minimal
-        else "perhaps some of these links can be spared: the time was up"
-    )
-    return (
-        f"{n_clusters} clusters cannot satisfy {_links(proof)}. Exhaustive search over these "
-        f"{len(found.vertices)} groups of samples found no way; {how}."
-    )
-
-
-def _remedy(proof: Proof, bracket: Bracket) -> str:
-    lower, upper = bracket
-    enough = f" ({upper} suffice for certain)" if upper is not None and upper > lower else ""
-    action = "remove one of these links, give it a belief below 1"
-    if proof.labelled:
-        action = f"correct a label, {action}"
-    return f"Set n_clusters to at least {lower}{enough}, {action}, {SOFT}."
-
-
-def _some(samples: tuple[int, ...], limit: int = 10) -> str:
-    return ", ".join(map(str, samples[:limit])) + (", ..." * (len(samples) > limit))
-
-
-def _links(proof: Proof) -> str:
-    """Name the links of a proof by their positions and samples, labels by their samples."""
-    parts = [
-        _positions("cannot-link", proof.cannot_link_row, proof.cannot_link),
-        _positions("must-link", proof.must_link_row, proof.must_link),
-    ]
-    if proof.labelled:
-        known = zip(proof.labelled, proof.labels, strict=True)
-        shown = ", ".join(f"{sample} (label {label})" for sample, label in known)
-        parts.append(f"the labels of the samples {shown}")
-    parts = [part for part in parts if part]
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def _positions(name: str, rows: tuple[int, ...], pairs: tuple[tuple[int, int], ...]) -> str:
-    if not rows:
-        return ""
-    shown = list(zip(rows, pairs, strict=True))
-    lead = f"the {name}{'s' if len(rows) > 1 else ''} "
-    if len(rows) > LISTED_IN_FULL:
-        degree = Counter(sample for pair in pairs for sample in pair)
-        shown.sort(key=lambda link: -min(degree[link[1][0]], degree[link[1][1]]))
-        shown = sorted(shown[:LISTED_OF_MANY])
-        lead = f"{len(rows)} {name}s (all are in .{name.replace('-', '_')} of this error), such as "
-    return lead + ", ".join(f"#{row} {pair}" for row, pair in shown)
 
 
 # The honest error --------------------------------------------------------------------------
@@ -364,7 +260,7 @@ def _raise_undecided(constraints: Constraints, n_clusters: int, attempt: Colorin
     pairs = tuple((int(i), int(j)) for i, j in facts.cannot_link[unsatisfied].tolist())
     core = peel(graph, n_clusters).core
     bracket = (_lower(graph, n_clusters), _upper(contraction, n_clusters))
-    left = _positions("cannot-link", rows, pairs) or "different labels in one cluster"
+    left = messages.positions("cannot-link", rows, pairs) or "different labels in one cluster"
     message = (
         f"Could not decide whether {n_clusters} clusters can satisfy all constraints "
         f"({facts.n_samples} samples, {len(facts.must_link)} certain must-links, "
@@ -372,7 +268,7 @@ def _raise_undecided(constraints: Constraints, n_clusters: int, attempt: Colorin
         f"groups, {int(core.sum())} are entangled, each by at least {n_clusters} cannot-links. The "
         f"best attempt leaves unsatisfied: {left}. At least {bracket[0]} clusters are needed, and "
         f"{bracket[1]} suffice for certain. Set n_clusters to {bracket[1]}, remove the "
-        f"cannot-links that were left, give some pairs beliefs below 1, {SOFT}."
+        f"cannot-links that were left, give some pairs beliefs below 1, {messages.SOFT}."
     )
     witness = tuple(sorted({sample for pair in pairs for sample in pair}))
     raise ConflictError(

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from linkwise.constraints.table import PairTable
 
-__all__ = ["FORMATS", "Columns", "Format", "format_of", "frame_columns"]
-
 REQUIRED = ("i", "j", "link")
 KNOWN = (*REQUIRED, "belief")
 

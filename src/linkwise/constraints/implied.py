@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from linkwise._types import AnyArray, Ints
 
 
-__all__ = [
-    "MAX_PAIRS",
-    "ImpliedCounts",
-    "all_pairs",
-    "choose_two",
-    "count_implied",
-    "count_violated",
-    "sparse_pairs",
-]
-
 MAX_PAIRS = 20_000_000  # 20 million pairs of indices are 320 MB
 
 

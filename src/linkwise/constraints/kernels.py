@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from linkwise._types import Ints
 
 
-__all__ = ["shortest_chains"]
-
-
 @njit(cache=True)
 def shortest_chains(  # noqa: PLR0917 - numba takes no keyword-only arguments
     indptr: Ints,

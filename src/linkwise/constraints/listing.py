@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from linkwise.constraints.value import Constraints
 
-__all__ = ["all_pairs", "constraint_matrix", "some_pairs", "to_matrix"]
-
 MAX_LISTED = 1_000_000  # label-implied pairs that are turned into explicit ones without asking
 
 

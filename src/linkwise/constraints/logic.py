@@ -26,21 +26,6 @@ if TYPE_CHECKING:
     from linkwise.constraints.table import PairTable
 
 
-__all__ = [
-    "Contraction",
-    "Contradictions",
-    "Facts",
-    "chains",
-    "components",
-    "contract",
-    "contradictions",
-    "explain",
-    "facts_of",
-    "rows_of",
-    "with_label_pairs",
-]
-
-
 class Facts(NamedTuple):
     """The certain part of constraints, as arrays."""
 
@@ -196,7 +181,7 @@ def chains(facts: Facts, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
     )
 
 
-def rows_of(pairs: Ints, stored: Ints, row: Ints, n_samples: int) -> tuple[int, ...]:
+def rows_of(pairs: Ints, stored: Ints, row: Ints, *, n_samples: int) -> tuple[int, ...]:
     """Return where pairs that are among the `stored` ones were in the input."""
     place = np.searchsorted(pair_keys(stored, n_samples), pair_keys(pairs, n_samples))
     return tuple(row[place].tolist())

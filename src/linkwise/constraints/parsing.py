@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from linkwise.constraints.formats import Columns
 
-__all__ = ["consistent_table", "id_positions", "names_in", "pair_table"]
-
 SIGNS = {
     **dict.fromkeys(("must", "must-link", "must_link", "ml", "1", "+1", "1.0"), 1),
     **dict.fromkeys(("cannot", "cannot-link", "cannot_link", "cl", "-1", "-1.0"), -1),

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Tree = dict[int, set[int]]
 
-__all__ = ["Proof", "prove"]
-
 
 class Proof(NamedTuple):
     """Links and labels from which cannot-links between groups follow."""
@@ -53,7 +51,7 @@ def prove(facts: logic.Facts, contraction: logic.Contraction, edges: Ints) -> Pr
     cannot = np.unique(np.sort(found[~by_label], axis=1), axis=0)
 
     must, more = _ties(facts, contraction, found)
-    samples = sorted(labelled | more)
+    samples, n = sorted(labelled | more), facts.n_samples
     label_of = dict(
         zip(facts.labelled.tolist(), facts.classes[facts.class_of].tolist(), strict=True)
     )
@@ -61,8 +59,8 @@ def prove(facts: logic.Facts, contraction: logic.Contraction, edges: Ints) -> Pr
         evidence,
         _tuples(must),
         _tuples(cannot),
-        logic.rows_of(must, facts.must_link, facts.must_link_row, facts.n_samples),
-        logic.rows_of(cannot, facts.cannot_link, facts.cannot_link_row, facts.n_samples),
+        logic.rows_of(must, facts.must_link, facts.must_link_row, n_samples=n),
+        logic.rows_of(cannot, facts.cannot_link, facts.cannot_link_row, n_samples=n),
         tuple(samples),
         tuple(label_of[sample] for sample in samples),
     )

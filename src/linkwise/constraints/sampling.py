@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from linkwise._types import Ints
 
 
-__all__ = ["draw_distinct", "draw_folds", "sample_pairs", "unrank_pairs"]
-
-
 def sample_pairs(labels: Ints, n_pairs: int, rng: np.random.RandomState) -> Ints:
     """Draw distinct pairs of samples with a known label, each equally likely."""
     known = np.flatnonzero(labels >= 0)

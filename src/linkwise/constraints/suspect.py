@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
     from linkwise.constraints.value import Constraints
 
-__all__ = ["Suspect", "make_suspects"]
-
 
 class Suspect(NamedTuple):
     """A constraint that the data and the other constraints contradict."""

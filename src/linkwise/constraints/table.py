@@ -10,8 +10,6 @@ from scipy.sparse import coo_array, csr_array
 if TYPE_CHECKING:
     from linkwise._types import AnyArray, Bools, Floats, Int64s, Ints
 
-__all__ = ["PairTable", "Violations", "common_pair", "pair_keys", "read_only", "symmetric_matrix"]
-
 
 class Violations(NamedTuple):
     """Numbers of violated pairs."""

@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats, Ints
 
 
-__all__ = [
-    "as_beliefs",
-    "as_count",
-    "as_indices",
-    "as_labels",
-    "as_pairs",
-    "is_missing",
-]
-
 MAX_SAMPLES = 3_037_000_499  # i * n_samples + j is below 2**63 up to here; see pair_keys
 HUGE = 2**62  # numbers beyond are out of every valid range; clipping avoids overflow in casts
 
@@ -271,13 +262,13 @@ def _integers(array: AnyArray, name: str, remedies: _Remedies) -> Ints:
         whole = [_is_whole(value) for value in array.ravel().tolist()]
         wrong = ~np.array(whole, dtype=bool).reshape(array.shape)
     if wrong.any():
-        _raise_not_whole(array, tuple(np.argwhere(wrong)[0].tolist()), name, remedies)
+        _raise_not_whole(array, tuple(np.argwhere(wrong)[0].tolist()), name, remedies=remedies)
     integers: Ints = np.clip(array, -HUGE if kind != "u" else 0, HUGE).astype(np.intp)
     return integers
 
 
 def _raise_not_whole(
-    array: AnyArray, position: tuple[int, ...], name: str, remedies: _Remedies
+    array: AnyArray, position: tuple[int, ...], name: str, *, remedies: _Remedies
 ) -> None:
     """Raise the error about the value at a position that is no whole number."""
     value = array[position]

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     RandomState = int | np.random.RandomState | None
 
-__all__ = ["Constraints"]
-
 DEFAULT_PROOFS = 10_000  # chains computed unless another limit is given: a second at the most
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     Change = Callable[..., tuple[AnyArray, AnyArray]]
 
-__all__ = ["ALIASES", "CATALOGUE", "BuiltIn", "Derived", "Entry", "Made", "OpenML", "Stored"]
-
 
 @dataclass(frozen=True)
 class BuiltIn:

@@ -14,8 +14,6 @@ from linkwise.datasets.preprocess import encoded
 if TYPE_CHECKING:
     from linkwise._types import AnyArray, Ints
 
-__all__ = ["VARIABLE", "data_folder", "find", "read"]
-
 VARIABLE = "LINKWISE_DATA"
 
 
@@ -33,21 +31,22 @@ def find(name: str, data_home: str | os.PathLike[str] | None = None) -> Path | N
 
 
 def read(path: Path) -> tuple[AnyArray, Ints]:
-    """Read `X` and `y` from a file, and refuse what cannot be clustered."""
+    """Read `X` and `y` from a file, and raise for what cannot be clustered."""
     X, y = _arrays(path)
     if X.ndim != 2 or 0 in X.shape or X.dtype.kind not in "biuf":
-        _refuse(path, f"X must be a table of numbers, but it is {_shown(X)}")
+        _raise_unusable(path, f"X must be a table of numbers, but it is {_shown(X)}")
     if y.shape != X.shape[:1]:
-        _refuse(
+        _raise_unusable(
             path,
             f"y must have one label for each of the {X.shape[0]} samples of X, but it is "
             f"{_shown(y)}",
         )
     if X.dtype.kind == "f" and not np.isfinite(X).all():
         row, column = np.argwhere(~np.isfinite(X))[0]
-        _refuse(path, f"X[{row}, {column}] is {X[row, column]}; values must be finite")
+        _raise_unusable(path, f"X[{row}, {column}] is {X[row, column]}; values must be finite")
     if y.dtype.kind not in "biufUS" or (y.dtype.kind == "f" and not np.isfinite(y).all()):
-        _refuse(path, f"y must be of numbers or strings, all of them known, but it is {_shown(y)}")
+        why = f"y must be of numbers or strings, all of them known, but it is {_shown(y)}"
+        _raise_unusable(path, why)
     return X, encoded(y)
 
 
@@ -59,12 +58,12 @@ def _arrays(path: Path) -> tuple[AnyArray, AnyArray]:
             names = sorted(stored.files) if hasattr(stored, "files") else None
             arrays = {name: stored[name] for name in names or () if name in {"X", "y"}}
     except UNREADABLE as error:
-        _refuse(path, f"it cannot be read: {error}", error)
+        _raise_unusable(path, f"it cannot be read: {error}", error)
     if names is None:
-        _refuse(path, "it is a single array, not an archive of X and y")
+        _raise_unusable(path, "it is a single array, not an archive of X and y")
     for name in ("X", "y"):
         if name not in arrays:
-            _refuse(path, f"there is no array {name} in it, only {names}")
+            _raise_unusable(path, f"there is no array {name} in it, only {names}")
     return arrays["X"], arrays["y"]
 
 
@@ -72,6 +71,6 @@ def _shown(array: AnyArray) -> str:
     return f"of shape {array.shape} and type {array.dtype}"
 
 
-def _refuse(path: Path, why: str, cause: Exception | None = None) -> NoReturn:
+def _raise_unusable(path: Path, why: str, cause: Exception | None = None) -> NoReturn:
     message = f"{path} is no data set: {why}."
     raise ValueError(message) from cause

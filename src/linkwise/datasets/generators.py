@@ -1,4 +1,7 @@
-"""Generators of data sets and graphs with a known truth."""
+"""Generators of data sets and graphs with a known truth.
+
+Data sets come as `X` of shape (n_samples, n_features) and the true classes `y`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from scipy.sparse import coo_array, csr_array, triu
 from sklearn.utils import check_random_state
 
 from linkwise.constraints import Constraints
+from linkwise.constraints.sampling import unrank_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,19 +21,6 @@ if TYPE_CHECKING:
     from linkwise._types import Bytes, Floats, Int64s, Ints
 
     RandomState = int | np.random.RandomState | None
-
-__all__ = [
-    "extend_by_shifts",
-    "make_block_model",
-    "make_circles",
-    "make_mixture",
-    "make_moons",
-    "make_shifted_digits",
-    "make_signed_block_model",
-    "make_spirals",
-    "make_xor",
-    "signed_parts",
-]
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
 # One pixel down, up, right, left and along the diagonals: rows first.
@@ -77,11 +68,6 @@ def make_moons(
 ) -> tuple[Floats, Ints]:
     """Make two interleaving half circles: scikit-learn's, with a little noise by default.
 
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 2)
-    y : ndarray of shape (n_samples,)
-
     Examples
     --------
     >>> X, y = make_moons(random_state=0)
@@ -106,11 +92,7 @@ def make_circles(
 
     `factor` is the radius of the inner circle.
 
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 2)
-    y : ndarray of shape (n_samples,)
-        0 for the outer circle, 1 for the inner one.
+    Class 0 is the outer circle, class 1 the inner one.
 
     Examples
     --------
@@ -152,11 +134,6 @@ def make_spirals(
     random_state : int, RandomState instance or None, default=None
         Seed of the positions and of the noise.
 
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 2)
-    y : ndarray of shape (n_samples,)
-
     Examples
     --------
     >>> X, y = make_spirals(300, n_arms=3, random_state=0)
@@ -184,11 +161,7 @@ def make_mixture(n_samples: int = 500, *, random_state: RandomState = None) -> t
     paper gives no parameters; these are ours: half of the points in a long class, 15 % each in two
     small classes beside each other, and the rest in one farther away. Samples come class by class.
 
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 2)
-    y : ndarray of shape (n_samples,)
-        Four classes; class 0 is the one that is split, 1 and 2 are put together.
+    Class 0 is the one that is split, 1 and 2 are put together.
 
     Examples
     --------
@@ -266,16 +239,12 @@ def make_signed_block_model(
 
     Parameters
     ----------
-    n_samples : int, default=300
-        Number of vertices.
-    n_clusters : int, default=3
-        Number of blocks; they are of equal size, up to one vertex.
+    n_samples, n_clusters, random_state
+        As in :func:`make_block_model`.
     density : float in [0, 1], default=0.1
         Probability of an edge.
     flipped : float in [0, 1], default=0.1
         Probability that the sign of an edge is wrong.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the edges and signs.
 
     Returns
     -------
@@ -455,7 +424,7 @@ def _block_edges(y: Ints, p: tuple[float, float], rng: np.random.RandomState) ->
     for begin, end in pairwise(start.tolist()):
         size, later = end - begin, y.size - end
         inside = _bernoulli(size * (size - 1) // 2, p[0], rng)
-        edges.append(begin + _triangle(inside))
+        edges.append(begin + unrank_pairs(inside).T)
         # All later blocks at once: the pairs are a rectangle.
         between = _bernoulli(size * later, p[1], rng)
         if later:
@@ -480,11 +449,3 @@ def _bernoulli(n: int, p: float, rng: np.random.RandomState) -> Int64s:
         last = int(found[-1][-1])
     position = np.concatenate(found)
     return position[position < n]
-
-
-def _triangle(position: Int64s) -> Int64s:
-    """Return the pairs ``i < j`` at places of the list (0,1), (0,2), (1,2), (0,3), ..."""
-    j = ((1 + np.sqrt(1 + 8 * position.astype(np.float64))) / 2).astype(np.int64)
-    # The root of a large number is rounded, and then `j` may be one too large.
-    j -= j * (j - 1) // 2 > position
-    return np.stack([position - j * (j - 1) // 2, j])

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     PathLike = str | os.PathLike[str]
     RandomState = int | np.random.RandomState | None
 
-__all__ = ["Listing", "available", "load"]
-
 
 @dataclass(frozen=True)
 class Listing:
@@ -209,7 +207,7 @@ class _Request:
             X, y, source, same = self.obtain(CATALOGUE[how.base])
             return *how.change(X, y), source, same
         X, y, source = self._stored(entry.name, how)
-        same = self._same(entry, how, (X, y), source)
+        same = self._same(entry, how, (X, y), source=source)
         return X, y, source, same
 
     def _stored(self, name: str, how: Stored) -> tuple[Any, Any, str]:
@@ -240,8 +238,10 @@ class _Request:
             f"{folder.VARIABLE}."
         )
 
-    def _same(self, entry: Entry, how: Stored, data: tuple[Any, Any], source: str) -> bool | None:
-        """Return whether data are those of the catalogue; refuse those of another size."""
+    def _same(
+        self, entry: Entry, how: Stored, data: tuple[Any, Any], *, source: str
+    ) -> bool | None:
+        """Return whether data are those of the catalogue; raise for those of another size."""
         X, y = data
         sizes = tuple(np.bincount(y).tolist())
         if (X.shape[1], sizes) == (entry.n_features, entry.class_sizes):

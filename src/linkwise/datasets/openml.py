@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats, Ints
     from linkwise.datasets.catalogue import OpenML
 
-__all__ = ["fetch"]
-
 
 def fetch(wanted: OpenML) -> tuple[AnyArray, Ints]:
     """Fetch a data set, from the cache of scikit-learn if it was fetched before.
@@ -46,13 +44,13 @@ def fetch(wanted: OpenML) -> tuple[AnyArray, Ints]:
     if found.lower() != wanted.name.lower():
         message = f"OpenML's data set {wanted.data_id} is {found!r}, not {wanted.name!r}."
         raise ValueError(message)
-    X = decoded(bunch.data, list(bunch.feature_names), bunch.categories or {}, wanted)
+    X = decoded(bunch.data, list(bunch.feature_names), bunch.categories or {}, wanted=wanted)
     y = encoded(bunch.target, wanted.classes)
     return (X, y) if wanted.prepare is None else wanted.prepare(X, y)
 
 
 def decoded(
-    data: AnyArray, names: list[str], categories: dict[str, list[str]], wanted: OpenML
+    data: AnyArray, names: list[str], categories: dict[str, list[str]], *, wanted: OpenML
 ) -> Floats:
     """Return the features as numbers, without those to drop.
 

@@ -16,19 +16,6 @@ if TYPE_CHECKING:
 
     Data = tuple[AnyArray, Ints]
 
-__all__ = [
-    "as_bytes",
-    "complete_cases",
-    "encoded",
-    "fingerprint",
-    "grouped",
-    "median_filled",
-    "one_against_rest",
-    "unique_rows",
-    "unit_range",
-    "without_class",
-]
-
 DECIMALS = 6  # of a fingerprint: copies in single and in double precision agree
 BLOCK = 4096  # rows hashed at a time: no copy of the whole data in double precision
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from linkwise._types import AnyArray, Ints
 
-__all__ = ["Dataset", "DatasetNotFoundError", "UnverifiedDataWarning"]
-
 
 class DatasetNotFoundError(FileNotFoundError):
     """A data set of a known name is neither in the folder nor to be had from elsewhere."""

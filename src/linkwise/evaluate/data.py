@@ -15,8 +15,6 @@ from linkwise.evaluate.draws import encoded
 from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.graph import Affinity, Prepared, check_affinity
 
-__all__ = ["Problem", "check_finite", "named_datasets", "with_graph"]
-
 
 @dataclass(frozen=True, eq=False)
 class Problem:

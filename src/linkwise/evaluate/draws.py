@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     # The kind of constraints: a name, or a sampler (y, amount, random_state) -> Constraints.
     Kind: TypeAlias = str | Callable[[Ints, int, np.random.RandomState], Constraints]
 
-__all__ = ["KINDS", "counts", "draw_constraints", "encoded", "fit_seed"]
-
 SHUFFLED = 2**22  # up to this many pairs a draw shuffles all of them
 FIRST_BLOCK = 2**16  # above, pairs are drawn in blocks of this size, doubled each time
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.evaluate.data import Problem
 
-__all__ = ["NamedEstimator", "by_name_only", "described", "is_partly_seen", "named_estimators"]
-
 GIVEN = ("X", "W", "constraints", "n_clusters", "random_state")
 CODE = re.compile(r" \(code [0-9a-f]{12}(, closure)?\)")  # of a function, in a description
 

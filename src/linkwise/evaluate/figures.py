@@ -13,8 +13,6 @@ from linkwise._optional import require
 if TYPE_CHECKING:
     from linkwise.evaluate.table import Curves
 
-__all__ = ["draw_curves"]
-
 COLOURS = tuple(colour for colour in plots.COLOURS if colour != "#F0E442")  # yellow lines are faint
 COLUMNS = 3  # pictures beside each other
 

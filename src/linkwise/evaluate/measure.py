@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from linkwise.evaluate.estimators import NamedEstimator
     from linkwise.evaluate.store import Row
 
-__all__ = ["ANSWERED", "CUTS", "METRICS", "Task", "measure", "pinned", "skipped"]
-
 # Every name that `scores` gives when it is given everything.
 METRICS = tuple(scores([0, 1], [0, 1], W=np.eye(2), constraints=Constraints(2)))
 CUTS = frozenset(name for name in METRICS if name.removeprefix("free_") in {"cut", "ncut", "rcut"})

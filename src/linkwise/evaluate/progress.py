@@ -7,8 +7,6 @@ import time
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Progress"]
-
 SECONDS_BETWEEN_LINES = 30.0
 
 

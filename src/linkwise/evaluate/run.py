@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     # Data set and method: amount and seconds.
     _Slow: TypeAlias = dict[tuple[str, str], tuple[int, float]]
 
-__all__ = ["learning_curve"]
-
 
 def learning_curve(  # noqa: PLR0913  (the settings of an experiment are as many as they are)
     datasets: Any,

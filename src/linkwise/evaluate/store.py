@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import IO
 
-__all__ = ["Key", "Row", "Store", "key_of", "read_rows"]
-
 Row: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str, int, int]
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats
 
 
-__all__ = ["STATUSES", "Curves", "Table", "read_curves"]
-
 STATUSES = ("ok", "slow", "infeasible", "too large", "failed", "skipped")
 COSTS = ("clustering_error", "cut", "ncut", "rcut", "seconds", "cpu_seconds")  # lower is better
 WIDEST = 80  # characters of a cell; messages are longer

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Ints, Matrix
 
 
-__all__ = ["Affinity"]
-
 LARGEST = 1e151  # feature whose square can be used; 1 / LARGEST is the smallest such one
 # An exact search is the rule while it is cheap. CPU seconds of an exact and an approximate search
 # (k = 10, five clusters, one thread): n = 20,000, 8 features 1.2 and 0.5, 16 features 1.8 and 0.9,

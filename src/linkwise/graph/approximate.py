@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Int32s, Ints
 
 
-__all__ = ["ApproximateNeighbors"]
-
 # Cells, times the root of n: fewer have more members to compare with, more make smaller products,
 # which are slower. CPU seconds on images of digits with 50 features: n = 70,000, 1.0: 2.1 and
 # 1.5: 2.2; n = 300,000, 1.5: 10.7 and 2.5: 12.0.

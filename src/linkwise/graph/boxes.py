@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Ints
 
 
-__all__ = ["BoxTree", "build_boxes", "closest_by_boxes"]
-
 LEAF_SIZE = 16
 
 

@@ -29,19 +29,6 @@ if TYPE_CHECKING:
     from linkwise._types import AnyFloats, AnyInts, Floats, Int32s, Int64s, Ints, Singles
 
 
-__all__ = [
-    "Cells",
-    "Found",
-    "build_cells",
-    "in_threads",
-    "nearest_centres",
-    "nearest_exactly",
-    "ranked",
-    "row_blocks",
-    "search_cells",
-    "worker_count",
-]
-
 SPARE = 2  # neighbours beyond those asked for: single precision may swap nearly equal distances
 TRAINING_PER_CELL = 32  # samples; twice as many move the recall by less than 0.002
 TRAINING_STEPS = 6

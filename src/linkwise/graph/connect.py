@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from linkwise.graph.neighbors import NeighborSearch
 
 
-__all__ = ["add_links", "shortest_links"]
-
 EXACT_BUDGET = 2_000_000_000  # distance evaluations a round; about ten seconds on one core
 SMALL_COMPONENT = 100  # samples; below, one search for all such components together
 BOXES_ABOVE = 2_000  # samples; below, all pairs take milliseconds, loading compiled code more
@@ -87,7 +85,7 @@ def spanning(proposed: Links, forest: Ints, n_trees: int) -> tuple[Links, Ints]:
     """
     own = forest[proposed.i]
     order = np.lexsort((proposed.j, proposed.i, proposed.distance, own))
-    links: Links = np.sort(proposed[order[np.unique(own[order], return_index=True)[1]]])
+    links: Any = np.sort(proposed[order[np.unique(own[order], return_index=True)[1]]])
     low, high = np.sort(forest[np.stack([links.i, links.j])], axis=0)
     # The first link of each pair of trees, weighted by its rank: no two are equal, and a distance
     # of 0 would be no edge for scipy.

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from linkwise.graph.neighbors import NeighborSearch
 
 
-__all__ = ["keep_a_link", "link_duplicates_only", "link_empty_rows"]
-
-
 def link_empty_rows(graph: csr_array, search: NeighborSearch, query: Any) -> csr_array:
     """Give each new sample that has no neighbour its nearest one."""
     empty = np.flatnonzero(np.diff(graph.indptr) == 0)

@@ -28,13 +28,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Ints, Matrix
 
 
-__all__ = [
-    "DENSE_LIMIT",
-    "NeighborSearch",
-    "neighbor_table_to_graph",
-    "without_diagonal",
-]
-
 DENSE_LIMIT = 10_000  # samples; one matrix of all distances is then 800 MB
 
 # Exponent of each metric that a k-d tree can search; their balls fit in boxes of the same radius.

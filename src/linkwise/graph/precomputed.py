@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
 
 
-__all__ = ["check_affinity", "check_distances", "listed_sizes"]
-
 # Rounding of a symmetric computation stays far below, a real asymmetry far above.
 SYMMETRY_TOLERANCE = 1e-8
 

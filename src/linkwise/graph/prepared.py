@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
     from linkwise.linalg.eigen import EigenPairs
 
-__all__ = ["Prepared"]
-
 T = TypeVar("T")
 
 
@@ -225,11 +223,6 @@ class Prepared:
 
         The file is an npz archive of plain arrays. What was attached is left out.
 
-        Parameters
-        ----------
-        path : str or path-like
-            The file.
-
         Raises
         ------
         ValueError
@@ -241,17 +234,8 @@ class Prepared:
     def load(cls, path: str | os.PathLike[str]) -> Prepared:
         """Read data that `save` has written.
 
-        The graph builder is fitted again when new samples are first predicted.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file.
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged, or was not written by `save`.
+        The graph builder is fitted again when new samples are first predicted. A file that is
+        damaged, or was not written by `save`, is a ValueError.
         """
         return storage.load(cls, path)
 

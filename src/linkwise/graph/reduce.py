@@ -11,8 +11,6 @@ from threadpoolctl import threadpool_limits
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["SPARSE_DIMENSIONS", "Reduction"]
-
 SPARSE_DIMENSIONS = 100  # what sparse samples are reduced to for an approximate search
 
 

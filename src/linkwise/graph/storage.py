@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from linkwise.graph.prepared import Prepared
     from linkwise.linalg.warm import EigenWarmStart
 
-__all__ = ["described", "load", "save"]
-
 VERSION = 1
 BUILDERS = {"Affinity": Affinity, "ApproximateNeighbors": ApproximateNeighbors}
 DAMAGED = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error, MemoryError)

@@ -17,18 +17,6 @@ if TYPE_CHECKING:
     from linkwise.graph.neighbors import NeighborSearch
 
 
-__all__ = [
-    "LOW_RECALL",
-    "extended_graph",
-    "fitted_graph",
-    "kth_stored",
-    "last_stored",
-    "measured_recall",
-    "recall_of",
-    "row_length",
-    "warn_of_low_recall",
-]
-
 LOW_RECALL = 0.95
 SAMPLE_SIZE = 500  # queries with k = 10: the standard error of a recall of 0.98 is below 0.004
 LONGEST_ROW = 100  # neighbours of a sample that the recall of a transformer is measured on

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from linkwise.graph.affinity import Affinity
 
 
-__all__ = ["FIXED", "WEIGHTS", "Weight", "largest_gap", "smallest_positive", "symmetrized"]
-
 XU_EPSILON = 1e-3  # affinity of a sample to its m-th neighbour, at least (Xu et al. 2005)
 # Zelnik-Manor & Perona (2004) scale by the distance to the 7th neighbour.
 SELF_TUNING_NEIGHBOR = 7

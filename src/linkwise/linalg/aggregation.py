@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Matrix = tuple[Int64s, UInt32s, Floats]  # indptr, indices, data
 
-__all__ = ["Aggregates", "aggregated"]
-
 LARGEST = 8  # vertices of an aggregate, before the others are assigned
 # An edge is strong if its entry is this share of the geometric mean of what its endpoints lack to
 # the top of the spectrum. A vertex of low degree may have an eigenvector of its own there (of the

@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from linkwise._types import AnyArray, AnyFloats, Floats, Int64s, UInt32s
 
 
-__all__ = [
-    "LANES",
-    "RowThreads",
-    "add_product",
-    "cross",
-    "permute_rows",
-    "residual",
-    "rotate",
-    "step",
-    "step_loop",
-]
-
 LANES = 8  # columns of a block come in multiples of this
 AHEAD = 24  # entries between the request for a row and its use
 ROWS_PER_BLOCK = 16_384  # of a sum over rows

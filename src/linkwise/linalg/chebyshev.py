@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats, Ints
 
 
-__all__ = ["Leading", "block_width", "leading"]
-
 # Vectors beside the wanted ones, as a share of these, and at least.
 GUARD_SHARE, GUARD_LEAST = 0.4, 4
 # The growth of the leading direction, relative to that of the last wanted one, that single

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from linkwise._types import Graph, Ints
 
 
-__all__ = ["symmetric_components"]
-
-
 def symmetric_components(W: Graph) -> tuple[int, Ints]:
     """Return the number of components and the component of each vertex, by the nonzero weights.
 
@@ -53,7 +50,7 @@ def _joined(indptr, indices, data):  # type: ignore[no-untyped-def]
         n_read = 0
         for e in range(indptr[i], indptr[i + 1]):
             if data[e] != 0 and indices[e] != i:
-                _join(parent, i, indices[e])
+                _join(parent, _root(parent, i), _root(parent, indices[e]))
                 n_read += 1
                 if n_read == 2:
                     break
@@ -65,7 +62,7 @@ def _joined(indptr, indices, data):  # type: ignore[no-untyped-def]
         if _root(parent, i) != _root(parent, largest):
             for e in range(indptr[i], indptr[i + 1]):
                 if data[e] != 0:
-                    _join(parent, i, indices[e])
+                    _join(parent, _root(parent, i), _root(parent, indices[e]))
     component, number = np.empty(n, np.intp), np.full(n, -1, np.int32)
     n_components = 0
     for i in range(n):
@@ -87,8 +84,7 @@ def _root(parent, i):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _join(parent, i, j):  # type: ignore[no-untyped-def]
-    i, j = _root(parent, i), _root(parent, j)
-    # Roots are the first vertices of their trees, whatever the order of the edges.
+    # Both are roots. Roots are the first vertices of their trees, whatever the order of the edges.
     if i < j:
         parent[j] = i
     elif j < i:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats
 
 
-__all__ = ["ConeSolution", "QuadraticForm", "minimize", "products", "to_matrix", "to_vector"]
-
 # Entries of the block of terms that is in memory at a time: 32 MB.
 BLOCK_ENTRIES = 4_000_000
 CHECK_EVERY = 10  # the certificate costs as much as an iteration

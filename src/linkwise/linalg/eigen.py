@@ -45,8 +45,6 @@ from linkwise.linalg.warm import EigenWarmStart
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Symmetric
 
-__all__ = ["EigenPairs", "fix_signs", "largest", "smallest"]
-
 # On kNN graphs LAPACK is faster up to 400 rows and costs at most 10 ms more up to 500, and it
 # cannot miss a pair. For more than this share of all pairs it is faster (at 2,000 rows).
 DENSE_LIMIT = 500

@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
     from linkwise.linalg.warm import EigenWarmStart
 
-__all__ = [
-    "component_vectors",
-    "leading_eigenpairs",
-    "looped_adjacency",
-    "random_walk_vectors",
-    "spectral_embedding",
-]
-
 
 def spectral_embedding(
     W: Graph,

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats, Int64s, UInt32s
 
 
-__all__ = ["Edges", "Flow", "InnerSolution", "edges_of", "minimize", "new_flow", "total_variation"]
-
 PARALLEL_FROM = 500_000  # edges below which a second thread costs more than it brings
 # Not every threading layer of numba bears two parallel kernels at once, from different threads.
 ONE_AT_A_TIME = Lock()

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from linkwise._types import Floats, Graph, Symmetric
 
-__all__ = ["generalized_smallest", "pencil_largest", "sparse_factor"]
-
 
 def generalized_smallest(
     A: Symmetric,

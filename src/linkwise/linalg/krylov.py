@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
     from linkwise.linalg.warm import EigenWarmStart
 
-__all__ = [
-    "ARPACK_TAKES_RNG",
-    "ROUNDING",
-    "Known",
-    "Limits",
-    "Method",
-    "Ritz",
-    "basis_size",
-    "check_finite",
-    "krylov_pairs",
-    "norm_estimate",
-    "spectrum_bounds",
-]
-
 Method = Literal["auto", "dense", "arpack", "lobpcg", "chebyshev"]
 
 # Rounding alone leaves residuals of some hundred epsilons: no tolerance below this is judged.

@@ -32,20 +32,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Matrix
 
 
-__all__ = [
-    "absolute_degrees",
-    "additive_normalization",
-    "combinatorial",
-    "degrees",
-    "diagonal_minus",
-    "inverse_sqrt",
-    "normalized_adjacency",
-    "scaled",
-    "signed",
-    "signed_normalized_adjacency",
-    "symmetric",
-]
-
 # Rows scaled at a time: the temporary arrays stay small beside the matrix.
 ROWS_PER_BLOCK = 16_384
 

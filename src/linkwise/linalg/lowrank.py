@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from linkwise._types import AnyInts, Floats
 
 
-__all__ = ["CauchySum", "cauchy_sum", "resolvent_columns", "symmetric_product", "values_on"]
-
 # Rows of a symmetric product computed at a time.
 ROWS_PER_BLOCK = 256
 # Columns of a resolvent that are pushed into one list.

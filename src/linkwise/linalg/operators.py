@@ -21,18 +21,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats
 
 
-__all__ = [
-    "Congruence",
-    "Counted",
-    "Deflated",
-    "Projected",
-    "Shifted",
-    "Sum",
-    "SymmetricOperator",
-    "as_sum",
-]
-
-
 WIDE = 64  # columns up to which a term of low rank is written out
 
 

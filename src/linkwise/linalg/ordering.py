@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from linkwise._types import Int64s, Ints
 
-__all__ = ["local_order"]
-
 # Bytes of a block that the products of one row with its neighbours may be spread over: the second
 # level cache of one core. Nothing is gained where they are nearer already.
 NEAR = 1_000_000

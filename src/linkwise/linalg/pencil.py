@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 Solver = Literal["lanczos", "multigrid"]
 
-__all__ = ["InverseRoot", "inverse_root", "lowest", "root_minus_identity"]
-
 # Small eigenvalues are what separates clusters: on moons of 100,000 samples the second is 5e-5,
 # and the residual must stay far below it.
 TOL = 1e-7

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 Method: TypeAlias = Literal["auto", "direct", "cg"]
 
-__all__ = ["Solution", "definite_solve", "dirichlet", "poisson_solve", "resolvent", "solid"]
-
 # Below this size a sparse factorisation takes milliseconds; above it the fill of neighbour graphs
 # in many dimensions makes it slower than conjugate gradients.
 DIRECT_LIMIT = 1_000

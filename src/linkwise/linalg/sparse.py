@@ -15,17 +15,6 @@ from scipy.sparse import coo_array, csc_array, csr_array, issparse
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Int32s, Ints
 
-__all__ = [
-    "canonical_format",
-    "coupled_edges",
-    "largest_entry",
-    "largest_rows",
-    "moved_entries",
-    "pairs_between",
-    "positions",
-    "union_above",
-]
-
 # Words of 64 bits in which the columns of a row are noted: one line of the cache.
 N_WORDS = 8
 

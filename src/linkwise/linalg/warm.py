@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from linkwise._types import Floats, Ints
 
-__all__ = ["EigenWarmStart", "WarmStarts", "nbytes"]
-
 # Entries of the columns of one resolvent that are kept, 120 MB; a single call may need more.
 MOST_ENTRIES = 10_000_000
 

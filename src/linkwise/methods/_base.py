@@ -6,9 +6,10 @@ It validates, builds the graph, and calls the method's function with what the fu
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from inspect import signature
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 import numpy as np
 from scipy.sparse import issparse
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from linkwise._types import Floats, Ints
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
-__all__ = ["ConstrainedClusterer"]
 
-
+@dataclass_transform(eq_default=False)
 class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     """Base class of all methods.
 
@@ -39,9 +40,10 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     graph), ``constraints``, ``warm`` (where solvers start), ``prepared`` (all that is set up once
     for the data), or a parameter of the estimator; it gets nothing else.
 
-    What several methods share is described here once. The docstring of a subclass names such a
-    parameter without a description, and gets it from here (see :func:`inherit_docs`); so it does
-    the attributes, and the allowed values of its parameters.
+    The parameters of a method are the fields of its class, as in a dataclass: `n_clusters` first,
+    then ``_: KW_ONLY``. What several methods share is described here once. The docstring of a
+    subclass names such a parameter without a description and gets it from here (see
+    :func:`inherit_docs`), as well as the attributes and the allowed values.
 
     Parameters
     ----------
@@ -88,10 +90,13 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     }
 
     def __init_subclass__(cls, **settings: Any) -> None:
-        """Inherit the descriptions and the allowed values of shared parameters."""
+        """Make `__init__` from the fields; inherit what is said of shared parameters."""
         super().__init_subclass__(**settings)
+        is_method = "n_clusters" in vars(cls).get("__annotations__", {})  # not a base of methods
+        if is_method:
+            dataclass(cls, eq=False, repr=False, match_args=False)
         inherit_docs(cls)
-        if "__init__" in vars(cls):
+        if is_method:
             allowed: dict[str, list[Any]] = {}
             for base in reversed(cls.__mro__):
                 allowed |= vars(base).get("_parameter_constraints", {})
@@ -129,7 +134,11 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         self._check_samples(prepared)
         if constraints is not None:
             self._check_constraints(constraints, prepared.n_samples)
-        self.result_ = self._solve(prepared, constraints)
+        # What a single fit leaves behind is of no use to anyone, but takes memory.
+        warm = prepared.warm if prepared is X else None
+        self.result_: Any = self._solve(
+            prepared, constraints, warm
+        )  # a Result, of the method's own kind
         self.labels_ = self.result_.labels
         if self.result_.embedding is not None:
             self.embedding_ = self.result_.embedding
@@ -184,11 +193,13 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         n_groups = int(constraints.components().max()) + 1
         raise_if_too_few_groups(n_groups, self.n_clusters)
 
-    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> Result:
+    def _solve(
+        self, prepared: Prepared, constraints: Constraints | None, warm: WarmStarts | None
+    ) -> Result:
         """Call the method's function with what it names."""
         solve = self._solver()
         needed = signature(solve).parameters
-        given: dict[str, Any] = {"X": prepared.X, "warm": prepared.warm, "prepared": prepared}
+        given: dict[str, Any] = {"X": prepared.X, "warm": warm, "prepared": prepared}
         given.update(self.get_params(deep=False))
         if "constraints" in needed:
             none = constraints is None

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from linkwise.linalg.solve import Solution
 
 
-__all__ = [
-    "LabelPropagator",
-    "Seeds",
-    "distributions",
-    "label_result",
-    "label_seeds",
-    "plain_cut",
-    "smoothness",
-]
-
 MAX_STARTS = 50  # groups from which mutually apart groups are looked for
 MAX_COMPARED = 200  # candidates that are compared by what they leave, not by size alone
 # The user's line is behind a check, `label_seeds`, the method, two steps of `fit` and its wrapper.

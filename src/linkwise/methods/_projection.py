@@ -28,21 +28,6 @@ if TYPE_CHECKING:
     from linkwise.linalg.eigen import EigenPairs
 
 
-__all__ = [
-    "Centered",
-    "ConstrainedProjection",
-    "Directions",
-    "ProjectionResult",
-    "center",
-    "cluster_projected",
-    "in_units",
-    "nearest_center",
-    "oriented",
-    "principal_variances",
-    "project",
-    "share_dimension",
-]
-
 # The matrices of a projection have as many rows as there are features or samples, whichever is
 # less: 800 MB each at this size, and some minutes.
 MAX_DIMENSIONS = 10_000
@@ -173,7 +158,7 @@ def project(X: Floats, mean: Floats, components: Floats) -> Floats:
 
 
 def cluster_projected(
-    X: Floats, found: Directions, n_clusters: int, rng: np.random.RandomState
+    X: Floats, found: Directions, n_clusters: int, *, rng: np.random.RandomState
 ) -> ProjectionResult:
     """Project the data and cluster them around centres; the objective is the inertia."""
     embedding = project(X, found.mean, found.components)
@@ -262,8 +247,6 @@ class ConstrainedProjection(
     """
 
     family = "linear projection"
-
-    result_: ProjectionResult
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],

@@ -31,25 +31,6 @@ if TYPE_CHECKING:
 
     from linkwise._types import Floats, Graph, Ints
 
-__all__ = [
-    "Factors",
-    "PropagationClusterer",
-    "RandomWalk",
-    "adjusted",
-    "adjusted_dense",
-    "adjusted_entries",
-    "adjusted_sparse",
-    "constrained",
-    "dense",
-    "is_exact",
-    "pairs_around",
-    "pairs_of",
-    "pattern_with_pairs",
-    "random_walk",
-    "resolvents",
-    "scale_factor",
-]
-
 # SRCP of a sparse graph at 3,000 vertices: 9 s and 0.5 GB exactly, 0.1 s by sparse factors.
 AUTO_EXACT = 3_000
 # One eigendecomposition of this size takes 5 minutes and 4 GB.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -24,19 +24,9 @@ from linkwise.result import Result
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
     from linkwise.constraints import Constraints
+    from linkwise.constraints.table import PairTable
     from linkwise.graph import Prepared
 
-
-__all__ = [
-    "CCL",
-    "LinkageResult",
-    "ccl",
-    "complete_link",
-    "constrained_distances",
-    "group_distances",
-    "nearest_allowed",
-    "shorten",
-]
 
 # The distances between all must-link groups are kept: 3.2 GB at this size.
 MAX_GROUPS = 20_000
@@ -70,22 +60,22 @@ def ccl(
     merging: str = "sound",
     random_state: int | np.random.RandomState | None = None,
 ) -> LinkageResult:
-    """Merge the two nearest clusters until `n_clusters` are left, with distances that obey.
+    """Merge the two nearest clusters until `n_clusters` are left; constraints change distances.
 
     The distance of two clusters is the largest between their samples. Must-linked samples are at
     distance 0, and every distance is at most that of a detour over must-links; cannot-linked
     samples are farther apart than all others. `objective` is the largest distance inside a cluster.
     """
     group = constraints.components()
-    distances = constrained_distances(X, constraints, group, metric)
+    distances = constrained_distances(X, constraints, group, metric=metric)
     tree = complete_link(distances)
     apart = distances.apart
     if merging == "sound" and _violated(tree, apart, n_clusters).size:
         # Merging has used the distances up; to keep a copy would double the memory.
         del distances
-        distances = constrained_distances(X, constraints, group, metric)
+        distances = constrained_distances(X, constraints, group, metric=metric)
         rng = check_random_state(random_state)
-        wanted = nearest_allowed(distances, _cut(tree, n_clusters), n_clusters, rng)
+        wanted = nearest_allowed(distances, _cut(tree, n_clusters), n_clusters, rng=rng)
         if wanted is not None:
             tree = complete_link(distances, wanted)
     _warn_if_violated(apart[_violated(tree, apart, n_clusters)], group)
@@ -110,7 +100,7 @@ class Distances(NamedTuple):
 
 
 def constrained_distances(
-    X: Floats, constraints: Constraints, group: Ints, metric: str = "euclidean"
+    X: Floats, constraints: Constraints, group: Ints, *, metric: str = "euclidean"
 ) -> Distances:
     """Return the distances between must-link groups, as the constraints change them.
 
@@ -127,7 +117,8 @@ def constrained_distances(
         )
         raise TooLargeError(message)
     D = group_distances(X, group, metric)
-    near, near_belief = _uncertain(constraints.must_link, constraints.must_link_belief, group)
+    table = constraints.table
+    near, near_belief = _uncertain(table.kept(table.is_must_link), group)
     # Of several pairs between two groups the one believed most decides: written last.
     D[near[:, 0], near[:, 1]] *= 1 - near_belief
     D[near[:, 1], near[:, 0]] = D[near[:, 0], near[:, 1]]
@@ -135,7 +126,7 @@ def constrained_distances(
     through[near] = True
     shorten(D, np.flatnonzero(through))
     top = float(D.max())
-    far, far_belief = _uncertain(constraints.cannot_link, constraints.cannot_link_belief, group)
+    far, far_belief = _uncertain(table.kept(~table.is_must_link), group)
     D[far[:, 0], far[:, 1]] += far_belief * (top - D[far[:, 0], far[:, 1]])
     D[far[:, 1], far[:, 0]] = D[far[:, 0], far[:, 1]]
     return Distances(D, np.asarray(constraints.closure().apart), top)
@@ -152,7 +143,7 @@ def group_distances(X: Floats, group: Ints, metric: str = "euclidean") -> Floats
     for begin in range(0, order.size, n_rows):
         rows = order[begin : begin + n_rows]
         among = X[np.ix_(rows, order)] if is_given else _between(X[rows], ordered, metric)
-        _refuse_infinite(among, rows)
+        _check_finite(among, rows)
         to_groups = np.minimum.reduceat(among, first, axis=1)
         starts = np.flatnonzero(np.diff(group[rows], prepend=-1))
         here = group[rows[starts]]
@@ -164,13 +155,13 @@ def group_distances(X: Floats, group: Ints, metric: str = "euclidean") -> Floats
 def _between(rows: Floats, X: Floats, metric: str) -> Floats:
     """Return the distances of some samples to all; differences first, so copies are at 0."""
     if metric == "cosine":
-        _refuse_no_direction(rows)
+        _check_directions(rows)
     distances: Floats = cdist(rows, X, METRICS[metric])
     # A cosine can exceed one by rounding.
     return np.maximum(distances, 0.0, out=distances)
 
 
-def _refuse_infinite(distances: Floats, rows: Ints) -> None:
+def _check_finite(distances: Floats, rows: Ints) -> None:
     # Levels above the largest distance must be finite, too.
     wrong = np.flatnonzero(~(distances < 1e300).all(axis=1))
     if wrong.size:
@@ -180,7 +171,7 @@ def _refuse_infinite(distances: Floats, rows: Ints) -> None:
         raise ValueError(message)
 
 
-def _refuse_no_direction(X: Floats) -> None:
+def _check_directions(X: Floats) -> None:
     without = np.flatnonzero(~X.any(axis=1))
     if without.size:
         message = (
@@ -204,10 +195,11 @@ def shorten(D: Floats, through: Ints) -> None:
     _take_detours(D, _min_plus(inner, E))
 
 
-def _uncertain(pairs: Ints, belief: Floats, group: Ints) -> tuple[Ints, Floats]:
+def _uncertain(table: PairTable, group: Ints) -> tuple[Ints, Floats]:
     """Return the pairs of belief below 1 as pairs of groups, each once, with the largest belief."""
-    kept = (belief < 1) & (group[pairs[:, 0]] != group[pairs[:, 1]])
-    ends, belief = np.sort(group[pairs[kept]], axis=1), belief[kept]
+    i, j = group[table.pairs].T
+    table = table.kept((table.belief < 1) & (i != j))
+    ends, belief = np.sort(group[table.pairs], axis=1), table.belief
     order = np.lexsort((-belief, ends[:, 1], ends[:, 0]))
     ends, belief = ends[order], belief[order]
     is_first = np.ones(belief.size, dtype=bool)
@@ -334,7 +326,7 @@ def _nearest(D, active, i):  # type: ignore[no-untyped-def]
 
 
 def nearest_allowed(
-    distances: Distances, labels: Ints, k: int, rng: np.random.RandomState
+    distances: Distances, labels: Ints, k: int, *, rng: np.random.RandomState
 ) -> Ints | None:
     """Return clusters of the groups that keep all pairs in `apart` apart; None if none is found.
 
@@ -409,8 +401,8 @@ def _warn_if_violated(violated: Ints, group: Ints) -> None:
             "clusters only by merging across them. constraints.violated(labels) lists the pairs; "
             "more clusters avoid it."
         )
-        # The user's line is behind this function, the method, the shell and its wrapper.
-        warnings.warn(message, UserWarning, stacklevel=5)
+        # The user's line is behind this function, the method, two steps of `fit` and its wrapper.
+        warnings.warn(message, UserWarning, stacklevel=6)
 
 
 class CCL(ConstrainedClusterer):
@@ -470,24 +462,17 @@ class CCL(ConstrainedClusterer):
     }
     solve = staticmethod(ccl)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        metric: str = "euclidean",
-        merging: str = "sound",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.merging = merging
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    metric: str = "euclidean"
+    merging: str = "sound"
+    random_state: int | np.random.RandomState | None = None
 
     @property
     def linkage_(self) -> Floats:
         """The tree for ``scipy.cluster.hierarchy``."""
         check_is_fitted(self, "result_")
-        linkage: Floats = self.result_.linkage  # type: ignore[attr-defined]
+        linkage: Floats = self.result_.linkage
         return linkage
 
     @property
@@ -512,7 +497,7 @@ class CCL(ConstrainedClusterer):
         """
         X = self._new_samples(X)
         if self._is_precomputed:
-            _refuse_negative(X)
+            _check_not_negative(X)
             return self.labels_[X.argmin(axis=1)]
         n_rows = max(1, BLOCK // self.labels_.size)
         nearest = [
@@ -524,7 +509,7 @@ class CCL(ConstrainedClusterer):
     def _check_samples(self, prepared: Prepared) -> None:
         super()._check_samples(prepared)
         if self._is_precomputed:
-            _refuse_no_distances(prepared.X)
+            _check_distances(prepared.X)
         else:
             self._samples = prepared.X
 
@@ -533,7 +518,7 @@ class CCL(ConstrainedClusterer):
         return self.metric == "precomputed"
 
 
-def _refuse_no_distances(D: Floats) -> None:
+def _check_distances(D: Floats) -> None:
     """Check precomputed distances between the training samples."""
     if D.shape[0] != D.shape[1]:
         message = (
@@ -541,7 +526,7 @@ def _refuse_no_distances(D: Floats) -> None:
             f'{D.shape}. For a matrix of features take metric="euclidean".'
         )
         raise ValueError(message)
-    _refuse_negative(D)
+    _check_not_negative(D)
     if D.diagonal().any():
         i = int(np.flatnonzero(D.diagonal())[0])
         message = (
@@ -559,7 +544,7 @@ def _refuse_no_distances(D: Floats) -> None:
         raise ValueError(message)
 
 
-def _refuse_negative(D: Floats) -> None:
+def _check_not_negative(D: Floats) -> None:
     if D.min() < 0:
         message = f"Distances must not be negative, but the smallest one given is {D.min():g}."
         raise ValueError(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity, Prepared
-
-__all__ = ["CCSR", "ccsr", "criterion"]
 
 # The quadratic form in M has (m (m + 1) / 2)^2 coefficients: 200 MB at this size.
 MAX_COMPONENTS = 100
@@ -49,17 +48,15 @@ def ccsr(
     clusters the rows of ``F M^1/2`` by k-means.
     """
     rng = check_random_state(random_state)
+    # F: the m lowest eigenvectors of the Laplacian. F' F = n I: its entries and tr M are of order 1
     m = _n_vectors(W.shape[0], n_clusters, n_components)
-    # The `m` lowest eigenvectors of the normalised Laplacian.
     pairs = spectral_embedding(W, m, rng) if prepared is None else prepared.embedding(m, rng)
-    # F' F = n I: an entry of F is of order one, and the trace of M as well.
     F = np.sqrt(W.shape[0]) * pairs.vectors
+    # M: the minimum over positive semidefinite matrices
     M_0 = np.diag(np.arange(m) < n_clusters) / n_clusters
     form = criterion(F, constraints, ridge=ridge, towards=M_0)
-    # No term of the minimum exceeds the objective at zero, and the n terms of the diagonal have
-    # the sum n tr M.
-    trace_bound = 1 + np.sqrt(form.c / F.shape[0])
-    found = cone.minimize(form, M_0, rng, trace_bound=trace_bound)
+    found = cone.minimize(form, M_0, rng, trace_bound=_trace_bound(form, F.shape[0]))
+    # F M^1/2, in the axes of M
     values, vectors = eigh(found.M)
     values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
     embedding = F @ (vectors * np.sqrt(values))
@@ -75,6 +72,15 @@ def ccsr(
         n_iter=found.n_iter,
         converged=pairs.converged and found.converged,
     )
+
+
+def _trace_bound(form: cone.QuadraticForm, n: int) -> float:
+    """Return a bound of the trace of the minimum.
+
+    None of its terms exceeds the objective at zero, and the n terms of the diagonal have the sum
+    ``n tr M``.
+    """
+    return float(1 + np.sqrt(form.c / n))
 
 
 def _n_vectors(n: int, n_clusters: int, n_components: int) -> int:
@@ -161,19 +167,10 @@ class CCSR(ConstrainedClusterer):
     }
     solve = staticmethod(ccsr)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        n_components: int = 15,
-        ridge: float = 0.3,
-        hard: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.n_components = n_components
-        self.ridge = ridge
-        self.hard = hard
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    n_components: int = 15
+    ridge: float = 0.3
+    hard: bool = False
+    random_state: int | np.random.RandomState | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,10 +29,9 @@ from linkwise.methods._projection import (
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
     from linkwise.constraints import Constraints
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
-
-__all__ = ["ConstrainedLPP", "clpp", "locality_matrices", "signed_graph"]
 
 # Added to every degree, in units of the mean degree: the right-hand matrix is then positive
 # definite wherever the data vary, even where edges and cannot-links cancel out.
@@ -43,10 +43,10 @@ NO_VARIANCE = 1e-12
 
 def clpp(
     X: Floats,
-    W: Graph,
     constraints: Constraints,
     n_clusters: int,
     *,
+    W: Graph,
     n_components: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Result:
@@ -62,8 +62,8 @@ def clpp(
     `x` are measured from their mean weighted by these degrees.
     """
     rng = check_random_state(random_state)
-    found = _directions(X, signed_graph(W, constraints), n_components, rng)
-    return cluster_projected(X, found, n_clusters, rng)
+    found = _directions(X, signed_graph(W, constraints), n_components, rng=rng)
+    return cluster_projected(X, found, n_clusters, rng=rng)
 
 
 def signed_graph(W: Graph, constraints: Constraints) -> Graph:
@@ -78,7 +78,7 @@ def signed_graph(W: Graph, constraints: Constraints) -> Graph:
 
 
 def _directions(
-    X: Floats, W_tilde: Graph, n_components: int | None, rng: np.random.RandomState
+    X: Floats, W_tilde: Graph, n_components: int | None, *, rng: np.random.RandomState
 ) -> Directions:
     Z, mean, exponent, basis = center(X)
     axes = eigen.largest(Z.T @ Z / Z.shape[0], Z.shape[1], rng, method="dense")
@@ -190,19 +190,14 @@ class ConstrainedLPP(ConstrainedProjection):
     }
     solve = staticmethod(clpp)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        n_components: int | None = None,
-        neighbors: Any = 10,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_components = n_components
-        self.neighbors = neighbors
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    n_components: int | None = None
+    neighbors: Any = 10
+    random_state: int | np.random.RandomState | None = None
 
-    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> Result:
+    def _solve(
+        self, prepared: Prepared, constraints: Constraints | None, warm: WarmStarts | None
+    ) -> Result:
         # Its own parameter says how the graph is built, so a prepared one does not fit.
-        return super()._solve(Prepared(prepared.X, Affinity(self.neighbors)), constraints)
+        return super()._solve(Prepared(prepared.X, Affinity(self.neighbors)), constraints, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -20,7 +20,7 @@ from linkwise.result import Result
 from linkwise.search.bisection import Bisection
 from linkwise.search.hard import Task, hard_labels, warn_if_interrupted
 from linkwise.search.objective import Context, workers
-from linkwise.search.one_spectral import Record, Settings
+from linkwise.search.one_spectral import Point, Record, Settings
 from linkwise.search.problem import rescaled
 from linkwise.search.recursion import Recursion
 from linkwise.search.soft import check_label_count, soft_labels, violated_items
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from linkwise.search.hard import Answer
     from linkwise.search.objective import Build
 
-
-__all__ = ["COSC", "COSCResult", "TradeOff", "cosc"]
 
 LEAST_WEIGHT = 1e-140  # of the largest one
 MOST_UNEVEN = 1e12  # ratio of vertex weights: beyond it sums lose the small ones
@@ -121,10 +119,10 @@ def cosc(
         task = Task(build, constraints, n_clusters, context)
         if violations is None:
             found = hard_labels(task, PENALTY, check=refine or n_clusters == 2)
-            gamma = record.gamma
-            path = [TradeOff(p.gamma, unit * p.value, p.n_violated) for p in record.path]
+            gamma, path = record.gamma, record.path
         else:
             found, gamma, path = _soft_labels(task, violations, graph, b=b)
+            unit = 1.0
     warn_if_interrupted(interrupted=found.interrupted)
     labels = relabelled(found.labels)
     value_scale = 1.0 if b is None else scale
@@ -136,7 +134,7 @@ def cosc(
         n_violated=constraints.n_violated(labels),
         violated=constraints.violated(labels),
         gamma=scale * gamma,
-        path=tuple(TradeOff(scale * g, value_scale * value, n) for g, value, n in path),
+        path=tuple(TradeOff(scale * g, value_scale * unit * value, n) for g, value, n in path),
         gap=record.gap,
         n_inner=record.n_iter,
     )
@@ -144,7 +142,7 @@ def cosc(
 
 def _soft_labels(
     task: Task, violations: int | str, W: csr_array, *, b: Floats | None
-) -> tuple[Answer, float, list[TradeOff]]:
+) -> tuple[Answer, float, tuple[Point, ...]]:
     """Trade all constraints against the cut, at one penalty or within a number of violations.
 
     Returns the labels, their penalty, and what other penalties gave.
@@ -154,9 +152,9 @@ def _soft_labels(
     n, unit = task.constraints.n_samples, float(degrees(W).mean()) / 2
     points = []
     for t, z in zip(path.strengths, path.partitions, strict=True):
-        n_violated = int(violated_items(task.constraints, z).sum())
-        points.append(TradeOff(t * unit, _cut_over_weight(W, b, z[:n].astype(np.intp)), n_violated))
-    return found, strength * unit, points
+        value = _cut_over_weight(W, b, z[:n].astype(np.intp))
+        points.append(Point(t * unit, value, int(violated_items(task.constraints, z).sum())))
+    return found, strength * unit, tuple(points)
 
 
 def _cut_over_weight(W: csr_array, b: Floats | None, labels: Ints) -> float:
@@ -256,8 +254,7 @@ class COSC(ConstrainedClusterer):
         When an inner problem counts as solved without descent, relative to its data.
     max_iter : int, default=800
         Iterations of the inner solver without descent before it gives up.
-    affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+    affinity
     random_state : int, RandomState instance or None, default=None
         Seed of the starts. The answer does not depend on `n_jobs`.
     n_jobs : int, default=None
@@ -267,18 +264,10 @@ class COSC(ConstrainedClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     result_ : COSCResult
         Ints, objective, violated constraints, the path of penalties, and the certificate.
     n_iter_ : int
         Inner problems that were solved.
-    affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph, before any constraint touched it.
-    affinity_ : Affinity or None
-        The fitted graph builder; None for a precomputed graph.
-    n_features_in_ : int
-        Number of features seen by `fit`.
 
     References
     ----------
@@ -298,7 +287,6 @@ class COSC(ConstrainedClusterer):
     family = "constrained cut"
     enforcement = "hard, or soft with violations"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "violations": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],
         "vertex_weights": [StrOptions({"degree", "unit"}), "array-like"],
         "refine": ["boolean"],
@@ -311,34 +299,19 @@ class COSC(ConstrainedClusterer):
     }
     solve = staticmethod(cosc)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        violations: int | str | None = None,
-        vertex_weights: str | Floats = "degree",
-        refine: bool = True,
-        n_starts: int = 10,
-        balance: str = "lovasz",
-        tol: float = 1e-6,
-        max_iter: int = 800,
-        affinity: Affinity | str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.violations = violations
-        self.vertex_weights = vertex_weights
-        self.refine = refine
-        self.n_starts = n_starts
-        self.balance = balance
-        self.tol = tol
-        self.max_iter = max_iter
-        self.affinity = affinity
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_clusters: int = 2
+    _: KW_ONLY
+    violations: int | str | None = None
+    vertex_weights: str | Floats = "degree"
+    refine: bool = True
+    n_starts: int = 10
+    balance: str = "lovasz"
+    tol: float = 1e-6
+    max_iter: int = 800
+    affinity: Affinity | str | None = None
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def _keep_samples(self, X: Any) -> None:
         self.n_iter_ = self.result_.n_iter

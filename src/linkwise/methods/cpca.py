@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -22,12 +23,11 @@ from linkwise.methods._projection import (
 )
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Ints
+    from linkwise._types import Floats
     from linkwise.constraints import Constraints
+    from linkwise.constraints.table import PairTable
     from linkwise.result import Result
 
-
-__all__ = ["ConstrainedPCA", "cpca", "criterion_matrix"]
 
 # Pairs taken at a time: their differences stay small beside the data.
 PAIRS_PER_BLOCK = 16_384
@@ -55,7 +55,7 @@ def cpca(
     """
     rng = check_random_state(random_state)
     found = _directions(X, constraints, n_components, alpha=alpha, beta=beta, rng=rng)
-    return cluster_projected(X, found, n_clusters, rng)
+    return cluster_projected(X, found, n_clusters, rng=rng)
 
 
 def _directions(
@@ -82,23 +82,17 @@ def criterion_matrix(Z: Floats, constraints: Constraints, *, alpha: float, beta:
     `n x n` matrix is never formed.
     """
     must, cannot = _label_sums(Z, constraints)
-    explicit_must, explicit_cannot = _explicit_pairs(constraints)
-    n_must = must.n_pairs + len(explicit_must.pairs)
-    n_cannot = cannot.n_pairs + len(explicit_cannot.pairs)
+    table = _unlabelled_pairs(constraints)
+    n_must = must.n_pairs + int(table.is_must_link.sum())
+    n_cannot = cannot.n_pairs + int((~table.is_must_link).sum())
+    # Covariance, cannot-links, must-links: the three sums of the criterion
     J = Z.T @ Z / Z.shape[0]
     if n_cannot:
-        J += alpha / n_cannot * (cannot.scatter + _pair_scatter(Z, explicit_cannot))
+        J += alpha / n_cannot * (cannot.scatter + _scatter(Z, table.kept(~table.is_must_link)))
     if n_must:
-        J -= beta / n_must * (must.scatter + _pair_scatter(Z, explicit_must))
+        J -= beta / n_must * (must.scatter + _scatter(Z, table.kept(table.is_must_link)))
     symmetric: Floats = (J + J.T) / 2
     return symmetric
-
-
-class _Pairs(NamedTuple):
-    """Pairs that are listed, with their beliefs."""
-
-    pairs: Ints
-    belief: Floats
 
 
 class _Sum(NamedTuple):
@@ -108,29 +102,24 @@ class _Sum(NamedTuple):
     n_pairs: int
 
 
-def _explicit_pairs(constraints: Constraints) -> tuple[_Pairs, _Pairs]:
-    """Return must-links and cannot-links, without those that the labels state as well."""
-    must, cannot = constraints.must_link, constraints.cannot_link
-    news_must, news_cannot = np.ones(len(must), bool), np.ones(len(cannot), bool)
-    if constraints.labels is not None:
-        a, b = constraints.labels[must].T
-        news_must = (a != b) | (a < 0)
-        a, b = constraints.labels[cannot].T
-        news_cannot = (a == b) | (a < 0) | (b < 0)
-    return (
-        _Pairs(must[news_must], constraints.must_link_belief[news_must]),
-        _Pairs(cannot[news_cannot], constraints.cannot_link_belief[news_cannot]),
-    )
+def _unlabelled_pairs(constraints: Constraints) -> PairTable:
+    """Return the given pairs without those that the labels state as well."""
+    table = constraints.table
+    if constraints.labels is None:
+        return table
+    a, b = constraints.labels[table.pairs].T
+    stated = (a >= 0) & (b >= 0) & ((a == b) == table.is_must_link)
+    return table.kept(~stated)
 
 
-def _pair_scatter(Z: Floats, links: _Pairs) -> Floats:
+def _scatter(Z: Floats, table: PairTable) -> Floats:
     """Sum the squared differences of pairs, each weighted by its belief."""
     scatter = np.zeros((Z.shape[1], Z.shape[1]))
-    for first in range(0, len(links.pairs), PAIRS_PER_BLOCK):
+    for first in range(0, len(table.pairs), PAIRS_PER_BLOCK):
         block = slice(first, first + PAIRS_PER_BLOCK)
-        i, j = links.pairs[block].T
+        i, j = table.pairs[block].T
         difference = Z[i] - Z[j]
-        scatter += difference.T @ (links.belief[block, None] * difference)
+        scatter += difference.T @ (table.belief[block, None] * difference)
     return scatter
 
 
@@ -219,17 +208,9 @@ class ConstrainedPCA(ConstrainedProjection):
     }
     solve = staticmethod(cpca)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        n_components: int | None = None,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_components = n_components
-        self.alpha = alpha
-        self.beta = beta
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    n_components: int | None = None
+    alpha: float = 1.0
+    beta: float = 1.0
+    random_state: int | np.random.RandomState | None = None

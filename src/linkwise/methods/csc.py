@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
-__all__ = ["CSC", "csc", "edit", "link_affinity"]
-
 
 def csc(
     W: Graph,
@@ -44,8 +43,8 @@ def csc(
     """
     A = edit(W, constraints, link_weight)
     rng = check_random_state(random_state)
-    obey = constraints if hard else None
-    return normalized_cut(A, n_clusters, rng, rows=rows, enforced=obey, warm=warm)
+    enforced = constraints if hard else None
+    return normalized_cut(A, n_clusters, rng, rows=rows, enforced=enforced, warm=warm)
 
 
 def edit(W: Graph, constraints: Constraints, link_weight: float | str = "max") -> Graph:
@@ -121,19 +120,10 @@ class CSC(ConstrainedClusterer):
     }
     solve = staticmethod(csc)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        link_weight: float | str = "max",
-        rows: str = "unit",
-        hard: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.link_weight = link_weight
-        self.rows = rows
-        self.hard = hard
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    link_weight: float | str = "max"
+    rows: str = "unit"
+    hard: bool = False
+    random_state: int | np.random.RandomState | None = None

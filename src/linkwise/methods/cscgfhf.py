@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
 
-
-__all__ = ["CSCGFHF", "cscgfhf", "kernel_factor", "stationary_vectors"]
 
 # The kernel (15) is smooth in few dimensions, so of low rank. Its factor stops when no diagonal
 # entry (they are 1) is missed by more than this, or at this many columns. On the digits, ten
@@ -248,15 +247,8 @@ class CSCGFHF(ConstrainedClusterer):
     }
     solve = staticmethod(cscgfhf)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        sigma: float = 0.5,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.sigma = sigma
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    sigma: float = 0.5
+    random_state: int | np.random.RandomState | None = None

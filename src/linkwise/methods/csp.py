@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
 
-
-__all__ = ["CSP", "CSPResult", "Pencil", "csp", "feasible_vectors", "pencil", "reachable_share"]
 
 AUTO_SHARE = 0.5  # of the largest attainable satisfaction: Wacquet et al. 2013, section 4
 HALVINGS = 10
@@ -100,24 +98,13 @@ def csp(
         return CSPResult(**vars(plain))
     # Both solvers leave k-means the same numbers.
     rounding_rng = np.random.RandomState(rng.randint(2**31))
-    n = W.shape[0]
-    dense = is_dense(n, solver, n_clusters)
+    dense = is_dense(W.shape[0], solver, n_clusters)
+    # The pencil (L_bar, Q_bar), the threshold beta, the stationary points f
     P = pencil(W, Q, orthogonal=orthogonal)
-    n_candidates = max(MAX_CANDIDATES, n_clusters)
-    values = attainable(P, n_candidates + 1, rng)
-    beta = threshold(P, values, n_clusters, satisfaction)
-    if dense:
-        found = feasible_vectors(P, beta)
-        n_feasible = found.mu.size
-    else:
-        n_feasible = min(count_feasible(P, values, beta), n_candidates, n - 3)
-        found = leading_vectors(P, beta, n_clusters - 1, rng, n_feasible=n_feasible)
-    if found.mu.size < n_clusters - 1:
-        message = (
-            f"Only {found.mu.size} of {n_clusters - 1} feasible vectors could be computed: the "
-            "threshold is at the edge of what is feasible. Lower satisfaction."
-        )
-        raise ValueError(message)
+    values = attainable(P, max(MAX_CANDIDATES, n_clusters) + 1, rng)
+    beta = threshold(P, values, n_clusters, satisfaction=satisfaction)
+    found, n_feasible = _stationary_points(P, values, beta, k=n_clusters - 1, dense=dense, rng=rng)
+    # The k - 1 cheapest are the embedding
     chosen = found.cheapest(n_clusters - 1)
     embedding = (chosen.vectors * column_weights(chosen.costs)) / np.sqrt(P.d)[:, None]
     if rows == "unit" and n_clusters > 2:
@@ -134,6 +121,26 @@ def csp(
         satisfaction=float(beta / _unit(values)),
         n_feasible=n_feasible,
     )
+
+
+def _stationary_points(
+    P: Pencil, values: Floats, beta: float, *, k: int, dense: bool, rng: np.random.RandomState
+) -> tuple[Found, int]:
+    """Return the feasible solutions, at least `k`, and how many there are as far as is known."""
+    if dense:
+        found = feasible_vectors(P, beta)
+        n_feasible = found.mu.size
+    else:
+        n_candidates = max(MAX_CANDIDATES, k + 1)
+        n_feasible = min(count_feasible(P, values, beta), n_candidates, P.t.size - 3)
+        found = leading_vectors(P, beta, k, rng=rng, n_feasible=n_feasible)
+    if found.mu.size < k:
+        message = (
+            f"Only {found.mu.size} of {k} feasible vectors could be computed: the threshold is at "
+            "the edge of what is feasible. Lower satisfaction."
+        )
+        raise ValueError(message)
+    return found, n_feasible
 
 
 def column_weights(costs: Floats) -> Floats:
@@ -244,7 +251,7 @@ def count_feasible(P: Pencil, values: Floats, beta: float) -> int:
     return count if P.orthogonal else count - int(P.t @ (P.Q @ P.t) > beta)
 
 
-def threshold(P: Pencil, values: Floats, k: int, satisfaction: float | str) -> float:
+def threshold(P: Pencil, values: Floats, k: int, *, satisfaction: float | str) -> float:
     """Return `beta`: the share asked for, or the first feasible one of those that "auto" tries."""
     if satisfaction != "auto":
         beta = float(satisfaction) * _unit(values)
@@ -283,12 +290,12 @@ class _Share(NamedTuple):
 
 
 def reachable_share(P: Pencil, k: int) -> _Share:
-    """Return the satisfaction of a clustering that obeys all pairs, in units of its volume.
+    """Return the satisfaction of a clustering that satisfies all pairs, in units of its volume.
 
     Clusters of one size are the corners of a simplex. With coordinates of variance 1, two
     samples have the product ``k - 1`` in one cluster and ``-1`` in two, so a must-link adds 1 to
     each of the ``k - 1`` coordinates and a cannot-link ``1 / (k - 1)``. No threshold above can be
-    met by any clustering. A pair of belief `b` is expected to be obeyed with the balance
+    met by any clustering. A pair of belief `b` is expected to be satisfied with the balance
     ``2 b - 1``; in `certain` it counts like any other.
     """
     entries = P.Q.tocoo()
@@ -352,11 +359,11 @@ def feasible_vectors(P: Pencil, beta: float) -> Found:
         A -= np.outer(a, a) / _trivial(P, beta)
     mu, Y = eigh((A + A.T) / 2, check_finite=False)
     keep = np.flatnonzero(mu > 0)[::-1]
-    return _found(P, beta, mu[keep], T @ Y[:, keep])
+    return _found(P, beta, mu=mu[keep], F=T @ Y[:, keep])
 
 
 def leading_vectors(
-    P: Pencil, beta: float, k: int, rng: np.random.RandomState, *, n_feasible: int
+    P: Pencil, beta: float, k: int, *, rng: np.random.RandomState, n_feasible: int
 ) -> Found:
     """Compute solutions with the largest `mu` until the `k` cheapest are well among them.
 
@@ -367,7 +374,7 @@ def leading_vectors(
     need another shift.
     """
     A, B = _Numerator(P, beta), _Denominator(P)
-    found, n_solves, converged = _found(P, beta, A.mu, A.F), 0, True
+    found, n_solves, converged = _found(P, beta, mu=A.mu, F=A.F), 0, True
     goals = [1, k, 2 * k + 6]
     while converged and A.mu.size < n_feasible:
         goal = min(goals.pop(0) if goals else 2 * A.mu.size, n_feasible)
@@ -381,14 +388,14 @@ def leading_vectors(
         A.take_out(B, pairs)
         n_solves += inverse.n_solves
         converged = pairs.converged and inverse.converged
-        found = _found(P, beta, A.mu, A.F)
+        found = _found(P, beta, mu=A.mu, F=A.F)
         ranks = np.argsort(found.costs, kind="stable")[:k]
         if not goals and ranks.max(initial=0) < A.mu.size // 2:
             break
     return found._replace(n_iter=n_solves, converged=converged)
 
 
-def _found(P: Pencil, beta: float, mu: Floats, F: Floats) -> Found:
+def _found(P: Pencil, beta: float, *, mu: Floats, F: Floats) -> Found:
     """Complete the part in the complement of `t` to solutions of length 1."""
     if not P.orthogonal:
         F = F - np.outer(P.t, (P.t @ P.shifted(F, beta)) / _trivial(P, beta))
@@ -608,8 +615,8 @@ class CSP(ConstrainedClusterer):
     satisfaction : float below 1 or "auto", default="auto"
         Threshold of the satisfaction, as a share of the largest value that any vector attains.
         Negative values tolerate violations. A value that leaves fewer than ``n_clusters - 1``
-        vectors is an error. ``"auto"`` starts at 0.5, but not above what a clustering that obeys
-        every pair would have, and is halved until it is feasible.
+        vectors is an error. ``"auto"`` starts at 0.5, but not above what a clustering without
+        violations would have, and is halved until it is feasible.
     orthogonal : bool, default=True
         Whether solutions are orthogonal to the constant vector, as a balanced cut is (Wang, Qian
         & Davidson, 2012, equation 7). False is the eigenproblem of the first paper, whose solutions
@@ -658,27 +665,17 @@ class CSP(ConstrainedClusterer):
     }
     solve = staticmethod(csp)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        satisfaction: float | str = "auto",
-        orthogonal: bool = True,
-        rows: str = "unit",
-        solver: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.satisfaction = satisfaction
-        self.orthogonal = orthogonal
-        self.rows = rows
-        self.solver = solver
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    satisfaction: float | str = "auto"
+    orthogonal: bool = True
+    rows: str = "unit"
+    solver: str = "auto"
+    random_state: int | np.random.RandomState | None = None
 
     @property
     def satisfaction_(self) -> float | None:
         """The threshold that was used, as a share of the largest attainable satisfaction."""
-        result: CSPResult = self.result_  # type: ignore[assignment]
+        result: CSPResult = self.result_
         return result.satisfaction

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints, Suspect
     from linkwise.graph import Affinity
     from linkwise.search.soft import Path
-
-__all__ = ["ConstrainedCut", "CutResult", "PathPoint", "constrained_cut", "constrained_kmeans"]
 
 
 class PathPoint(NamedTuple):
@@ -228,8 +226,7 @@ class ConstrainedCut(ConstrainedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        Number of clusters.
+    n_clusters
     objective : {"ncut", "kmeans"}, default="ncut"
         The normalised cut of the graph, or the sum of squares of the data, for round clusters.
     constraints_mode : {"hard", "soft"}, default="hard"
@@ -255,8 +252,6 @@ class ConstrainedCut(ConstrainedClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Means of the clusters, with the objective ``"kmeans"``.
     result_ : CutResult
@@ -281,7 +276,6 @@ class ConstrainedCut(ConstrainedClusterer):
     family = "constrained cut"
     enforcement = "hard, or soft with constraints_mode"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConstrainedClusterer._parameter_constraints,
         "objective": [StrOptions({"ncut", "kmeans"})],
         "constraints_mode": [StrOptions({"hard", "soft"})],
         "strength": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
@@ -292,30 +286,17 @@ class ConstrainedCut(ConstrainedClusterer):
     }
     solve = staticmethod(constrained_cut)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        objective: str = "ncut",
-        constraints_mode: str = "hard",
-        strength: float | str = "auto",
-        violations: int | None = None,
-        effort: str = "default",
-        affinity: Affinity | str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.objective = objective
-        self.constraints_mode = constraints_mode
-        self.strength = strength
-        self.violations = violations
-        self.effort = effort
-        self.affinity = affinity
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_clusters: int = 2
+    _: KW_ONLY
+    objective: str = "ncut"
+    constraints_mode: str = "hard"
+    strength: float | str = "auto"
+    violations: int | None = None
+    effort: str = "default"
+    affinity: Affinity | str | None = None
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def _keep_samples(self, X: Any) -> None:
         for name in ("_known", "cluster_centers_"):  # of an earlier fit

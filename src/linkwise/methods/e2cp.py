@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
-__all__ = ["E2CP", "e2cp", "propagate", "propagation_factors"]
-
 
 def e2cp(
     W: Graph,
@@ -63,8 +62,8 @@ def e2cp(
         scale=scale,
         solver=solver,
     )
-    satisfied = constraints if hard else None
-    return normalized_cut(W_star, n_clusters, rng, enforced=satisfied, warm=warm)
+    enforced = constraints if hard else None
+    return normalized_cut(W_star, n_clusters, rng, enforced=enforced, warm=warm)
 
 
 def propagate(W: Graph, Y: csr_array, alpha: float) -> Floats:
@@ -133,23 +132,12 @@ class E2CP(PropagationClusterer):
     }
     solve = staticmethod(e2cp)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        alpha: float = 0.8,
-        scale: str = "max",
-        solver: str = "auto",
-        tol: float = 5e-4,
-        hard: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.alpha = alpha
-        self.scale = scale
-        self.solver = solver
-        self.tol = tol
-        self.hard = hard
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    alpha: float = 0.8
+    scale: str = "max"
+    solver: str = "auto"
+    tol: float = 5e-4
+    hard: bool = False
+    random_state: int | np.random.RandomState | None = None

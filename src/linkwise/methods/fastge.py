@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
-
-__all__ = ["FastGE", "constraint_cut", "fast_ge", "two_graphs"]
 
 
 def fast_ge(
@@ -56,7 +55,7 @@ def fast_ge(
         zeros = np.zeros(n_clusters)
         pairs = EigenPairs(zeros, z, zeros, converged=True, n_products=None)
     else:
-        pairs = _lowest(graphs, component, n_clusters, rng, solver=solver)
+        pairs = _lowest(graphs, component, n_clusters, rng=rng, solver=solver)
     embedding = unit_rows(pairs.vectors)
     labels = cluster_embedding(embedding, n_clusters, rng, enforced=constraints if hard else None)
     return Result(
@@ -107,8 +106,8 @@ def _lowest(
     graphs: Graphs,
     component: Ints,
     k: int,
-    rng: np.random.RandomState,
     *,
+    rng: np.random.RandomState,
     solver: pencil.Solver,
 ) -> EigenPairs:
     """Return the lowest eigenpairs of ``A z = lambda B z``, the pencil scaled by the degrees.
@@ -228,19 +227,10 @@ class FastGE(ConstrainedClusterer):
     }
     solve = staticmethod(fast_ge)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        link_weight: float | str = 1.0,
-        solver: pencil.Solver = "lanczos",
-        hard: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.link_weight = link_weight
-        self.solver = solver
-        self.hard = hard
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    link_weight: float | str = 1.0
+    solver: pencil.Solver = "lanczos"
+    hard: bool = False
+    random_state: int | np.random.RandomState | None = None

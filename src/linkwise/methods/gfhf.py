@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.result import Result
-
-__all__ = ["GFHF", "class_mass_normalized", "gfhf"]
 
 
 def gfhf(
@@ -103,15 +102,8 @@ class GFHF(LabelPropagator):
     }
     solve = staticmethod(gfhf)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        class_mass: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.class_mass = class_mass
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    class_mass: bool = False
+    random_state: int | np.random.RandomState | None = None

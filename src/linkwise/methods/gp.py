@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -32,15 +33,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.result import Result
-
-__all__ = [
-    "GPAffinity",
-    "covariance_shift",
-    "gp_affinity",
-    "link_precision",
-    "posterior_blocks",
-    "posterior_part",
-]
 
 # Connected constrained samples have a dense system of their own: 2 GB, two minutes at this size.
 MAX_CONSTRAINED = 10_000
@@ -79,8 +71,8 @@ def gp_affinity(
         W = _conditioned_dense(K, Y, B) if exact else _conditioned(csr_array(K), Y, B)
         if n_clusters > 2:
             W = moved_entries(W, csr_array(Y.minimum(0)), 0.0)
-    satisfied = constraints if hard else None
-    return normalized_cut(W, n_clusters, rng, enforced=satisfied)
+    enforced = constraints if hard else None
+    return normalized_cut(W, n_clusters, rng, enforced=enforced)
 
 
 def covariance_shift(W: Graph, rng: np.random.RandomState) -> float:
@@ -209,19 +201,10 @@ class GPAffinity(PropagationClusterer):
     }
     solve = staticmethod(gp_affinity)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        noise: float = 0.01,
-        solver: str = "auto",
-        hard: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.noise = noise
-        self.solver = solver
-        self.hard = hard
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    noise: float = 0.01
+    solver: str = "auto"
+    hard: bool = False
+    random_state: int | np.random.RandomState | None = None

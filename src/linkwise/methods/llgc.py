@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.result import Result
-
-__all__ = ["LLGC", "llgc"]
 
 # Far from all labels the scores are tiny, and their order decides. Digits are cheap here: the
 # condition number is (1 + alpha) / (1 - alpha).
@@ -120,15 +119,8 @@ class LLGC(LabelPropagator):
     }
     solve = staticmethod(llgc)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        alpha: float = 0.5,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.alpha = alpha
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    alpha: float = 0.5
+    random_state: int | np.random.RandomState | None = None

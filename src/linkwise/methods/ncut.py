@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -24,15 +25,6 @@ if TYPE_CHECKING:
     from linkwise.linalg.eigen import EigenPairs
     from linkwise.linalg.warm import WarmStarts
 
-__all__ = [
-    "NCut",
-    "cluster_embedding",
-    "ncut",
-    "normalized_cut",
-    "ratio_sum",
-    "spectral_result",
-]
-
 
 def ncut(
     W: Graph,
@@ -52,8 +44,7 @@ def ncut(
     `prepared`, whose graph is `W`, eigenvectors that it holds are not computed again.
     """
     rng = check_random_state(random_state)
-    pairs = None if prepared is None else prepared.embedding(n_clusters, rng)
-    return normalized_cut(W, n_clusters, rng, rows=rows, pairs=pairs)
+    return normalized_cut(W, n_clusters, rng, rows=rows, prepared=prepared)
 
 
 def normalized_cut(
@@ -64,19 +55,20 @@ def normalized_cut(
     rows: str = "unit",
     enforced: Constraints | None = None,
     warm: WarmStarts | None = None,
-    pairs: EigenPairs | None = None,
+    prepared: Prepared | None = None,
 ) -> Result:
     """Relax the normalised cut of `W` to eigenvectors, then round them by k-means.
 
     `z` are the leading eigenvectors of ``D^-1/2 W D^-1/2``. With `rows` ``"raw"`` the embedding is
     ``D^-1/2 z``, the eigenvectors of the random walk ``D^-1 W`` (Shi & Malik; Xu et al.); with
     ``"unit"`` its rows are scaled to length one (Ng, Jordan & Weiss), where `z` and ``D^-1/2 z``
-    are the same. All certain constraints of `enforced` hold. The eigensolver starts from `warm`;
-    eigenpairs that are known already are given as `pairs`.
+    are the same. All certain constraints of `enforced` hold. The eigensolver starts from `warm`. If
+    `W` is the graph of `prepared`, its degrees and its embedding are taken.
     """
-    d = degrees(W)
-    if pairs is None:
-        start = None if warm is None else warm.adjacency
+    if prepared is not None:
+        d, pairs = prepared.degrees, prepared.embedding(n_clusters, rng)
+    else:
+        d, start = degrees(W), None if warm is None else warm.adjacency
         pairs = spectral_embedding(W, n_clusters, rng, d=d, warm=start)
     z = pairs.vectors
     embedding = unit_rows(z) if rows == "unit" else random_walk_vectors(z, d)
@@ -175,15 +167,8 @@ class NCut(ConstrainedClusterer):
     }
     solve = staticmethod(ncut)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        rows: str = "unit",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.rows = rows
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    rows: str = "unit"
+    random_state: int | np.random.RandomState | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,17 +16,13 @@ from linkwise.constraints import Constraints
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods.ncut import normalized_cut
-from linkwise.partition import recursive_bisection, relabelled
+from linkwise.partition import best_threshold, recursive_bisection, relabelled
 from linkwise.result import Result
-from linkwise.search.linear import SignedGroups, constrained_cut
+from linkwise.search.linear import SignedGroups, linear_minimizer
 
 if TYPE_CHECKING:
-    from linkwise._types import Graph, Ints
+    from linkwise._types import Floats, Graph, Ints
     from linkwise.graph import Affinity
-    from linkwise.search.linear import Cut
-
-
-__all__ = ["SCLC", "sclc", "signed_groups"]
 
 
 def sclc(
@@ -112,7 +109,7 @@ def _certain(constraints: Constraints) -> Constraints:
         f"Linear constraints are certain; {n_uncertain} pairs of belief below 1 are ignored. "
         "linkwise.SignedCSC weighs such pairs."
     )
-    warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=5)
+    warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=6)
     return Constraints(
         constraints.n_samples,
         constraints.must_link[must],
@@ -171,6 +168,43 @@ def _apart(constraints: Constraints, must: Ints) -> Ints:
     return np.concatenate([pairs, np.array(tied, dtype=np.intp).reshape(-1, 2)])
 
 
+class Cut(NamedTuple):
+    """The minimiser, its value, the certificate, and the two sides."""
+
+    x: Floats
+    value: float
+    residual: float
+    converged: bool
+    labels: Ints
+
+
+def constrained_cut(W: Graph, groups: SignedGroups, rng: np.random.RandomState) -> Cut:
+    """Minimise ``x' L x / x' D x`` under the linear constraints, and split `x`."""
+    found = linear_minimizer(W, groups, rng)
+    return Cut(*found, _sides(W, found.x, groups))
+
+
+def _sides(W: Graph, x: Floats, groups: SignedGroups) -> Ints:
+    """Split at the threshold of the lowest normalised cut that keeps all constraints.
+
+    A threshold keeps the must-links in any case, and the cannot-link ``x_i = -x_j`` if its
+    magnitude is at most ``|x_i|``. Zero keeps all of them. Where `x` is zero the signs decide.
+    """
+    total, size = np.bincount(groups.group, weights=groups.sign), np.bincount(groups.group)
+    has_both_signs = (np.abs(total) < size)[groups.group]
+    opposite = has_both_signs & (groups.sign != 0)
+    weighty = np.abs(x) > 0
+    least = np.abs(x[opposite & weighty]).min(initial=np.abs(x).max())
+    found = best_threshold(W, np.clip(x, -least, least))
+    # All the volume may be on one side of every threshold: then zero is as good as any.
+    sides = found.labels == 1 if np.isfinite(found.objective) else x > 0
+    sides = np.where(weighty | ~opposite, sides, groups.sign > 0)
+    if sides.all() or not sides.any():
+        # Nothing tells the samples apart: the first group stands alone.
+        sides = groups.must != groups.must[0]
+    return sides.astype(np.intp)
+
+
 class SCLC(ConstrainedClusterer):
     """Normalised cut with linear constraints (Eriksson et al., 2007; Xu, Li & Schuurmans, 2009).
 
@@ -217,13 +251,7 @@ class SCLC(ConstrainedClusterer):
     enforcement = "hard for two clusters"
     solve = staticmethod(sclc)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    random_state: int | np.random.RandomState | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -29,12 +30,10 @@ if TYPE_CHECKING:
     from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
-__all__ = ["SignedCSC", "rounding_score", "signed_csc"]
-
-# Extra price of a violated constraint in the rounding, in units of the graph's volume. Measured on
-# five sets with n/50 to 2n pairs, clean and 10 % wrong (mean ARI): 0 gives .652, 5 .672, 20 .675,
-# 60 .674, and obeying constraints first, whatever the cut, .659.
-VIOLATION_PRICE = 20.0
+# Extra penalty of a violated constraint in the rounding, in units of the graph's volume. Measured
+# on five sets with n/50 to 2n pairs, clean and 10 % wrong (mean ARI): 0 gives .652, 5 .672, 20
+# .675, 60 .674, and satisfying constraints first, whatever the cut, .659.
+VIOLATION_PENALTY = 20.0
 
 
 def signed_csc(
@@ -59,29 +58,31 @@ def signed_csc(
     eigenvectors of the normalised signed Laplacian of ``gamma W + (1 - gamma) Q``.
     """
     rng = check_random_state(random_state)
-    obey = constraints if hard else None
+    enforced = constraints if hard else None
+    # A: the graph and the constraints as one signed graph
     Q = (1 - gamma) * link_affinity(W, link_weight) * constraint_matrix(constraints)
     A = gamma * W + (Q if issparse(W) else Q.toarray())
     weights = A.data if issparse(A) else A
     if selection == "sound" and not (weights < 0).any():
         # Nothing is signed: the criterion is the plain normalised cut of A.
-        return normalized_cut(A, n_clusters, rng, enforced=obey, warm=warm)
+        return normalized_cut(A, n_clusters, rng, enforced=enforced, warm=warm)
+    # z: the lowest eigenvectors of the normalised signed Laplacian
     d = absolute_degrees(A)
-    pairs = lowest_vectors(A, d, n_clusters, rng, warm=warm)
-    rounding = paper_rounding if selection == "paper" else sound_rounding
+    pairs = lowest_vectors(A, n_clusters, rng, d=d, warm=warm)
     embedding = unit_rows(pairs.vectors)
-    labels = rounding(A, Q, pairs.vectors, rng)
-    if obey is not None and constraints.n_violated(labels):
-        labels = cluster_embedding(embedding, n_clusters, rng, enforced=obey)
+    rounding = paper_rounding if selection == "paper" else sound_rounding
+    labels = rounding(A, Q, pairs.vectors, rng=rng)
+    if enforced is not None and constraints.n_violated(labels):
+        labels = cluster_embedding(embedding, n_clusters, rng, enforced=enforced)
     return spectral_result(labels, embedding, pairs, objective=ratio_sum(A, labels, d))
 
 
 def lowest_vectors(
     A: Graph,
-    d: Floats,
     k: int,
     rng: np.random.RandomState,
     *,
+    d: Floats,
     warm: WarmStarts | None = None,
 ) -> EigenPairs:
     """Return the `k` lowest eigenpairs of the signed Laplacian, as leading ones of ``I - L``.
@@ -115,12 +116,7 @@ def negative_rows(A: Graph) -> Ints:
     )
 
 
-def paper_rounding(
-    A: Graph,
-    Q: csr_array,
-    z: Floats,
-    rng: np.random.RandomState,
-) -> Ints:
+def paper_rounding(A: Graph, Q: csr_array, z: Floats, *, rng: np.random.RandomState) -> Ints:
     """Two clusters: the sign of the second vector. More: k-means on the unit rows.
 
     The paper takes the first vector to be constant, which cannot-links make untrue: then the first
@@ -130,12 +126,7 @@ def paper_rounding(
     return relabelled(sign_split(z[:, 1])) if k == 2 else kmeans(unit_rows(z), k, rng).labels
 
 
-def sound_rounding(
-    A: Graph,
-    Q: csr_array,
-    z: Floats,
-    rng: np.random.RandomState,
-) -> Ints:
+def sound_rounding(A: Graph, Q: csr_array, z: Floats, *, rng: np.random.RandomState) -> Ints:
     """Take the best of several roundings of the embedding.
 
     Candidates are k-means on the unit and on the raw rows and, for two clusters, every sign
@@ -146,23 +137,18 @@ def sound_rounding(
     if k == 2:
         candidates.append(best_sign_pattern(A, Q, z))
     d = absolute_degrees(A)
-    return min(candidates, key=lambda labels: rounding_score(A, Q, labels, d))
+    return min(candidates, key=lambda labels: rounding_score(A, Q, labels, d=d))
 
 
-def rounding_score(
-    A: Graph,
-    Q: csr_array,
-    labels: Ints,
-    d: Floats | None = None,
-) -> float:
-    """Return the signed normalised cut plus an extra price for violated constraints.
+def rounding_score(A: Graph, Q: csr_array, labels: Ints, *, d: Floats | None = None) -> float:
+    """Return the signed normalised cut plus an extra penalty for violated constraints.
 
-    The price is continuous in beliefs and in gamma, so what hardly counts hardly changes anything.
+    The penalty is continuous in beliefs and in gamma: what hardly counts hardly changes anything.
     """
     d = absolute_degrees(A) if d is None else d
     volume = d.sum()
-    price = VIOLATION_PRICE * violated_weight(Q, labels) / volume if volume else 0.0
-    return ratio_sum(A, labels, d) + float(price)
+    penalty = VIOLATION_PENALTY * violated_weight(Q, labels) / volume if volume else 0.0
+    return ratio_sum(A, labels, d) + float(penalty)
 
 
 def violated_weight(Q: csr_array, labels: Ints) -> float:
@@ -199,8 +185,8 @@ def best_sign_pattern(A: Graph, Q: csr_array, z: Floats) -> Ints:
     # An empty side is no split.
     with np.errstate(divide="ignore", invalid="ignore"):
         objective = np.where(volume > 1e-12 * d.sum(), lost / volume, np.inf).sum(axis=1)
-    price = VIOLATION_PRICE * violated / (d.sum() or 1.0)
-    step = int(np.argmin(objective + price))
+    penalty = VIOLATION_PENALTY * violated / (d.sum() or 1.0)
+    step = int(np.argmin(objective + penalty))
     side[order[: step + 1]] ^= 1
     return relabelled(side)
 
@@ -261,7 +247,7 @@ class SignedCSC(ConstrainedClusterer):
         How the embedding becomes clusters. ``"paper"``: the sign of the second eigenvector for two
         clusters, k-means for more. The paper takes the first vector to be constant, which
         cannot-links make untrue. ``"sound"``: the rounding with the lowest signed normalised cut,
-        plus a price for violated constraints, among k-means on unit and raw rows and, for two
+        plus a penalty for violated constraints, among k-means on unit and raw rows and, for two
         clusters, all sign patterns in the plane of both vectors.
     hard
     random_state
@@ -290,21 +276,11 @@ class SignedCSC(ConstrainedClusterer):
     }
     solve = staticmethod(signed_csc)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        gamma: float = 0.5,
-        link_weight: float | str = "max",
-        selection: str = "sound",
-        hard: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.gamma = gamma
-        self.link_weight = link_weight
-        self.selection = selection
-        self.hard = hard
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    gamma: float = 0.5
+    link_weight: float | str = "max"
+    selection: str = "sound"
+    hard: bool = False
+    random_state: int | np.random.RandomState | None = None

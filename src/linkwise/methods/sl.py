@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
-__all__ = ["SpectralLearning", "sl"]
-
 
 def sl(
     W: Graph,
@@ -39,19 +38,19 @@ def sl(
 ) -> Result:
     """Write the constraints into the affinities, then cluster by a normalised Markov chain."""
     rng = check_random_state(random_state)
-    obey = constraints if hard else None
+    enforced = constraints if hard else None
     A = edit(W, constraints, link_weight)
     if normalization == "symmetric":
-        return normalized_cut(A, n_clusters, rng, enforced=obey, warm=warm)
-    return additive_cut(A, n_clusters, rng, obey, warm=warm)
+        return normalized_cut(A, n_clusters, rng, enforced=enforced, warm=warm)
+    return additive_cut(A, n_clusters, rng, enforced=enforced, warm=warm)
 
 
 def additive_cut(
     A: Graph,
     n_clusters: int,
     rng: np.random.RandomState,
-    obey: Constraints | None = None,
     *,
+    enforced: Constraints | None = None,
     warm: WarmStarts | None = None,
 ) -> Result:
     """Cluster by ``N = (A + d_max I - D) / d_max``, a walk that stays where degrees are low.
@@ -63,7 +62,7 @@ def additive_cut(
     start = None if warm is None else warm.additive
     pairs = leading_eigenpairs(N, n_clusters, rng, profile=profile, warm=start)
     embedding = unit_rows(pairs.vectors)
-    labels = cluster_embedding(embedding, n_clusters, rng, enforced=obey)
+    labels = cluster_embedding(embedding, n_clusters, rng, enforced=enforced)
     return spectral_result(labels, embedding, pairs, objective=ratio_sum(A, labels, profile))
 
 
@@ -108,19 +107,10 @@ class SpectralLearning(ConstrainedClusterer):
     }
     solve = staticmethod(sl)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        normalization: str = "additive",
-        link_weight: float | str = "max",
-        hard: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.normalization = normalization
-        self.link_weight = link_weight
-        self.hard = hard
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    normalization: str = "additive"
+    link_weight: float | str = "max"
+    hard: bool = False
+    random_state: int | np.random.RandomState | None = None

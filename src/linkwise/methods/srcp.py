@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from linkwise.graph import Affinity
     from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
-
-__all__ = ["SRCP", "propagate", "propagation_factors", "srcp"]
 
 # Relative error of the separated kernel. More terms would cancel more of the sparse columns'
 # digits than they add: at mu = 0.2 this takes three, which are right to 0.16 %.
@@ -70,8 +69,8 @@ def srcp(
         scale=scale,
         solver=solver,
     )
-    satisfied = constraints if hard else None
-    return normalized_cut(W_star, n_clusters, rng, enforced=satisfied, warm=warm)
+    enforced = constraints if hard else None
+    return normalized_cut(W_star, n_clusters, rng, enforced=enforced, warm=warm)
 
 
 def propagate(W: Graph, Y: csr_array, mu: float) -> Floats:
@@ -150,23 +149,12 @@ class SRCP(PropagationClusterer):
     }
     solve = staticmethod(srcp)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        mu: float = 0.2,
-        scale: str = "max",
-        solver: str = "auto",
-        tol: float = 5e-4,
-        hard: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.mu = mu
-        self.scale = scale
-        self.solver = solver
-        self.tol = tol
-        self.hard = hard
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    mu: float = 0.2
+    scale: str = "max"
+    solver: str = "auto"
+    tol: float = 5e-4
+    hard: bool = False
+    random_state: int | np.random.RandomState | None = None

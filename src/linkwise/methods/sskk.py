@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from linkwise.graph import Affinity
     from linkwise.linalg.eigen import EigenPairs
 
-
-__all__ = ["SSKK", "descend", "pair_penalty", "penalised_graph", "sskk"]
 
 # Automatic reward of a sample for all its must-links together, in mean degrees. At 1, must-linked
 # samples would be as good alone as a perfect cluster, and clusters shrink to them. Mean ARI with
@@ -72,17 +71,18 @@ def sskk(
     """
     rng = check_random_state(random_state)
     unit = pair_penalty(constraints) if penalty == "auto" else float(penalty)
+    # A + C, and the eigenvectors that relax the criterion with and without C
     graph = penalised_graph(W, constraints, unit)
+    pairs = plain = _relaxation(graph, n_clusters, rng, is_plain=constraints.is_empty)
+    if not constraints.is_empty:
+        plain = _relaxation(penalised_graph(W, constraints, 0.0), n_clusters, rng, is_plain=True)
     group = constraints.components()
     if int(group.max()) + 1 < n_clusters:
         group = np.arange(group.size)
-    pairs = _relaxation(graph, n_clusters, rng, is_plain=constraints.is_empty)
-    plain = pairs
-    if not constraints.is_empty:
-        plain = _relaxation(penalised_graph(W, constraints, 0.0), n_clusters, rng, is_plain=True)
+    # Kernel k-means from every start; of those that end equally well the earlier one stays
     best, *others = (
         descend(graph, labels, group, k=n_clusters, shift=shift, max_iter=max_iter, rng=rng)
-        for labels in _starts((plain, pairs), group, start, rng)
+        for labels in _starts((plain, pairs), group, start, rng=rng)
     )
     for other in others:
         if other.history[-1] < best.history[-1] - SAME_OBJECTIVE:
@@ -147,7 +147,7 @@ def descend(
     holds the criterion after each step; it never increases.
     """
     groups = contracted(graph, group)
-    start = filled(groups, _majority(labels, group, graph.d, k), k)
+    start = filled(groups, _majority(labels, group, k, weights=graph.d), k)
     batch = batch_steps(groups, start, k, sigma=shift, max_iter=max_iter)
     together = single_moves(groups, batch.labels, k, rng=rng, max_iter=max_iter)
     alone = single_moves(graph, together.labels[group], k, rng=rng, max_iter=max_iter)
@@ -172,7 +172,11 @@ def _relaxation(
 
 
 def _starts(
-    relaxations: tuple[EigenPairs, EigenPairs], group: Ints, start: str, rng: np.random.RandomState
+    relaxations: tuple[EigenPairs, EigenPairs],
+    group: Ints,
+    start: str,
+    *,
+    rng: np.random.RandomState,
 ) -> Iterator[Ints]:
     """Yield clusterings to start from: two spectral ones, then the must-link neighbourhoods.
 
@@ -212,7 +216,7 @@ def _neighborhoods(rows: Floats, group: Ints, k: int) -> Ints:
     return np.argmin(distances, axis=0)
 
 
-def _majority(labels: Ints, group: Ints, weights: Floats, k: int) -> Ints:
+def _majority(labels: Ints, group: Ints, k: int, *, weights: Floats) -> Ints:
     """Return, for every group, the cluster that has the most of its weight."""
     n_groups = int(group.max()) + 1
     votes = np.bincount(group * k + labels, weights=weights, minlength=n_groups * k)
@@ -280,24 +284,14 @@ class SSKK(ConstrainedClusterer):
     }
     solve = staticmethod(sskk)
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        affinity: Affinity | str | None = None,
-        penalty: float | str = "auto",
-        start: str = "best",
-        shift: float = 0.0,
-        max_iter: int = 100,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.penalty = penalty
-        self.start = start
-        self.shift = shift
-        self.max_iter = max_iter
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    affinity: Affinity | str | None = None
+    penalty: float | str = "auto"
+    start: str = "best"
+    shift: float = 0.0
+    max_iter: int = 100
+    random_state: int | np.random.RandomState | None = None
 
     @property
     def n_iter_(self) -> int:

@@ -29,16 +29,6 @@ if TYPE_CHECKING:
     from linkwise._types import Ints
     from linkwise.metrics.checks import Outside
 
-__all__ = [
-    "PairScores",
-    "accuracy",
-    "adjusted_rand",
-    "clustering_error",
-    "nmi",
-    "pairwise_f",
-    "rand_index",
-]
-
 
 class PairScores(NamedTuple):
     """Precision, recall and their harmonic mean for "these two belong together"."""

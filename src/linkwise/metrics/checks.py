@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     Outside: TypeAlias = Constraints | ArrayLike | None
 
-__all__ = ["as_codes", "as_graph", "check_length", "free_points"]
-
 
 def as_codes(values: ArrayLike, name: str) -> Ints:
     """Return one label per sample as numbers from 0."""

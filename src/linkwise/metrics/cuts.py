@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Convention: TypeAlias = Literal["per_cluster", "one_vs_rest"]
 
-__all__ = ["cut", "ncut", "rcut"]
-
 
 def cut(W: Matrix, labels: ArrayLike, *, outside: Outside = None) -> float:
     r"""Total weight of the edges between clusters, each edge counted once.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from linkwise.constraints.table import Violations
     from linkwise.metrics.checks import Outside
 
-__all__ = ["scores", "violated_count", "violated_share"]
-
 
 def violated_count(constraints: Constraints, labels: ArrayLike) -> Violations:
     """Count the violated pairs: must-links separated, cannot-links together.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Split: TypeAlias = Callable[[Matrix, Ints], AnyArray | None]
 
-__all__ = ["Bisection", "recursive_bisection"]
-
 
 class Bisection(NamedTuple):
     """Clusters made by recursive bisection, and what their cut costs."""

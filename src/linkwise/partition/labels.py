@@ -10,8 +10,6 @@ from numba import njit
 if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats, Ints
 
-__all__ = ["relabelled", "sign_split"]
-
 
 def relabelled(labels: AnyArray) -> Ints:
     """Renumber clusters by first appearance, so that equal partitions have equal labels.

@@ -15,8 +15,6 @@ from linkwise.partition.labels import relabelled
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
 
-__all__ = ["KMeansPartition", "kmeans", "unit_rows"]
-
 # Restarts run on at most this many rows, and Lloyd's algorithm on all rows finishes the best:
 # on 100,000 structureless rows a tenth of the time, at an inertia within 0.1 %.
 RESTART_ROWS = 5_000

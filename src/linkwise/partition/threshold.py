@@ -10,8 +10,6 @@ from scipy.sparse import csr_array, issparse
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Ints, Matrix
 
-__all__ = ["Threshold", "best_threshold", "row_sums"]
-
 
 class Threshold(NamedTuple):
     """Two clusters, ``labels = v > value``, and what their cut costs."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from linkwise._types import Ints, Matrix
 
 
-__all__ = ["Features", "Inputs", "Partition", "plain"]
-
 LONGEST_TEXT = 200  # characters of an identifier, name or parameter that are shown
 
 
@@ -269,7 +267,8 @@ def _data_and_graph(
         check_length(X.n_samples, n_samples, "X")
         return None if X.is_graph else X.X, X
     X = None if X is None else _data(X, n_samples)
-    return X, None if W is None else _graph(W, n_samples)
+    # The graph of a single sample has no edges to report on.
+    return X, None if W is None or n_samples == 1 else _graph(W, n_samples)
 
 
 def _graph(W: Any, n_samples: int) -> Prepared:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from linkwise.report.spectrum import Spectrum
 
 
-__all__ = ["Map", "StaticMap", "View", "draw_map", "map_data", "static_map"]
-
 MAX_POINTS = 100_000  # on the map; more are sampled
 MAX_STATIC_POINTS = 2_000  # in the picture for browsers without scripts
 MAX_SHAPE = 3.0  # longer side over shorter side; beyond, the shorter one is stretched

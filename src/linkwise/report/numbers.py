@@ -18,20 +18,6 @@ if TYPE_CHECKING:
     from linkwise.report.inputs import Features, Inputs, Partition
 
 
-__all__ = [
-    "ClusterFeatures",
-    "Cuts",
-    "Difference",
-    "Silhouette",
-    "Truth",
-    "agreement",
-    "cluster_cuts",
-    "cluster_features",
-    "silhouette",
-    "stratified",
-    "unit_scale",
-]
-
 SILHOUETTE_SAMPLES = 10_000  # all distances between them take a second or two
 FEATURE_BLOCK = 4_000_000  # numbers of the feature table worked on at a time: 32 MB
 MANY_CLUSTERS = 6  # with more, fewer features of each are shown

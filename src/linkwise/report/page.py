@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from linkwise.report.inputs import Inputs
     from linkwise.report.spectrum import Spectrum
 
-__all__ = ["as_json", "number", "render"]
-
 MAX_CLUSTERS = 100  # in legends and tables; the largest ones
 MAX_DESCRIBED = 30  # clusters whose features are shown
 VIOLATED_ON_DARK = "#FF6B7A"

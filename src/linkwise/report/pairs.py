@@ -16,18 +16,6 @@ if TYPE_CHECKING:
     from linkwise.report.inputs import Inputs
 
 
-__all__ = [
-    "Broken",
-    "Contradiction",
-    "Drawn",
-    "PairReport",
-    "SuspectLine",
-    "SuspectReport",
-    "drawn_pairs",
-    "pair_report",
-    "suspect_report",
-]
-
 MAX_LISTED = 200  # violated constraints in the table, and suspects in theirs
 SUSPICIOUS = 0.5  # probability of being wrong above which a constraint is a suspect
 MAX_DRAWN = 1_000  # lines of violated pairs on the map; more would hide the data

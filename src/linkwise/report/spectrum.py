@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from linkwise.report.inputs import Inputs
 
 
-__all__ = ["EigenPlot", "Spectrum", "eigen_plot", "eigenpairs", "graph_spectrum"]
-
 BEYOND = 5  # eigenvalues shown after the one that closes the clusters
 # Numbers in the block of eigenvectors. One second on a kNN graph; beyond, a report would cost more
 # than most fits.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import eigen, fista
 from linkwise.linalg.laplacian import degrees
 from linkwise.search.cut import HUGE, CutObjective, refine_up
-from linkwise.search.linear import SignedGroups, constrained_cut
+from linkwise.search.linear import SignedGroups, linear_minimizer
 from linkwise.search.objective import Context, Found
 from linkwise.search.one_spectral import PenalizedCut, Point, Record, Split, ratio_dca
 from linkwise.search.problem import graph_only
@@ -32,17 +33,6 @@ if TYPE_CHECKING:
     from linkwise.linalg.fista import Edges
     from linkwise.search.one_spectral import Critical, Settings
     from linkwise.search.problem import Groups, Levels, Problem
-
-__all__ = [
-    "Bisection",
-    "Family",
-    "Matrices",
-    "Track",
-    "family_of",
-    "follow",
-    "matrices_of",
-    "spectral_start",
-]
 
 FIRST_PENALTY = 1 / 64  # of the exact penalty (Theorem 2.1)
 DOUBLINGS = 10
@@ -60,6 +50,7 @@ FLOAT32_FROM = 2_000_000  # edges above which single precision halves the traffi
 LEAST_VOLUME = 1e-6  # of the mean, for vertices without weight
 CERTAIN = np.inf  # stands for a belief above all others
 SAME = 1e-9  # relative: values closer than this are the same
+BY_VALUE = attrgetter("value")
 
 
 class Family(NamedTuple):
@@ -325,7 +316,7 @@ class Bisection:
     def search(self, context: Context, first: Sequence[Int32s] = ()) -> Found:
         """Return the best consistent partition met, over all starts, penalties and restarts."""
         rng, record = context.rng, self.record
-        record.best = min(map(self._split, (self.cuts.color.feasible, *first)), key=_value)
+        record.best = min(map(self._split, (self.cuts.color.feasible, *first)), key=BY_VALUE)
         try:
             coarse = self.cuts.coarse_level(rng, first) if self.settings.refine else None
             if coarse is not None:
@@ -365,7 +356,7 @@ class Bisection:
         candidates = [best, self.family.consistent(found.f, self.gamma)]
         if self.family.n_violated(found.split.above) == 0:
             candidates.append(found.split)
-        return min(candidates, key=_value)
+        return min(candidates, key=BY_VALUE)
 
     def _agree(self, tracks: list[Track]) -> bool:
         """Whether starts agree on a best partition that no penalty was needed for.
@@ -373,10 +364,9 @@ class Bisection:
         Penalties make several local minima, and the lowest one may be rarely found; without them
         it hardly is. On a coarse level any agreement will do.
         """
-        values = np.array([track.split.value for track in tracks])
-        agreeing = values <= values.min() * (1 + SAME)
-        penalized = np.array([track.gamma != 0 for track in tracks])
-        free = self.is_coarse or not penalized[agreeing].any()
+        values = np.array([(track.split.value, track.gamma) for track in tracks])
+        agreeing = values[:, 0] <= values[:, 0].min() * (1 + SAME)
+        free = self.is_coarse or not values[agreeing, 1].any()
         return bool(agreeing.sum() >= AGREE and free)
 
     def _starts(
@@ -406,8 +396,17 @@ class Bisection:
         _, numbered = np.unique(group, return_inverse=True)
         groups = SignedGroups(numbered, sign, np.arange(group.size))
         with quiet(ConvergenceWarning):
-            found = constrained_cut(graph_only(self.cuts.problem), groups, rng)
-        return self.family.vector(found.labels)
+            x = linear_minimizer(graph_only(self.cuts.problem), groups, rng).x
+        # A threshold parts every pair if no value of a pair is nearer to zero.
+        nonzero, paired = np.abs(x) > 0, np.zeros(x.size, bool)
+        paired[heads] = paired[tails] = True
+        least = np.abs(x[paired & nonzero]).min(initial=np.abs(x).max())
+        split = self.family.at().threshold(self.family.vector(np.clip(x, -least, least)))
+        sides = self.family.partition(split.above) > 0 if np.isfinite(split.value) else x > 0
+        sides = np.where(nonzero | ~paired, sides, sign > 0)
+        if sides.all() or not sides.any():
+            sides = np.arange(x.size) > 0  # nothing tells the vertices apart
+        return self.family.vector(sides)
 
     def _track(self, f: Floats, seed: int) -> Track:
         """Follow one start, and refine its best partition."""
@@ -426,9 +425,9 @@ class Bisection:
     def _best_of(self, tracks: list[Track], rng: np.random.RandomState) -> Int32s:
         """Recombine the best partitions of the starts."""
         ranked: list[Track] = []
-        for at in np.argsort([track.split.value for track in tracks], kind="stable"):
-            if not ranked or tracks[at].split.value > ranked[-1].split.value * (1 + SAME):
-                ranked.append(tracks[at])
+        for track in sorted(tracks, key=attrgetter("split.value")):
+            if not ranked or track.split.value > ranked[-1].split.value * (1 + SAME):
+                ranked.append(track)
         best = ranked[0]
         self.record.path, self.record.gamma = best.path, best.gamma
         if not np.isfinite(best.split.value):
@@ -452,7 +451,7 @@ class Bisection:
                 n_failed += 1
                 continue
             z = self._refined(self.family.partition(split.above), context.rng)
-            best = min((self._split(z), split), key=_value)
+            best = min((self._split(z), split), key=BY_VALUE)
             self.record.offer(best)
             context.log(f"restart {n_tried}: best {self.record.best.value:.6g}")
         return self.family.partition(best.above)
@@ -539,7 +538,3 @@ class Bisection:
         effort = effort._replace(climb_up_to=min(effort.climb_up_to, HUGE))
         refined = refine_up(levels, z, rng, k=2, effort=effort)
         return min(refined, levels.up(z), key=self.value)
-
-
-def _value(split: Split) -> float:
-    return split.value

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Int32s
     from linkwise.search.problem import Groups, Levels
 
-__all__ = ["CutObjective", "Effort", "Member", "effort_for", "improve", "refine_up"]
-
 SAME = 1e-9  # partitions whose values differ by less count as one
 BATCH = 2  # children made at once, whatever the number of threads: same seed, same answer
 LARGE = 5_000  # vertices above which a climb is cut short
@@ -150,32 +148,37 @@ class CutObjective:
         """Return the objective of a partition."""
         return evaluate(self.problem, z, self.k)
 
-    def local_search(self, z: Int32s, rng: np.random.RandomState) -> Int32s:
-        """Refine a partition on the graph, then on a whole cycle of coarser ones."""
-        # The cycle ends on this graph; on a huge one, climbing before it as well does not pay.
-        effort = self.effort._replace(climb_up_to=min(self.effort.climb_up_to, HUGE))
-        return self.cycle(improve(self.problem, z, rng, k=self.k, effort=effort), rng)
-
-    def cycle(
-        self, z: Int32s, rng: np.random.RandomState, *, other: Int32s | None = None
+    def local_search(
+        self,
+        z: Int32s,
+        rng: np.random.RandomState,
+        *,
+        other: Int32s | None = None,
+        is_refined: bool = False,
     ) -> Int32s:
-        """Shrink the graph inside the clusters of `z`, and refine at every level on the way back.
+        """Refine a partition on the graph, then on a cycle of coarser ones; never worse than `z`.
 
-        With an `other` partition, inside what both agree on: what they share stays, what they
-        differ in is decided on a small graph. Never worse than `z`.
+        The cycle shrinks the graph inside the clusters of `z`, and refines at every level on the
+        way back. With an `other` partition, inside what both agree on: what they share stays, what
+        they differ in is decided on a small graph. Partitions that are refined begin there.
         """
         k, effort = self.k, self.effort
+        if not is_refined:
+            # The cycle ends on this graph; on a huge one, climbing before it does not pay.
+            first = effort._replace(climb_up_to=min(effort.climb_up_to, HUGE))
+            plan = _plan(first, self.problem)
+            z = refine(self.problem, z, k, plan, int(rng.randint(2**31)))
         cells = z if other is None else (z * np.int32(k) + other).astype(np.int32)
         levels = hierarchy(self.problem, cells, max(60, 15 * k), k=k, rng=rng)
         plan = _plan(effort, levels.coarsest)
         z = refine(levels.coarsest, levels.down(z), k, plan, int(rng.randint(2**31)))
-        return refine_up(levels, z, rng, k=k, effort=effort)
+        return refine_up(levels, z, rng, k=k, effort=effort) if levels.fine else z
 
     def recombine(self, z: Int32s, other: Int32s, rng: np.random.RandomState) -> Int32s:
         """Recombine two partitions, from the better one."""
         if self.value(other) < self.value(z):
             z, other = other, z
-        return self.cycle(z, rng, other=other)
+        return self.local_search(z, rng, other=other, is_refined=True)
 
     def search(self, context: Context, first: Sequence[Int32s] = ()) -> Found:
         """Return the best partition met: starts, then generations of a small population."""
@@ -230,7 +233,7 @@ class CutObjective:
         if len(population) > 1 and chance < 0.8:
             one, two = rng.choice(len(population), 2, replace=False)
             return self._member(self.recombine(population[one].z, population[two].z, rng))
-        return self._member(self.cycle(parent, rng))
+        return self._member(self.local_search(parent, rng, is_refined=True))
 
     def coarse_level(
         self, rng: np.random.RandomState, first: Sequence[Int32s] = ()

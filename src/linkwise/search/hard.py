@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.search.objective import Build, Context
 
-__all__ = [
-    "Answer",
-    "Task",
-    "assert_satisfied",
-    "certain_groups",
-    "hard_labels",
-    "soft_matrix",
-    "warn_if_interrupted",
-]
-
 
 class Task(NamedTuple):
     """The objective to minimise, over which partitions, and how."""

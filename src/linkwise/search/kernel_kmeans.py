@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
 
 
-__all__ = [
-    "Descent",
-    "VertexWeighted",
-    "association",
-    "batch_steps",
-    "contracted",
-    "filled",
-    "single_moves",
-]
-
 # A move counts as an improvement when it gains more than this share of the terms it is made of:
 # far above rounding, so that no sequence of moves can return to where it was.
 LEAST_GAIN = 1e-10

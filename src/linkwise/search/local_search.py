@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Int32s, Int64s, UInt64s
     from linkwise.search.problem import Problem
 
-__all__ = [
-    "NEVER",
-    "Plan",
-    "State",
-    "best_move",
-    "chain_gain",
-    "evaluate",
-    "execute",
-    "move",
-    "new_state",
-    "refine",
-]
-
 NEVER = -np.inf
 TINY = 1e-13  # gains below this are rounding
 MAX_SWEEPS = 100
@@ -417,11 +404,8 @@ def _climb(
     epoch = scratch.epoch[0]
     log.touched[start] = True
     put(heap, start, 0.0)
-    n_moved = 0
-    n_best = 0
-    gained = 0.0
-    best = 0.0
-    fruitless = 0
+    n_moved = n_best = fruitless = 0
+    gained = best = 0.0
     while heap.size[0] > 0 and fruitless < plan.fruit:
         v = heap.vertex[0]
         gain, b = best_move(p, s, scratch, v, plan.climb_cap, True)
@@ -432,9 +416,22 @@ def _climb(
         remove(heap, v)
         if b < 0:
             continue
-        n_here = _step(p, s, scratch, heap, log, n_moved, v, b)
+        n_here = _step(p, s, scratch, log, n_moved, v, b)
         for at in range(n_moved, n_moved + n_here):
-            _offer_neighbors(p, s, scratch, heap, log.moved[at], plan)
+            if heap.place[log.moved[at]] >= 0:
+                remove(heap, log.moved[at])
+        for at in range(n_moved, n_moved + n_here):
+            w = log.moved[at]
+            for e in range(p.indptr[w], p.indptr[w + 1]):
+                u = p.indices[e]
+                is_hub = p.indptr[u + 1] - p.indptr[u] > plan.hub_degree
+                if is_hub or scratch.locked[u] == epoch:
+                    continue
+                new_gain, to = best_move(p, s, scratch, u, plan.climb_cap, True)
+                if to >= 0:
+                    put(heap, u, new_gain)
+                elif heap.place[u] >= 0:
+                    remove(heap, u)
         n_moved += n_here
         gained += gain
         fruitless += 1
@@ -442,13 +439,19 @@ def _climb(
             best = gained
             n_best = n_moved
             fruitless = 0
+    _roll_back(p, s, heap, log, n_best, n_moved)
+    scratch.epoch[0] = epoch + 1
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _roll_back(p: Problem, s: State, heap: Heap, log: Log, n_best: int, n_moved: int) -> None:
+    """Undo the moves of a climb after the best prefix, and empty the heap."""
     for at in range(n_moved - 1, n_best - 1, -1):
         move(p, s, log.moved[at], log.came_from[at])
     for at in range(heap.size[0]):
         heap.place[heap.vertex[at]] = -1
     heap.size[0] = 0
-    scratch.epoch[0] = epoch + 1
-    return best
 
 
 @njit(cache=True, nogil=True)
@@ -456,7 +459,6 @@ def _step(
     p: Problem,
     s: State,
     scratch: Scratch,
-    heap: Heap,
     log: Log,
     n_moved: int,
     v: int,
@@ -471,23 +473,4 @@ def _step(
         log.came_from[n_moved + at] = a if s.z[u] == b else b
         scratch.locked[u] = scratch.epoch[0]
         log.touched[u] = True
-        if heap.place[u] >= 0:
-            remove(heap, u)
     return n_here
-
-
-@njit(cache=True, nogil=True)
-def _offer_neighbors(
-    p: Problem, s: State, scratch: Scratch, heap: Heap, v: int, plan: Plan
-) -> None:
-    """Put the neighbours that may move in the heap with their best gains, or renew these."""
-    for e in range(p.indptr[v], p.indptr[v + 1]):
-        u = p.indices[e]
-        is_hub = p.indptr[u + 1] - p.indptr[u] > plan.hub_degree
-        if is_hub or scratch.locked[u] == scratch.epoch[0]:
-            continue
-        gain, b = best_move(p, s, scratch, u, plan.climb_cap, True)
-        if b >= 0:
-            put(heap, u, gain)
-        elif heap.place[u] >= 0:
-            remove(heap, u)

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from linkwise.search.problem import Groups
 
 
-__all__ = ["MeansObjective", "mean_rows", "scaled_rows"]
-
 TINY = 1e-13  # gains below this are rounding
 MAX_SWEEPS = 200
 CHAIN_CAP = 64

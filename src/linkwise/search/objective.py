@@ -22,19 +22,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Int32s, Int64s
     from linkwise.search.problem import Groups, Problem
 
-__all__ = [
-    "Build",
-    "Colorer",
-    "Context",
-    "Found",
-    "Objective",
-    "Report",
-    "Run",
-    "colorer",
-    "run_here",
-    "workers",
-]
-
 Report = Callable[[str], None]
 Run = Callable[[Sequence[Callable[[], Any]]], Iterable[Any]]
 

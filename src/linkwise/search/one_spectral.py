@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from linkwise.linalg.fista import Edges
     from linkwise.search.objective import Report
 
-__all__ = ["Critical", "PenalizedCut", "Point", "Record", "Settings", "Split", "ratio_dca"]
-
 EQUAL = 1e-9  # relative: values closer than this are the same
 MAX_OUTER = 200  # steps; a handful is usual
 PATIENCE = 400  # inner iterations after which any descent will do

@@ -20,20 +20,6 @@ from linkwise.linalg.laplacian import degrees
 if TYPE_CHECKING:
     from linkwise._types import Floats, Int32s, Int64s, Ints
 
-__all__ = [
-    "Groups",
-    "Levels",
-    "Problem",
-    "build_problem",
-    "edgeless_problem",
-    "graph_only",
-    "hierarchy",
-    "merge_for_two",
-    "pair_graph",
-    "quotient",
-    "rescaled",
-]
-
 # The volume of a vertex without edges, as a share of the mean: it costs 1 to stand alone.
 ISOLATED_VOLUME = 1e-6
 NOISE = 0.5  # matchings differ from call to call, so that repeated cycles see other graphs

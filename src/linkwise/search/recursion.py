@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from linkwise.search.one_spectral import Record, Settings
     from linkwise.search.problem import Groups
 
-__all__ = ["Recursion", "recursive_partition", "repair"]
-
 OWN = 1e-3  # by how much the repair prefers a vertex's own cluster
 
 

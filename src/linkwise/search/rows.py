@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
     from linkwise.constraints import Constraints
 
-__all__ = ["cluster_rows"]
-
 
 def cluster_rows(
     V: Floats,

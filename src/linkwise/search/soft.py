@@ -29,18 +29,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Suspect
     from linkwise.search.objective import Objective
 
-__all__ = [
-    "STRENGTHS",
-    "Path",
-    "answer_likelihood",
-    "check_label_count",
-    "clearly_best",
-    "find_suspects",
-    "soft_labels",
-    "soft_path",
-    "violated_items",
-]
-
 MANY_PAIRS = 200  # pairs above which the strength is chosen by cross-validation
 N_FOLDS = 3
 MAX_STRENGTH = 1024.0  # where the search for a number of violations gives up

@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     from linkwise.search.objective import Colorer
 
 
-__all__ = [
-    "embed",
-    "mutate_split_merge",
-    "spectral_start",
-    "squared_distances",
-]
-
 EMBEDDED = 4000  # vertices of the graph whose eigenvectors are computed
 SMOOTHING = 2  # averages with the neighbours' values, after those of a coarse vertex are copied
 EIGEN_TOL = 1e-4  # starts need no more

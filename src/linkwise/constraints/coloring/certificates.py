@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from linkwise._types import AnyInts, Bools, Int64s, Ints
     from linkwise.constraints.coloring.graph import CannotLinkGraph
 
-__all__ = [
-    "Certificate",
-    "color_exhaustively",
-    "colors_needed",
-    "find_certificate",
-    "large_clique",
-    "minimal_certificate",
-    "odd_ring",
-]
-
 MAX_RINGS_TRIED = 50  # odd rings compared, to show a short one
 CLIQUE_WORK = 20_000_000  # edges looked at; some tenths of a second
 EXACT_NODES = 200_000  # of the exhaustive search on a whole core

@@ -14,8 +14,6 @@ from numba import njit
 if TYPE_CHECKING:
     from linkwise._types import Int32s, Int64s
 
-__all__ = ["exact_coloring", "greedy_clique", "odd_ring"]
-
 COLORED, IMPOSSIBLE, UNDECIDED = 1, 0, -1
 
 

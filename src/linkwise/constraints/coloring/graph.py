@@ -11,8 +11,6 @@ from linkwise.constraints.coloring import kernels
 if TYPE_CHECKING:
     from linkwise._types import Bools, Int32s, Int64s, Ints
 
-__all__ = ["CannotLinkGraph", "Peeling", "graph_of", "pairs_of", "peel", "subgraph"]
-
 
 class CannotLinkGraph(NamedTuple):
     """Cannot-links between groups: symmetric rows, sorted, without loops and duplicates."""

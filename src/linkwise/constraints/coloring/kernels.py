@@ -18,24 +18,6 @@ if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Int32s, Int64s, Ints, UInt64s
 
 
-__all__ = [
-    "Scratch",
-    "anneal",
-    "color_peeled",
-    "drop_conflicts",
-    "dsatur",
-    "fill_empty",
-    "fold_leaves",
-    "induced",
-    "kempe_chain",
-    "kempe_descent",
-    "new_scratch",
-    "partial_col",
-    "peel_below",
-    "symmetric_rows",
-    "unfold_leaves",
-]
-
 EXAMINED = 50  # uncoloured vertices that one step of the tabu search compares
 TENURE = 0.6  # share of the uncoloured vertices by which an ejected colour stays forbidden
 
@@ -215,7 +197,7 @@ def dsatur(indptr: Int64s, indices: Int32s, cost: Floats, failures: Int64s) -> t
 
     The next vertex is one with most colours among its neighbours (Brelaz, 1979), then one of
     the highest rank, by its degree and its earlier failures, then one with most to lose: the
-    price of its second-cheapest allowed colour above the cheapest.
+    cost of its second-cheapest allowed colour above the cheapest.
     """
     n, k = cost.shape
     taken = np.zeros((n, k), np.bool_)

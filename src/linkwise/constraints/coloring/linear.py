@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Int32s
     from linkwise.constraints.coloring.graph import CannotLinkGraph
 
-__all__ = ["assign"]
-
 MAX_SWEEPS = 100  # of Kempe chains; a few are usual
 
 
@@ -44,12 +42,8 @@ def assign(
 
     Parameters
     ----------
-    graph : CannotLinkGraph
-        The graph to colour.
-    cost : ndarray of shape (n_groups, n_colors)
-        The finite cost of each colour for each vertex.
-    rng : RandomState
-        Where all random numbers come from.
+    graph, cost, rng
+        As in :func:`guided_coloring`.
     n_restarts : int, default=30
         Greedy colourings to improve; none is needed for forests.
 
@@ -89,7 +83,7 @@ def _assign_cyclic(
     best = colored(graph, cost, rng, peeling=peeling, rounds=ROUNDS, tabu_steps=TABU_STEPS)
     if (best < 0).any():
         best = find_coloring(graph, k, rng, cost=cost).colors
-    best_cost = _improve(graph, cost, best, component)
+    best_cost = _improve(graph, cost, best, component=component)
     regret = np.partition(cost, 1, axis=1)
     spread = float(np.median(regret[:, 1] - regret[:, 0]))
     for restart in range(1, n_restarts):
@@ -97,7 +91,7 @@ def _assign_cyclic(
         noise = 4.0 * spread * restart / n_restarts
         noisy = cost + noise * rng.random_sample((n, k))
         trial = colored(graph, noisy, rng, peeling=peeling, rounds=10, tabu_steps=0)
-        trial_cost = _improve(graph, cost, trial, component)
+        trial_cost = _improve(graph, cost, trial, component=component)
         better = trial_cost < best_cost
         chosen = better[component]
         best[chosen] = trial[chosen]
@@ -113,12 +107,7 @@ def _components(graph: CannotLinkGraph) -> Int32s:
     return component
 
 
-def _improve(
-    graph: CannotLinkGraph,
-    cost: Floats,
-    colors: Int32s,
-    component: Int32s,
-) -> Floats:
+def _improve(graph: CannotLinkGraph, cost: Floats, colors: Int32s, *, component: Int32s) -> Floats:
     """Improve a colouring in place; return what it costs in each component."""
     kernels.kempe_descent(*graph, cost, colors, MAX_SWEEPS, True)  # noqa: FBT003
     paid = np.where(colors < 0, np.inf, cost[np.arange(colors.size), colors])

@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Int32s, Int64s
 
 
-__all__ = [
-    "Coloring",
-    "CoreColoring",
-    "color_core",
-    "colored",
-    "find_coloring",
-    "guided_coloring",
-]
-
 ANNEALING_SWEEPS = 1_000  # of the second guess
 GUESS_ROUNDS = 10  # greedy colourings that follow a guess
 GUESS_TABU_STEPS = 1_000_000
