@@ -63,7 +63,7 @@ def closest_by_boxes(
     forest : ndarray of shape (n_samples,)
         Component of every sample, numbered from 0.
     skipped : int
-        Component not asked about.
+        Component that is left out.
     exponent : float
         Of the Minkowski distance; 2 is Euclidean.
 

@@ -66,7 +66,7 @@ class COSCResult(Result):
         other, each on the part that was split. Large graphs are searched, and so counted, on a
         coarse level.
     gap : float
-        Duality gap of the last inner problem, relative to the norm of its data. `converged` says
+        Duality gap of the last inner problem, relative to the norm of its data. `converged` states
         whether that problem proved that no vector near the answer is lower.
     n_inner : int
         Iterations of the inner solver in all; `n_iter` counts its problems.

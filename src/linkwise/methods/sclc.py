@@ -66,7 +66,7 @@ class _Halving:
     def split(self, part: Graph, members: Ints) -> Ints | None:
         """Return the two sides of a part, or None if must-links hold it together."""
         # In a part of three clusters or more, the two ends of a cannot-link may well be on one
-        # side: only a part that is to become two clusters is told.
+        # side: only a part that is to become two clusters gets its cannot-links.
         n_expected = members.size * self.n_clusters // self.W.shape[0]
         groups = signed_groups(self.facts.restrict(members), cannot_link=n_expected <= 2)
         groups = groups.without_contradictions()
@@ -139,7 +139,7 @@ def signed_groups(constraints: Constraints, *, cannot_link: bool = True) -> Sign
     """Return the groups of samples that certain pairs and labels connect, and their signs.
 
     Every group of must-linked samples stands for two vertices, one a sign. A cannot-link connects
-    each of them with the other sign of its other end: a connected piece then holds one sign of each
+    each of them with the other sign of its other endpoint: a component then holds one sign of each
     group, or both of them if the cannot-links contradict each other.
     """
     must = constraints.components()
@@ -147,8 +147,8 @@ def signed_groups(constraints: Constraints, *, cannot_link: bool = True) -> Sign
     a, b = _apart(constraints, must).T if cannot_link else np.empty((2, 0), dtype=np.intp)
     ends = np.concatenate([a, a + n]), np.concatenate([b + n, b])
     double = csr_array((np.ones(ends[0].size), ends), shape=(2 * n, 2 * n))
-    _, piece = connected_components(double, directed=False)
-    positive, negative = piece[:n], piece[n:]
+    _, component = connected_components(double, directed=False)
+    positive, negative = component[:n], component[n:]
     sign = np.sign(negative - positive).astype(np.float64)
     return SignedGroups(relabelled(np.minimum(positive, negative)[must]), sign[must], must)
 
@@ -200,7 +200,7 @@ def _sides(W: Graph, x: Floats, groups: SignedGroups) -> Ints:
     sides = found.labels == 1 if np.isfinite(found.objective) else x > 0
     sides = np.where(weighty | ~opposite, sides, groups.sign > 0)
     if sides.all() or not sides.any():
-        # Nothing tells the samples apart: the first group stands alone.
+        # All samples have one value: the first group is a cluster of its own.
         sides = groups.must != groups.must[0]
     return sides.astype(np.intp)
 
