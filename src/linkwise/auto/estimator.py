@@ -39,8 +39,7 @@ from linkwise.constraints import Constraints
 from linkwise.constraints.suspect import Suspect
 from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.result import Result
-from linkwise.search.hard import certain_groups, warn_if_interrupted
-from linkwise.search.objective import workers
+from linkwise.search.objective import certain_groups, warn_interrupted, workers
 from linkwise.search.soft import check_label_count
 
 if TYPE_CHECKING:
@@ -151,7 +150,8 @@ def consult_experts(bases: Bases, constraints: Constraints, options: Options) ->
             certain_groups(constraints, k, np.random.RandomState(0))  # or the reason why not
         found = survey_of(k, report)
         probability, said = _opinion(bases.for_clusters(k), constraints, found)
-    warn_if_interrupted(interrupted=found.pool.interrupted)
+    if found.pool.interrupted:
+        warn_interrupted()
     suspects = rank_suspects(constraints, said, found.pool.consensus.noise)
     told = make_report(found, choice, suspects)
     if options.hard:

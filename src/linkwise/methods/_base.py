@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from linkwise._docs import inherit_docs
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise.constraints import Constraints
-from linkwise.constraints.feasible import raise_if_too_few_groups
+from linkwise.constraints.feasible import raise_too_few_groups
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.graph import Prepared
 
@@ -191,7 +191,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """Raise ConflictError if certain constraints cannot all hold in non-empty clusters."""
         constraints.check(self.n_clusters)
         n_groups = int(constraints.components().max()) + 1
-        raise_if_too_few_groups(n_groups, self.n_clusters)
+        if n_groups < self.n_clusters:
+            raise_too_few_groups(n_groups, self.n_clusters)
 
     def _solve(
         self, prepared: Prepared, constraints: Constraints | None, warm: WarmStarts | None

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, hstack
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg.lowrank import cauchy_sum, symmetric_product
 from linkwise.methods._propagation import (
     Factors,

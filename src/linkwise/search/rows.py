@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from linkwise.partition import kmeans, relabelled
-from linkwise.search.hard import assert_satisfied, certain_groups, warn_if_interrupted
 from linkwise.search.means import MeansObjective, mean_rows, scaled_rows
-from linkwise.search.objective import Context
+from linkwise.search.objective import Context, assert_satisfied, certain_groups, warn_interrupted
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
@@ -75,5 +74,6 @@ def cluster_rows(
     found = objective.search(Context(rng), [objective.nearest(centers, rng)])
     labels = relabelled(found.z[groups.of_sample])
     assert_satisfied(constraints, labels)
-    warn_if_interrupted(interrupted=found.interrupted)
+    if found.interrupted:
+        warn_interrupted()
     return labels
