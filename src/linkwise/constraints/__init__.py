@@ -2,11 +2,9 @@
 
 Each module knows only the ones above it::
 
-    table        PairTable: pairs, sign, belief, row
+    table        PairTable: pairs, sign, belief, row; the pairs that partial labels imply
     validation   input -> arrays, or an error that names the row
     kernels      compiled searches on graphs
-    implied      the pairs that partial labels imply, counted rather than listed
-    listing      explicit and label-implied pairs in one list
     conflict     Conflict: one contradiction and its proof
     logic        components and contradictions; on plain arrays
     closure      Closure: everything that certain pairs entail

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from linkwise.exceptions import DisconnectedGraphWarning
-from linkwise.linalg.components import symmetric_components
+from linkwise.linalg.laplacian import symmetric_components
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints

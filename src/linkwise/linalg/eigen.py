@@ -105,6 +105,7 @@ def largest(  # noqa: PLR0913
     method: Method = "auto",
     max_iter: int | None = None,
     warm: EigenWarmStart | None = None,
+    warns: bool = True,
 ) -> EigenPairs:
     r"""Compute the `k` algebraically largest eigenpairs of a symmetric matrix.
 
@@ -133,6 +134,8 @@ def largest(  # noqa: PLR0913
         What a solve of nearly the same matrix found, such as approximate eigenvectors to begin
         with. It saves time when it is good; the answer is right whatever it is. What this solve
         finds replaces it.
+    warns : bool, default=True
+        Whether a missed tolerance is a warning; a start of another search may be rough.
 
     Returns
     -------
@@ -151,7 +154,7 @@ def largest(  # noqa: PLR0913
     >>> pairs.values.tolist(), pairs.vectors.argmax(axis=0).tolist()
     ([3.0, 2.0], [1, 2])
     """
-    limits = Limits(method, tol, max_iter or DEFAULT_MAX_ITER, warm)
+    limits = Limits(method, tol, max_iter or DEFAULT_MAX_ITER, warm, warns)
     return _extreme(A, k, rng, limits=limits, known=(known, known_values), sign=1)
 
 
@@ -217,7 +220,7 @@ def _extreme(
     ritz = _merged(H, found, Known(V, sign * values + shift), k=k)
     limit = SLACK * max(limits.tol, ROUNDING) * scale
     converged = bool((ritz.residuals <= limit).all())
-    if not converged:
+    if limits.warns and not converged:
         _warn(ritz.residuals, limit, limits)
     n_products = None if counted is None else counted.n_products
     vectors = fix_signs(ritz.vectors)

@@ -12,9 +12,8 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
 
 from linkwise.linalg import eigen
-from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.eigen import EigenPairs
-from linkwise.linalg.laplacian import degrees, normalized_adjacency
+from linkwise.linalg.laplacian import degrees, normalized_adjacency, symmetric_components
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph

@@ -48,6 +48,7 @@ class Limits(NamedTuple):
     tol: float
     max_iter: int
     warm: EigenWarmStart | None
+    warns: bool = True  # if it stops before it has converged
 
 
 class Known(NamedTuple):

@@ -26,10 +26,10 @@ from scipy.sparse.linalg import lobpcg
 from linkwise._optional import require
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import eigen
-from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.eigen import EigenPairs
 from linkwise.linalg.generalized import sparse_factor
 from linkwise.linalg.krylov import SLACK
+from linkwise.linalg.laplacian import symmetric_components
 from linkwise.linalg.operators import Congruence
 
 if TYPE_CHECKING:

@@ -25,13 +25,13 @@ from scipy.sparse import csc_array, csr_array, diags_array, issparse
 from scipy.sparse.linalg import splu
 
 from linkwise.exceptions import ConvergenceWarning
-from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.laplacian import (
     degrees,
     diagonal_minus,
     inverse_sqrt,
     normalized_adjacency,
     scaled,
+    symmetric_components,
 )
 
 if TYPE_CHECKING:

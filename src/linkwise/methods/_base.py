@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from linkwise._docs import inherit_docs
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise.constraints import Constraints
-from linkwise.constraints.feasible import raise_if_too_few_groups
+from linkwise.constraints.feasible import raise_too_few_groups
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.graph import Prepared
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from linkwise._types import Floats, Ints
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 
@@ -133,7 +134,11 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         self._check_samples(prepared)
         if constraints is not None:
             self._check_constraints(constraints, prepared.n_samples)
-        self.result_: Any = self._solve(prepared, constraints)  # a Result, of the method's own kind
+        # What a single fit leaves behind is of no use to anyone, but takes memory.
+        warm = prepared.warm if prepared is X else None
+        self.result_: Any = self._solve(
+            prepared, constraints, warm
+        )  # a Result, of the method's own kind
         self.labels_ = self.result_.labels
         if self.result_.embedding is not None:
             self.embedding_ = self.result_.embedding
@@ -186,13 +191,16 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """Raise ConflictError if certain constraints cannot all hold in non-empty clusters."""
         constraints.check(self.n_clusters)
         n_groups = int(constraints.components().max()) + 1
-        raise_if_too_few_groups(n_groups, self.n_clusters)
+        if n_groups < self.n_clusters:
+            raise_too_few_groups(n_groups, self.n_clusters)
 
-    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> Result:
+    def _solve(
+        self, prepared: Prepared, constraints: Constraints | None, warm: WarmStarts | None
+    ) -> Result:
         """Call the method's function with what it names."""
         solve = self._solver()
         needed = signature(solve).parameters
-        given: dict[str, Any] = {"X": prepared.X, "warm": prepared.warm, "prepared": prepared}
+        given: dict[str, Any] = {"X": prepared.X, "warm": warm, "prepared": prepared}
         given.update(self.get_params(deep=False))
         if "constraints" in needed:
             none = constraints is None

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import HasMethods, Interval
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.graph import Affinity, Prepared
 from linkwise.linalg import eigen
 from linkwise.linalg.generalized import generalized_smallest
@@ -29,6 +29,7 @@ from linkwise.methods._projection import (
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
     from linkwise.constraints import Constraints
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 
@@ -195,6 +196,8 @@ class ConstrainedLPP(ConstrainedProjection):
     neighbors: Any = 10
     random_state: int | np.random.RandomState | None = None
 
-    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> Result:
+    def _solve(
+        self, prepared: Prepared, constraints: Constraints | None, warm: WarmStarts | None
+    ) -> Result:
         # The graph is built by its own parameter, so a prepared one is not used.
-        return super()._solve(Prepared(prepared.X, Affinity(self.neighbors)), constraints)
+        return super()._solve(Prepared(prepared.X, Affinity(self.neighbors)), constraints, None)

@@ -12,8 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval
-from linkwise.linalg.components import symmetric_components
-from linkwise.linalg.laplacian import degrees, symmetric
+from linkwise.linalg.laplacian import degrees, symmetric, symmetric_components
 from linkwise.linalg.solve import Solution, dirichlet, poisson_solve, solid
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._labels import Seeds, distributions, label_seeds

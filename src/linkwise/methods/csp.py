@@ -14,12 +14,11 @@ from sklearn.utils import check_random_state
 
 from linkwise import metrics
 from linkwise._params import Interval, StrOptions
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.exceptions import ConvergenceWarning, TooLargeError
 from linkwise.linalg import eigen
-from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.generalized import pencil_largest
-from linkwise.linalg.laplacian import degrees, symmetric
+from linkwise.linalg.laplacian import degrees, symmetric, symmetric_components
 from linkwise.linalg.operators import Deflated, Projected, SymmetricOperator
 from linkwise.linalg.solve import solid
 from linkwise.methods._base import ConstrainedClusterer

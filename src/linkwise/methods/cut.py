@@ -20,9 +20,8 @@ from linkwise.methods._base import ConstrainedClusterer
 from linkwise.partition import relabelled
 from linkwise.result import Result
 from linkwise.search.cut import CutObjective
-from linkwise.search.hard import Task, hard_labels, warn_if_interrupted
 from linkwise.search.means import MeansObjective, scaled_rows
-from linkwise.search.objective import Context, workers
+from linkwise.search.objective import Context, Task, hard_labels, warn_interrupted, workers
 from linkwise.search.problem import rescaled
 from linkwise.search.soft import check_label_count, find_suspects, soft_labels, violated_items
 from linkwise.search.starts import squared_distances
@@ -162,7 +161,8 @@ def _solve(task: Task, objective: Callable[[Ints], float], options: Options) -> 
         else:
             found, path, strength = soft_labels(task, strength, violations)
             more = _from_path(path, constraints, strength, objective=objective)
-    warn_if_interrupted(interrupted=found.interrupted)
+    if found.interrupted:
+        warn_interrupted()
     labels = relabelled(found.labels)
     return CutResult(
         labels=labels,

@@ -11,11 +11,10 @@ from scipy.sparse import csr_array, diags_array, eye_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg import pencil
-from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.eigen import EigenPairs
-from linkwise.linalg.laplacian import combinatorial, degrees
+from linkwise.linalg.laplacian import combinatorial, degrees, symmetric_components
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods.ncut import cluster_embedding
 from linkwise.partition import unit_rows

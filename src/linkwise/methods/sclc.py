@@ -12,16 +12,16 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 
 from linkwise import metrics
-from linkwise.constraints import Constraints
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import best_threshold, recursive_bisection, relabelled
 from linkwise.result import Result
-from linkwise.search.linear import SignedGroups, linear_minimizer
+from linkwise.search.one_spectral import SignedGroups, linear_minimizer
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
+    from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
 
 
@@ -101,8 +101,7 @@ class _Halving:
 
 def _certain(constraints: Constraints) -> Constraints:
     """Return the labels and the pairs of belief 1; warn if there are others."""
-    must, cannot = constraints.must_link_belief == 1, constraints.cannot_link_belief == 1
-    n_uncertain = int((~must).sum() + (~cannot).sum())
+    n_uncertain = int((constraints.table.belief < 1).sum())
     if not n_uncertain:
         return constraints
     message = (
@@ -110,12 +109,7 @@ def _certain(constraints: Constraints) -> Constraints:
         "linkwise.SignedCSC weighs such pairs."
     )
     warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=6)
-    return Constraints(
-        constraints.n_samples,
-        constraints.must_link[must],
-        constraints.cannot_link[cannot],
-        labels=constraints.labels,
-    )
+    return constraints.certain
 
 
 def _result(W: Graph, labels: Ints, cuts: list[tuple[Ints, Cut]]) -> Result:

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, hstack
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg.lowrank import cauchy_sum, symmetric_product
 from linkwise.methods._propagation import (
     Factors,
@@ -155,6 +155,6 @@ class SRCP(PropagationClusterer):
     mu: float = 0.2
     scale: str = "max"
     solver: str = "auto"
-    tol: float = 0.0005
+    tol: float = 5e-4
     hard: bool = False
     random_state: int | np.random.RandomState | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from scipy.sparse import issparse
 
-from linkwise.partition.labels import relabelled
+from linkwise._kernels import relabelled
 from linkwise.partition.threshold import row_sums
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from numba import njit
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from linkwise.partition.labels import relabelled
+from linkwise._kernels import relabelled
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints

@@ -140,3 +140,17 @@ def _ratio(cuts: Floats, b: Any) -> Floats:
     positive = np.broadcast_to(b > 0, cuts.shape)
     ratio: Floats = np.divide(cuts, b, out=np.full(cuts.shape, np.inf), where=positive)
     return ratio
+
+
+def sign_split(v: Floats) -> Ints:
+    """Split by sign: label 1 where ``v >= 0``, label 0 elsewhere.
+
+    Zeros go to the positive side, so `v` and ``-v`` are the same partition only where `v` has
+    no zero.
+
+    Examples
+    --------
+    >>> sign_split(np.array([-0.3, 0.0, 0.2])).tolist()
+    [0, 1, 1]
+    """
+    return (v >= 0).astype(np.intp)

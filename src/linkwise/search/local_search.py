@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
-from linkwise._heap import Heap, empty_heap, put, remove
-from linkwise._random import new_stream, shuffle
+from linkwise._kernels import Heap, empty_heap, new_stream, put, remove, shuffle
 from linkwise.constraints.coloring.kernels import Scratch, kempe_chain, new_scratch
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from numba import njit
 from scipy.sparse import csr_array
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
-from linkwise._random import new_stream, shuffle
+from linkwise._kernels import new_stream, shuffle
 from linkwise.constraints.coloring.kernels import Scratch, kempe_chain, new_scratch
 from linkwise.search.local_search import NEVER, State, execute, new_state
 from linkwise.search.objective import Context, Found, colorer
@@ -151,8 +151,7 @@ def scaled_rows(X: Floats) -> tuple[Floats, float]:
 
 def mean_rows(sums: Floats, mass: Floats, z: AnyInts, *, k: int) -> Floats:
     """Return the centre of each cluster."""
-    totals = np.zeros((k, sums.shape[1]))
-    np.add.at(totals, z, sums)
+    totals = np.column_stack([np.bincount(z, column, minlength=k) for column in sums.T])
     centers: Floats = totals / np.bincount(z, weights=mass, minlength=k)[:, None]
     return centers
 

@@ -17,10 +17,10 @@ from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise.constraints import Constraints
 from linkwise.constraints.coloring import CannotLinkGraph
 from linkwise.constraints.suspect import make_suspects
+from linkwise.constraints.table import symmetric_matrix
 from linkwise.exceptions import ConflictError, ConvergenceWarning
-from linkwise.search.hard import Answer, Task, hard_labels, soft_matrix
-from linkwise.search.objective import Context, Found
-from linkwise.search.problem import Groups, pair_graph
+from linkwise.search.objective import Answer, Context, Found, Task, hard_labels
+from linkwise.search.problem import Groups
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -191,12 +191,12 @@ def _soft_objective(task: Task) -> Objective:
     facts, n = task.constraints.facts, task.constraints.n_samples
     n_anchors = facts.classes.size
     n_items = n + n_anchors
-    soft = soft_matrix(task.constraints, uncertain_only=False)
-    soft.resize((n_items, n_items))
+    table = task.constraints.table
+    soft = symmetric_matrix(table.pairs, table.weight, n_items)
     labels = np.column_stack((facts.labelled, n + facts.class_of))
-    soft = csr_array(soft + pair_graph(labels, np.ones(len(labels)), n_items))
+    soft = csr_array(soft + symmetric_matrix(labels, np.ones(len(labels)), n_items))
     a, b = np.triu_indices(n_anchors, 1)
-    clique = pair_graph(np.column_stack((n + a, n + b)), np.ones(a.size), n_items)
+    clique = symmetric_matrix(np.column_stack((n + a, n + b)), np.ones(a.size), n_items)
     apart = CannotLinkGraph(clique.indptr.astype(np.int64), clique.indices.astype(np.int32))
     feasible = np.zeros(n_items, np.int32)
     feasible[n:] = np.arange(n_anchors)

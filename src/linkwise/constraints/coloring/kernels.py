@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
-from linkwise._heap import empty_heap, put, remove, sink
-from linkwise._random import new_stream, uniform
+from linkwise._kernels import empty_heap, new_stream, put, remove, sink, uniform
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Int32s, Int64s, Ints, UInt64s

@@ -9,7 +9,6 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from linkwise.constraints.coloring import kernels
-from linkwise.constraints.coloring.graph import peel, subgraph
 from linkwise.constraints.coloring.search import (
     ROUNDS,
     TABU_STEPS,
@@ -17,11 +16,13 @@ from linkwise.constraints.coloring.search import (
     colored,
     find_coloring,
     guided_coloring,
+    peel,
+    subgraph,
 )
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Int32s
-    from linkwise.constraints.coloring.graph import CannotLinkGraph
+    from linkwise.constraints.coloring.search import CannotLinkGraph
 
 MAX_SWEEPS = 100  # of Kempe chains; a few are usual
 
