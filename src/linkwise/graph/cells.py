@@ -75,9 +75,9 @@ def controller() -> ThreadpoolController:
 
 
 def in_threads(function: Callable[[Any], None], items: Iterable[Any], n_threads: int) -> None:
-    """Apply a function to independent pieces of work, BLAS taking one thread in each.
+    """Apply a function to independent items of work, BLAS taking one thread in each.
 
-    The pieces do not depend on the number of threads, hence neither does any bit of the answer.
+    The items do not depend on the number of threads, hence neither does any bit of the answer.
     """
     with controller().limit(limits=1):
         if n_threads == 1:
@@ -85,7 +85,7 @@ def in_threads(function: Callable[[Any], None], items: Iterable[Any], n_threads:
                 function(item)
             return
         with ThreadPoolExecutor(n_threads) as pool:
-            for _ in pool.map(function, items):  # raises what a piece raised
+            for _ in pool.map(function, items):  # raises what an item raised
                 pass
 
 

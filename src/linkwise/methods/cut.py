@@ -255,7 +255,7 @@ class ConstrainedCut(ConstrainedClusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Means of the clusters, with the objective ``"kmeans"``.
     result_ : CutResult
-        Ints and objective; `n_violated`; in soft mode the `path`, the estimated `noise` and
+        Labels and objective; `n_violated`; in soft mode the `path`, the estimated `noise` and
         the `suspects`: constraints most likely wrong.
 
     See Also
@@ -308,7 +308,7 @@ class ConstrainedCut(ConstrainedClusterer):
     def _check_settings(self) -> None:
         if self.objective == "kmeans" and self._is_precomputed:
             message = (
-                'affinity="precomputed" says that X is a graph, but objective="kmeans" clusters '
+                'affinity="precomputed" means that X is a graph, but objective="kmeans" clusters '
                 'rows of features. Give the features without affinity, or take objective="ncut".'
             )
             raise ValueError(message)
