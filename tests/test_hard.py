@@ -12,6 +12,7 @@ from sklearn.datasets import make_blobs
 from linkwise import METHODS, Constraints
 from linkwise.exceptions import ConflictError
 from linkwise.partition import kmeans
+from linkwise.search.means import MeansObjective
 from linkwise.search.rows import cluster_rows
 
 HARD = {key: method for key, method in METHODS.items() if "hard" in signature(method).parameters}
@@ -92,6 +93,22 @@ def test_one_pair_costs_no_more_than_it_must():
                 moved[sample] = c
                 bounds.append(inertia(moved) if moved[i] != moved[j] else np.inf)
         assert inertia(labels) <= min(bounds) * (1 + 1e-9)
+
+
+def test_other_starts_are_tried_only_where_constraints_cost_much(monkeypatch):
+    V, y = make_blobs(300, 2, centers=3, cluster_std=4.0, random_state=0)
+    free = kmeans(V, 3, np.random.RandomState(0)).labels
+    searched = []
+    search = MeansObjective.search
+    monkeypatch.setattr(
+        MeansObjective, "search", lambda *given: searched.append(1) or search(*given)
+    )
+    near = np.flatnonzero(free == 0)[:2]
+    far = Constraints.sample(np.random.RandomState(1).permutation(y), 100, random_state=0)
+    for known, n_searches in ((Constraints(300, cannot_link=[near]), 0), (far, 1)):
+        labels = cluster_rows(V, 3, np.random.RandomState(0), assign="feasible", constraints=known)
+        assert known.n_violated(labels) == 0
+        assert len(searched) == n_searches
 
 
 def test_uncertain_pairs_leave_the_free_clusters_alone():

@@ -29,7 +29,7 @@ from linkwise.methods.srcp import SRCP
 from linkwise.metrics import adjusted_rand
 
 PAIR_MODELS = {"ncut": NCut, "e2cp": E2CP, "srcp": SRCP, "gp": GPAffinity}
-# A thousand random pairs name no five mutually separated groups: label methods refuse them.
+# A thousand random pairs name no five mutually separated groups: label methods raise an error.
 MODELS = PAIR_MODELS | {"gfhf": GFHF, "llgc": LLGC, "poisson": Poisson}
 
 

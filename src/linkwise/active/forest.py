@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
 
 N_TREES = 50  # as Xiong, Azimi & Fern
-MAX_ROWS = 2_000  # drawn for each tree: a forest of any number of samples in a moment
+MAX_ROWS = 500
 
 
 class Forest:
@@ -45,7 +45,7 @@ class Forest:
             rows, counts = np.unique(drawn, return_counts=True)
             self._rows.append(rows)
             self._counts.append(counts.astype(np.float64))
-        self._leaves: Ints = np.zeros((n, N_TREES), dtype=np.intp)
+        self._leaves: Ints = np.zeros((N_TREES, n), dtype=np.intp)
         self._labels: Ints | None = None
 
     def leaves(self, labels: Ints) -> Ints:
@@ -56,5 +56,5 @@ class Forest:
                 tree = DecisionTreeClassifier(max_features="sqrt", random_state=self._seeds[t])
                 weight = self._counts[t]
                 tree.fit(self._points[rows], labels[rows], sample_weight=weight, check_input=False)
-                self._leaves[:, t] = tree.tree_.apply(self._points)
-        return self._leaves
+                self._leaves[t] = tree.tree_.apply(self._points)
+        return self._leaves.T

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
     from linkwise.auto.expert import Expert
     from linkwise.graph import Affinity, Prepared
+    from linkwise.linalg.warm import WarmStarts
 
 
 __all__ = ["Auto", "AutoReport", "AutoResult", "Suspect", "Voice", "auto"]
@@ -329,7 +330,9 @@ class Auto(ConstrainedClusterer):
     n_jobs: int | None = None
     verbose: int = 0
 
-    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> AutoResult:
+    def _solve(
+        self, prepared: Prepared, constraints: Constraints | None, warm: WarmStarts | None
+    ) -> AutoResult:
         n = prepared.n_samples
         constraints = Constraints(n) if constraints is None else constraints
         bases = self._described(prepared, most_clusters(constraints, self.n_clusters, n))

@@ -231,7 +231,7 @@ class Affinity(TransformerMixin, BaseEstimator):
         between consecutive neighbour distances of any sample, which takes all n^2 distances.
     symmetrize : {"union", "mean", "mutual"}, default="union"
         Edge weight where two directions meet: the larger one; their mean, an absent one being
-        zero; or the smaller one, so that only mutual neighbours stay linked.
+        zero; or the smaller one, so that only mutual neighbours are linked.
     metric : str or callable, default="euclidean"
         Any metric of :class:`sklearn.neighbors.NearestNeighbors`, or "precomputed": X then
         holds distances, as a dense array of shape (n_samples, n_samples).
@@ -537,7 +537,7 @@ class Affinity(TransformerMixin, BaseEstimator):
         if hasattr(self.neighbors, "fit_transform"):
             message = (
                 f"radius={radius:g} and the neighbour transformer "
-                f"{type(self.neighbors).__name__} both define who is linked. Leave one out."
+                f"{type(self.neighbors).__name__} both define the edges. Leave one out."
             )
             raise ValueError(message)
         return link_empty_rows(self._search.within(radius, query), self._search, query)
@@ -573,7 +573,7 @@ class Affinity(TransformerMixin, BaseEstimator):
         return graph
 
     def _kth_distance(self, distances: Matrix, parameter: str, query: Any = None) -> Floats:
-        """Distance of every sample to the neighbour that a parameter asks for."""
+        """Distance of every sample to the neighbour that a parameter names."""
         k = getattr(self, parameter)
         if k is None and self._kind == "transformer":
             return last_stored(distances)

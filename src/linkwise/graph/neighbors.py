@@ -2,7 +2,7 @@
 
 A *distance graph* is a ``csr_array`` whose row `i` stores the distances from sample `i` to its
 neighbours. A stored zero is a duplicate of the sample, not an absent edge, and a sample is never
-its own neighbour: it is left out by its index, for its distance does not tell it from a duplicate.
+its own neighbour: it is left out by its index, because a duplicate has the same distance.
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ class NeighborSearch:
 
     def _balls_by_tree(self, rows: Any, radius: float) -> csr_array:
         tree = KDTree(rows)
-        # Counting is much cheaper than listing, and tells beforehand whether the list fits.
+        # Counting is much cheaper than listing, and shows beforehand whether the list fits.
         n_found = self._index.count_neighbors(tree, radius, p=self.exponent)
         check_ball_sizes(int(n_found), radius)
         found = tree.sparse_distance_matrix(

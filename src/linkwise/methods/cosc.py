@@ -64,7 +64,7 @@ class COSCResult(Result):
         other, each on the part that was split. Large graphs are searched, and so counted, on a
         coarse level.
     gap : float
-        Duality gap of the last inner problem, relative to the norm of its data. `converged` says
+        Duality gap of the last inner problem, relative to the norm of its data. `converged` states
         whether that problem proved that no vector near the answer is lower.
     n_inner : int
         Iterations of the inner solver in all; `n_iter` counts its problems.
@@ -305,7 +305,7 @@ class COSC(ConstrainedClusterer):
     refine: bool = True
     n_starts: int = 10
     balance: str = "lovasz"
-    tol: float = 1e-06
+    tol: float = 1e-6
     max_iter: int = 800
     affinity: Affinity | str | None = None
     random_state: int | np.random.RandomState | None = None

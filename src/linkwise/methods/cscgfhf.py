@@ -83,7 +83,7 @@ def _rounded(
 ) -> Ints:
     """Split by sign for two clusters, else by k-means; clusters get the numbers of the classes."""
     if f.shape[1] == 0:
-        # Propagation gave all samples one label: nothing tells them apart.
+        # Propagation gave all samples one label: there is nothing to cut.
         return y.argmax(axis=1)
     if n_clusters == 2:
         return named(sign_split(f[:, 0]), seeds, 2)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class PathPoint(NamedTuple):
-    """The answer at one strength."""
+    """The answer at one penalty."""
 
     strength: float
     labels: Ints
@@ -184,7 +184,7 @@ def _from_path(
 ) -> dict[str, Any]:
     """Return the points of a soft path, the estimated noise, and the suspects."""
     points = []
-    noise = None  # unless the path was interrupted before strength 1
+    noise = None  # unless the path was interrupted before `strength=1`
     for t, z in zip(path.strengths, path.partitions, strict=True):
         labels = z[: constraints.n_samples].astype(np.intp)
         violated = violated_items(constraints, z)
@@ -237,7 +237,7 @@ class ConstrainedCut(ConstrainedClusterer):
         sample. ``"auto"`` is 1; in soft mode with more than 200 pairs it is chosen by
         cross-validation over the pairs.
     violations : int, default=None
-        In soft mode, take the smallest strength that violates at most so many constraints, in
+        In soft mode, take the smallest `strength` that violates at most so many constraints, in
         place of `strength`.
     effort : {"fast", "default", "thorough"}, default="default"
         How long to search. ``"fast"`` is for very large graphs.
@@ -318,15 +318,15 @@ class ConstrainedCut(ConstrainedClusterer):
 
         With the objective ``"ncut"`` a sample joins the cluster to which it is most similar, see
         :meth:`ConstrainedClusterer.predict`; with ``"kmeans"`` the one with the nearest centre. A
-        copy of a training sample gets that one's label, which constraints may have decided.
+        duplicate of a training sample gets its label, which constraints may have decided.
         """
         check_is_fitted(self)
         if not hasattr(self, "cluster_centers_"):
             return super().predict(X)
         X = self._new_samples(X)
         labels = squared_distances(X, self.cluster_centers_).argmin(axis=1)
-        copies = self._known.find(X)
-        return np.where(copies >= 0, self.labels_[copies], labels)
+        duplicates = self._known.find(X)
+        return np.where(duplicates >= 0, self.labels_[duplicates], labels)
 
     @property
     def accepts_contradictions(self) -> bool:

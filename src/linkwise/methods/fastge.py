@@ -86,7 +86,7 @@ def two_graphs(W: Graph, constraints: Constraints, link_weight: float | str) -> 
     n = W.shape[0]
     W = W / (float(W.max()) or 1.0)
     d = degrees(W)
-    # An isolated sample asks for as little as the least connected one.
+    # An isolated sample has the demand of the least connected one.
     d = np.where(d > 0, d, d[d > 0].min() if d.any() else 1.0)
     Q = constraint_matrix(constraints).tocoo()
     if isinstance(link_weight, str):

@@ -194,7 +194,7 @@ def _sides(W: Graph, x: Floats, groups: SignedGroups) -> Ints:
     sides = found.labels == 1 if np.isfinite(found.objective) else x > 0
     sides = np.where(weighty | ~opposite, sides, groups.sign > 0)
     if sides.all() or not sides.any():
-        # Nothing tells the samples apart: the first group stands alone.
+        # All samples have one value: the first group is a cluster of its own.
         sides = groups.must != groups.must[0]
     return sides.astype(np.intp)
 

@@ -155,6 +155,6 @@ class SRCP(PropagationClusterer):
     mu: float = 0.2
     scale: str = "max"
     solver: str = "auto"
-    tol: float = 0.0005
+    tol: float = 5e-4
     hard: bool = False
     random_state: int | np.random.RandomState | None = None

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 # .889 and .828 (0.7), .878 and .704 (1).
 FULL_REWARD = 0.5
 
-# Of two starts that end equally well the earlier one stays.
+# Of two starts with an equal result the earlier one is kept.
 SAME_OBJECTIVE = 1e-9
 
 
@@ -79,7 +79,7 @@ def sskk(
     group = constraints.components()
     if int(group.max()) + 1 < n_clusters:
         group = np.arange(group.size)
-    # Kernel k-means from every start; of those that end equally well the earlier one stays
+    # Kernel k-means from every start; of equal results the earlier one is kept
     best, *others = (
         descend(graph, labels, group, k=n_clusters, shift=shift, max_iter=max_iter, rng=rng)
         for labels in _starts((plain, pairs), group, start, rng=rng)
@@ -115,7 +115,7 @@ def pair_penalty(constraints: Constraints) -> float:
 def penalised_graph(W: Graph, constraints: Constraints, penalty: float) -> VertexWeighted:
     """Return ``A + C`` with the degrees of `A` as weights, in units of the mean degree.
 
-    The walk stays at isolated vertices: they get a loop of the mean degree.
+    Isolated vertices get a self-loop of the mean degree.
     """
     A = csr_array(W)
     d = degrees(A)

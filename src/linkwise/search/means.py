@@ -151,8 +151,7 @@ def scaled_rows(X: Floats) -> tuple[Floats, float]:
 
 def mean_rows(sums: Floats, mass: Floats, z: AnyInts, *, k: int) -> Floats:
     """Return the centre of each cluster."""
-    totals = np.zeros((k, sums.shape[1]))
-    np.add.at(totals, z, sums)
+    totals = np.column_stack([np.bincount(z, column, minlength=k) for column in sums.T])
     centers: Floats = totals / np.bincount(z, weights=mass, minlength=k)[:, None]
     return centers
 

@@ -8,11 +8,21 @@ import numpy as np
 
 from linkwise.partition import kmeans, relabelled
 from linkwise.search.means import MeansObjective, mean_rows, scaled_rows
-from linkwise.search.objective import Context, assert_satisfied, certain_groups, warn_interrupted
+from linkwise.search.objective import (
+    Context,
+    Found,
+    assert_satisfied,
+    certain_groups,
+    warn_interrupted,
+)
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
     from linkwise.constraints import Constraints
+
+# Other starts are tried only if hard constraints raise the sum of squares by more than this share
+# over that of free k-means, which bounds it from below as far as k-means finds the optimum.
+NEAR_BOUND = 0.01
 
 
 def cluster_rows(
@@ -68,10 +78,14 @@ def cluster_rows(
     groups = certain_groups(constraints, k, rng)
     rows, _ = scaled_rows(V)
     objective = MeansObjective.on(rows, groups, "fast", k=k)
-    # One start is the feasible partition nearest to the free one.
+    # The feasible partition nearest to the free centres, then a descent
     n_free = int(free.labels.max()) + 1
     centers = mean_rows(rows, np.ones(V.shape[0]), free.labels, k=n_free)
-    found = objective.search(Context(rng), [objective.nearest(centers, rng)])
+    z = objective.local_search(objective.nearest(centers, rng), rng)
+    found = Found(z, objective.value(z), 1)
+    bound = float(((rows - centers[free.labels]) ** 2).sum())
+    if found.value > (1 + NEAR_BOUND) * bound:
+        found = objective.search(Context(rng), [z])
     labels = relabelled(found.z[groups.of_sample])
     assert_satisfied(constraints, labels)
     if found.interrupted:
