@@ -376,7 +376,7 @@ class Bisection:
         n = problem.n_vertices
         graph = csr_array((problem.weight, problem.indices, problem.indptr), shape=(n, n))
         spectral = spectral_start(graph, problem.volume, rng)
-        yield [self.family.vector(start) for start in (*first, spectral)]
+        yield [*map(self.family.vector, first), self.family.vector(spectral)]
         n_random = self.settings.n_starts - 1
         if self.family.certain[0].size and n_random > 0:
             yield [self._linear_start(rng)]
