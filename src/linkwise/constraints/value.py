@@ -379,7 +379,7 @@ class Constraints:
             Also check whether this many clusters suffice, if none has to be used. The answer is
             exact for one and two clusters, and whenever every group of cannot-links has a
             member with fewer than `n_clusters`. For others the question is graph colouring: an
-            error is always right, but silence is no promise.
+            error is always right, but no error proves nothing.
 
         Raises
         ------
@@ -678,7 +678,7 @@ class Constraints:
         message = "Constraints are not an array. Use to_matrix() or signed_pairs()."
         raise TypeError(message)
 
-    # Copies and pickles: numpy forgets that an array is read-only --------------------------
+    # Copies and pickles: numpy does not keep that an array is read-only --------------------------
 
     def __copy__(self) -> Constraints:
         return self

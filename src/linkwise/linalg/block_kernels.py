@@ -2,7 +2,7 @@ r"""Compiled products of a sparse matrix with a block of vectors, and what goes 
 
 Rows are independent in every kernel but `cross` and `residual`, which add up the same blocks of
 rows in the same order however many threads there are: the bits of an answer do not depend on the
-number of threads. No BLAS is called, since that cannot be said of it.
+number of threads. No BLAS is called: its sums depend on the number of threads.
 """
 
 from __future__ import annotations
