@@ -486,9 +486,9 @@ class Constraints:
         """Which explicit pairs the labels imply as well."""
         if self.labels is None:
             return np.zeros(self.table.sign.size, dtype=bool)
-        ends = self.labels[self.table.pairs]
-        same: Bools = ends[:, 0] == ends[:, 1]
-        return (ends >= 0).all(axis=1) & (same == self.table.is_must_link)
+        labels = self.labels[self.table.pairs]
+        same: Bools = labels[:, 0] == labels[:, 1]
+        return (labels >= 0).all(axis=1) & (same == self.table.is_must_link)
 
     # Pairs for methods ---------------------------------------------------------------------
 

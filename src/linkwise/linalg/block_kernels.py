@@ -269,19 +269,11 @@ def step(  # noqa: PLR0917  (called as a kernel)
 
     With signed indices in `step_loop`, as usual in numba, the ratios are 4.7 to 6.9.
 
-    Parameters
-    ----------
-    matrix : tuple
-        `indptr`, `indices`, which are unsigned, and `data` of `A`.
-    blocks : tuple
-        `X`, `R` and `Y`, C-contiguous and of the kind of `data`.
-    coefficients : tuple
-        `alpha`, `beta`, `gamma`, each with one entry a column, and `center`, with one entry. Their
-        length, a multiple of `LANES`, is the number of columns that take part.
-    columns : tuple
-        The first column in `X`, `R` and `Y` that takes part.
-    first, last : int
-        The rows of `Y`.
+    `matrix` is `indptr`, unsigned `indices` and `data` of `A`; `blocks` are `X`, `R` and `Y`,
+    C-contiguous and of the kind of `data`. `coefficients` are `alpha`, `beta`, `gamma`, each with
+    one entry a column, and `center`, with one entry. Their length, a multiple of `LANES`, is the
+    number of columns that take part, from those in `columns` of `X`, `R` and `Y` on. `first` and
+    `last` are the rows of `Y`.
     """
     _fastest_step()(matrix, blocks, coefficients, columns, first, last)
 

@@ -1,6 +1,6 @@
 r"""Products ``G T G'`` that are never formed: few columns of a resolvent, values where needed.
 
-The resolvent of a walk, :math:`(I - \alpha S)^{-1}`, decays away from the diagonal like
+The resolvent of a random walk, :math:`(I - \alpha S)^{-1}`, decays away from the diagonal like
 :math:`\alpha` to the power of the distance. Its columns at few vertices are therefore sparse up
 to a tolerance, and pushing finds them without touching the rest of the graph (Andersen, Chung
 & Lang 2006, *Local graph partitioning using PageRank vectors*).

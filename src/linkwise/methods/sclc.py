@@ -51,7 +51,7 @@ def sclc(
     halving = _Halving(W, facts, n_clusters, rng=rng)
     labels = recursive_bisection(W, n_clusters - 1, halving.split).labels
     labels = halving.last(labels)
-    return _result(W, labels, halving.kept(labels))
+    return _result(W, labels, halving.used(labels))
 
 
 class _Halving:
@@ -94,7 +94,7 @@ class _Halving:
             default=labels,
         )
 
-    def kept(self, labels: Ints) -> list[tuple[Ints, Cut]]:
+    def used(self, labels: Ints) -> list[tuple[Ints, Cut]]:
         """Return the splits that were used: a part that was split for trial has one label."""
         return [(members, cut) for members, cut in self.cuts.values() if np.ptp(labels[members])]
 
