@@ -3,8 +3,8 @@
 Run: python benchmarks/papers/cosc_table2.py [--full] [--jobs 2]
 
 Sonar, Spam, and digit 0 of USPS against the other digits. Random pairs, 10 draws (3 in reduced
-size). The plots of the paper are not in the text at hand, so the amounts are ours, in percent of
-the number of samples. In reduced size Spam and USPS are stratified subsamples of 1,500.
+size). The plots of the paper are not in our copy of the text, so the amounts are ours, in percent
+of the number of samples. In reduced size Spam and USPS are stratified subsamples of 1,500.
 
 The graph is that of Buehler & Hein (2009), to which the paper refers: 10 nearest neighbours, and
 the larger of exp(-4 d^2 / s_i^2) and exp(-4 d^2 / s_j^2), where s is the distance to the 10th

@@ -3,7 +3,7 @@
 Run: python benchmarks/papers/srcp_fig2_3.py [--full] [--jobs 2]
 
 Random pairs, 20 draws (5 in reduced size), mu = 0.2, graphs of 20 neighbours. The plots of the
-paper are not in the text at hand, so the amounts are ours, in percent of the number of samples;
+paper are not in our copy of the text, so the amounts are ours, in percent of the number of samples;
 the only one that it states, 2,400 pairs on the 1,500 images of Corel, is 160 %.
 
 UCI sets: Gaussian weights with sigma = 1, as in the paper. It does not say how features are

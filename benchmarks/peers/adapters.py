@@ -3,8 +3,8 @@
 Run: python adapters.py PACKAGE:METHOD folder problem.npz [problem.npz ...] (see --help)
 
 An estimator is a function from a `Problem` to labels, with the package's defaults; what its
-documentation asks to be chosen is chosen as there. The clock holds all that starts from X:
-distances, graphs, matrices of constraints. It does not hold the import, nor a first fit on about
+documentation leaves to the user is chosen as in its examples. The clock holds all that starts from
+X: distances, graphs, matrices of constraints. It does not hold the import, nor a first fit on about
 a hundred of the samples, which loads and compiles what is compiled. The processor seconds are
 limited by a timer of the kernel, which ends the process whatever it is doing.
 """

@@ -210,7 +210,7 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
     def _advice(self) -> str:
         if self.n_probes:
             return f"Leave out n_probes={self.n_probes}, or give more."
-        return f"Raise recall={self.recall:g}."
+        return f"Set more than recall={self.recall:g}."
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None) -> tuple[Floats, Ints]:
         """Find the nearest samples.

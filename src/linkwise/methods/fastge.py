@@ -131,7 +131,7 @@ def _lowest(
 def _grouped_components(graphs: Graphs, component: Ints, k: int) -> Floats:
     """Return the indicators of `k` groups of components: nothing is cut whichever they are.
 
-    As in NCut, the ``k - 1`` of largest volume stand alone. Of the others, one that is
+    As in NCut, the ``k - 1`` of largest volume are clusters. Of the others, one that is
     cannot-linked with the last group joins the group with which it is least so.
     """
     volume = np.bincount(component, weights=degrees(graphs.G))

@@ -111,7 +111,7 @@ def propagation_factors(
 class SRCP(PropagationClusterer):
     """Symmetric graph regularised constraint propagation (Fu, Lu, Ip, Peng & Lu, 2011).
 
-    Each pair is spread over the graph from both its ends at once; the result raises and lowers
+    Each pair is spread over the graph from both endpoints at once; the result raises and lowers
     affinities everywhere the pairs reach, and the adjusted graph is clustered. Soft: it trades
     the cut against the constraints.
 

@@ -102,7 +102,7 @@ def pair_penalty(constraints: Constraints) -> float:
     """Return the automatic penalty of a pair, in units of the mean degree.
 
     It is 0.5 when each must-linked sample has one must-link, and in general 0.5 divided by the
-    number of must-links that such a sample has. (The mean over the ends of must-links, beliefs
+    number of must-links that such a sample has. (The mean over the endpoints of must-links, beliefs
     counted: a crowd of well connected samples is what could fall off as a cluster.)
     """
     pairs, weights = constraints.signed_pairs()
