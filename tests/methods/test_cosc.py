@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -371,16 +372,9 @@ def test_the_bare_recursion_lists_what_it_violates(four_blobs):
 
 def splitting_of(matrices, n_samples, record=None):
     """Splits of a graph into four clusters."""
-    return recursion.Splitting(
-        matrices=matrices,
-        degree=None if matrices is None else matrices.volume,
-        n_samples=n_samples,
-        k=4,
-        gamma=0.0,
-        settings=Settings(),
-        record=record,
-        rng=None,
-    )
+    problem = SimpleNamespace(n_samples=n_samples, gamma=0.0)
+    cuts = SimpleNamespace(problem=problem, k=4, settings=Settings(), record=record)
+    return recursion.Splitting(cuts, matrices, None if matrices is None else matrices.volume, None)
 
 
 def test_allowed_violations_follow_the_uniform_model():

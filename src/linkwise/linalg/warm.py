@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from linkwise._types import Floats, Ints
 
-# Entries of the columns of one resolvent that are kept, 120 MB; a single call may need more.
+# Entries of the columns of one resolvent that are cached, 120 MB; a single call may need more.
 MOST_ENTRIES = 10_000_000
 
 
@@ -27,23 +27,13 @@ class EigenWarmStart:
 
     `linkwise.linalg.eigen.largest` reads it and writes its own findings to it. Several threads may
     share one: every field is replaced as a whole, and any combination of fields is a valid start.
-
-    Parameters
-    ----------
-    vectors : ndarray of shape (n, s), optional
-        Approximate eigenvectors, in any order.
-    row_order : ndarray of shape (n,), optional
-        An order of the rows in which products are fast; empty if the given order is as good.
-    spectrum : tuple of float, optional
-        Lower bound of the spectrum, about its largest value, and about its largest magnitude.
-    cutoffs : dict of int to float
-        For a number of pairs, the eigenvalue below which a filter damps.
     """
 
-    vectors: Floats | None = None
-    row_order: Ints | None = None
+    vectors: Floats | None = None  # approximate eigenvectors in columns, in any order
+    row_order: Ints | None = None  # rows in an order of fast products; empty if theirs is as good
+    # Lower bound of the spectrum, about its largest value, and about its largest magnitude.
     spectrum: tuple[float, float, float] | None = None
-    cutoffs: dict[int, float] = field(default_factory=dict)
+    cutoffs: dict[int, float] = field(default_factory=dict)  # of a filter, by number of pairs
 
     @property
     def nbytes(self) -> int:
@@ -55,15 +45,9 @@ class EigenWarmStart:
 class WarmStarts:
     """Start vectors and columns of earlier solves on one graph, a bounded number of them.
 
-    Parameters
-    ----------
-    adjacency : EigenWarmStart
-        Of the normalised adjacency, of the graph or of a graph that constraints have changed.
-    additive : EigenWarmStart
-        The same of the additive normalisation.
-    resolvents : dict
-        For each damping and tolerance: indices of columns, and these columns of
-        ``(I - alpha S)^-1``.
+    They are of the normalised adjacency and of the additive normalisation, of the graph or of one
+    that constraints have changed; and for each damping and tolerance, indices of columns and these
+    columns of ``(I - alpha S)^-1``.
 
     Examples
     --------
@@ -80,31 +64,23 @@ class WarmStarts:
     def columns(
         self, key: tuple[float, float], wanted: Ints, compute: Callable[[Ints], Any]
     ) -> csc_array:
-        """Return columns of a resolvent, computing those that are not there yet.
+        """Return the columns `wanted` (ascending) of a resolvent; they must not be changed.
 
-        They are kept in turn; when that gets too much, only the wanted ones are.
-
-        Parameters
-        ----------
-        key : tuple of float
-            Damping and tolerance.
-        wanted : ndarray of int
-            Columns to return, in increasing order. Do not change what comes back.
-        compute : callable
-            ``compute(indices)`` returns these columns, as a sparse matrix.
+        `key` is its damping and tolerance. ``compute(indices)`` returns columns that are not cached
+        as a sparse matrix. If all are too many to cache, only the wanted ones are.
         """
         if key not in self.resolvents:
             found = csc_array(compute(wanted))
             self.resolvents[key] = (wanted, found)
             return found
-        have, kept = self.resolvents[key]
+        have, cached = self.resolvents[key]
         missing = np.setdiff1d(wanted, have)
         if missing.size:
-            kept = csc_array(hstack([kept, csc_array(compute(missing))], format="csc"))
+            cached = csc_array(hstack([cached, csc_array(compute(missing))], format="csc"))
             have = np.append(have, missing)
         position = np.argsort(have, kind="stable")
-        found = csc_array(kept[:, position[np.searchsorted(have[position], wanted)]])
-        self.resolvents[key] = (wanted, found) if kept.nnz > MOST_ENTRIES else (have, kept)
+        found = csc_array(cached[:, position[np.searchsorted(have[position], wanted)]])
+        self.resolvents[key] = (wanted, found) if cached.nnz > MOST_ENTRIES else (have, cached)
         return found
 
     @property

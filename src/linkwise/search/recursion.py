@@ -6,7 +6,7 @@ be parted later. How many may remain is estimated for classes of equal size.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from linkwise.search.one_spectral import Split, ratio_dca
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from linkwise._types import Floats, Int32s, Int64s, Ints
+    from linkwise._types import Floats, Int32s, Ints
     from linkwise.search.bisection import Family, Matrices, Track
     from linkwise.search.one_spectral import Record, Settings
     from linkwise.search.problem import Groups
@@ -111,17 +111,7 @@ def recursive_partition(
     """
     problem = cuts.problem
     matrices = matrices_of(problem)
-    splitting = Splitting(
-        matrices=matrices,
-        degree=degrees(matrices.W),
-        n_samples=problem.n_samples,
-        k=cuts.k,
-        gamma=problem.gamma,
-        settings=cuts.settings,
-        record=cuts.record,
-        rng=rng,
-        rough=rough,
-    )
+    splitting = Splitting(cuts, matrices, degrees(matrices.W), rng, rough=rough)
     # Weights are volumes: even an isolated vertex has a little.
     found = recursive_bisection(matrices.W, cuts.k, splitting.split, weights=problem.volume)
     z = found.labels.astype(np.int32)
@@ -131,18 +121,15 @@ def recursive_partition(
     return z
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class Splitting:
     """Splits of parts of a graph in two."""
 
+    cuts: Recursion
     matrices: Matrices
     degree: Floats
-    n_samples: Int64s  # of each vertex
-    k: int
-    gamma: float  # penalty of uncertain pairs, over the volume of a cluster
-    settings: Settings
-    record: Record
     rng: np.random.RandomState
+    _: KW_ONLY
     rough: bool = False  # whether all starts but the best are solved roughly
 
     def split(self, part: csr_array, members: Ints) -> Int32s | None:
@@ -181,15 +168,16 @@ class Splitting:
         if members.size < 2:
             return None
         inside = self.matrices.restrict(members)
-        if self.settings.by_degree:
+        if self.cuts.settings.by_degree:
             outside = self.degree[members] - degrees(part)
             inside = inside._replace(volume=np.maximum(inside.volume - outside, 0.0))
-        family = family_of(inside, self.settings.balance)
+        family = family_of(inside, self.cuts.settings.balance)
         allowed = self._allowed(members, family.certain[0].size)
-        soft = self.gamma * float(inside.volume.sum()) / 4
-        settings = self.settings.rough() if self.rough else self.settings
+        # The penalty of uncertain pairs is over the volume of a cluster.
+        soft = self.cuts.problem.gamma * float(inside.volume.sum()) / 4
+        settings = self.cuts.settings.rough() if self.rough else self.cuts.settings
         how: dict[str, Any] = {
-            "record": self.record,
+            "record": self.cuts.record,
             "soft": soft,
             "allowed": allowed,
             "or_nearest": True,
@@ -207,7 +195,7 @@ class Splitting:
 
     def _certify(self, track: Track) -> None:
         """Keep the worst certificate of several splits, their highest penalty and all paths."""
-        record = self.record
+        record = self.cuts.record
         record.gap = max(record.gap, track.last.gap)
         record.converged = record.converged and track.last.converged
         record.gamma = max(record.gamma, track.gamma)
@@ -216,7 +204,7 @@ class Splitting:
     def _continued(self, family: Family, track: Track, soft: float) -> Track:
         """Descend further at the last penalty; keep what is lower and violates no more pairs."""
         cut = family.at(soft=soft, hard=track.gamma)
-        found = ratio_dca(cut, track.f, self.settings, record=self.record)
+        found = ratio_dca(cut, track.f, self.cuts.settings, record=self.cuts.record)
         above = found.split.above
         split = Split(family.at(soft=soft).value(above.astype(np.float64)), above)
         if family.n_violated(above) > family.n_violated(track.split.above):
@@ -226,5 +214,6 @@ class Splitting:
 
     def _allowed(self, members: Ints, n_pairs: int) -> int:
         """Return how many cannot-links may stay inside the sides: one class against the others."""
-        n_classes = max(2, self.k * int(self.n_samples[members].sum()) // int(self.n_samples.sum()))
+        n_samples = self.cuts.problem.n_samples
+        n_classes = max(2, self.cuts.k * int(n_samples[members].sum()) // int(n_samples.sum()))
         return n_pairs * (n_classes - 2) // n_classes
