@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from linkwise.linalg.components import symmetric_components
+from linkwise.linalg.laplacian import symmetric_components
 from linkwise.partition import relabelled
 
 

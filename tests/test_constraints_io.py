@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from numpy.testing import assert_array_equal
 
 from linkwise.constraints import Constraints, PairTable, formats
-from linkwise.constraints import listing as listing_module
-from linkwise.constraints.implied import all_pairs
+from linkwise.constraints import table as table_module
+from linkwise.constraints.table import implied_pairs
 from linkwise.exceptions import ConflictError, TooLargeError
 from strategies import any_constraints
 
@@ -190,7 +190,7 @@ def test_what_is_written_is_read(tmp_path, c):
     path = tmp_path / "pairs.csv"
     try:
         expected = Constraints.from_table(
-            c.n_samples, c.table.joined(PairTable.of(*all_pairs(c.labels)))
+            c.n_samples, c.table.joined(PairTable.of(*implied_pairs(c.labels)))
         )
     except ConflictError:
         return  # labels against a certain pair: no file could hold both
@@ -229,7 +229,7 @@ def test_labels_are_written_as_pairs_up_to_a_limit(tmp_path, monkeypatch):
     assert (tmp_path / "c.csv").read_text() == (
         "i,j,link,belief\n0,1,must,1.0\n0,2,cannot,1.0\n1,2,cannot,1.0\n"
     )
-    monkeypatch.setattr(listing_module, "MAX_LISTED", 2)
+    monkeypatch.setattr(table_module, "MAX_LISTED", 2)
     with pytest.raises(TooLargeError, match="to_csv writes pairs, but these labels imply 3 pairs"):
         c.to_csv(tmp_path / "c.csv")
 

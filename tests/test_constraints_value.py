@@ -20,8 +20,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from linkwise.constraints import Constraints, Suspect, logic
-from linkwise.constraints import listing as listing_module
-from linkwise.constraints.suspect import make_suspects
+from linkwise.constraints import table as table_module
+from linkwise.constraints.conflict import make_suspects
 from linkwise.exceptions import ConflictError, TooLargeError
 from strategies import any_constraints, constraints_from_a_partition
 
@@ -404,7 +404,7 @@ def test_with_belief_turns_labels_into_pairs(monkeypatch):
     assert_array_equal(doubted.must_link, [[0, 1]])
     assert_array_equal(doubted.cannot_link, [[0, 2], [0, 3], [1, 2]])
     assert_array_equal(c.with_belief(1).labels, c.labels)
-    monkeypatch.setattr(listing_module, "MAX_LISTED", 2)
+    monkeypatch.setattr(table_module, "MAX_LISTED", 2)
     with pytest.raises(TooLargeError, match="these labels imply 3 pairs; the limit is 2"):
         c.with_belief(0.5)
 

@@ -222,7 +222,7 @@ def test_the_parts_make_up_the_signed_graph():
 
 
 def test_signed_csc_works_on_the_signed_graph_itself():
-    from linkwise.constraints.listing import constraint_matrix
+    from linkwise.constraints.table import constraint_matrix
     from linkwise.methods.csc import link_affinity
 
     W, _ = make_signed_block_model(60, 2, density=0.5, random_state=0)

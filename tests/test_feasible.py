@@ -74,8 +74,8 @@ def test_the_named_pairs_alone_are_infeasible(c, k):
     if error is None:
         return
     must, cannot, labels = named_part(c, error)
-    proof = Constraints.__new__(Constraints)  # a direct contradiction is refused otherwise
-    proof._store(c.n_samples, PairTable.of(must, cannot), labels)
+    # The constructor raises on a direct contradiction.
+    proof = Constraints._of(c.n_samples, PairTable.of(must, cannot), labels)
     assert not is_feasible(proof, k)
     if error.bracket is None:
         assert error.kind == "contradiction"

@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from linkwise import NCut
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
-from linkwise.graph import Affinity, connect, neighbors, weights
+from linkwise.graph import Affinity, affinity, connect, neighbors
 from linkwise.graph.neighbors import NeighborSearch
 
 GOLDEN = Path(__file__).resolve().parents[2] / "shared" / "golden" / "graphs"
@@ -733,7 +733,7 @@ def test_wrong_precomputed_distances():
 
 
 def test_dense_computations_are_refused_above_their_limit(monkeypatch):
-    for module in (neighbors, weights):
+    for module in (neighbors, affinity):
         monkeypatch.setattr(module, "DENSE_LIMIT", 20)
     X = normal(21)
     with pytest.raises(TooLargeError, match=r"full graph of 21 samples .* limit is 20.*neighbors="):

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, issparse
 
 from asserts import assert_positive_semidefinite, assert_symmetric
 from linkwise.linalg import laplacian
-from linkwise.linalg.components import symmetric_components
+from linkwise.linalg.laplacian import symmetric_components
 from reference import degree_matrix, identity_without_isolated, inverse_power, n_components
 
 

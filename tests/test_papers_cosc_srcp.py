@@ -67,16 +67,16 @@ def test_every_experiment_declares_what_it_tests(name):
 def test_one_violation_at_one_amount_is_a_violation():
     table2 = experiment("cosc_table2")
     rows = curves("violated_share", {"cosc": (0, 0, 0), "sl": (0, 0, 0.01)})
-    assert answers(table2.obeys("cosc"), rows) == {"toy": True}
-    assert answers(table2.obeys("sl"), rows) == {"toy": False}
+    assert answers(table2.satisfies_all("cosc"), rows) == {"toy": True}
+    assert answers(table2.satisfies_all("sl"), rows) == {"toy": False}
 
 
 def test_a_method_without_an_answer_does_not_obey():
     table2 = experiment("cosc_table2")
     rows = [row("toy", "cosc", 10, "violated_share", 0.0, failures=1, n=3)]
-    assert answers(table2.obeys("cosc"), rows) == {"toy": False}
+    assert answers(table2.satisfies_all("cosc"), rows) == {"toy": False}
     rows = [row("toy", "cosc", 10, "violated_share", np.nan, failures=4, n=0)]
-    assert answers(table2.obeys("cosc"), rows) == {"toy": False}
+    assert answers(table2.satisfies_all("cosc"), rows) == {"toy": False}
 
 
 def test_others_must_violate_on_every_set():
@@ -174,7 +174,7 @@ def test_judging_on_some_of_the_sets():
     table2 = experiment("cosc_table2")
     rows = curves("violated_share", {"cosc": (0, 0, 0)}, data="a")
     rows += curves("violated_share", {"cosc": (0, 0, 1)}, data="b")
-    assert answers(table2.on(("a",), table2.obeys("cosc")), rows) == {"a": True}
+    assert answers(table2.on(("a",), table2.satisfies_all("cosc")), rows) == {"a": True}
 
 
 # ------------------------------------------------------------------ COSC, figures and all of MNIST

@@ -79,7 +79,7 @@ def problems(tmp_path):
 
 @pytest.fixture
 def answers(tmp_path):
-    """Return a function that runs a fake contender and returns its statuses and answers."""
+    """Return a function that runs a fake estimator and returns its statuses and answers."""
     script = tmp_path / "fake.py"
     script.write_text(FAKE, encoding="utf-8")
     folder = tmp_path / "answers"
@@ -185,8 +185,8 @@ def test_violations_count_both_kinds(problems):
 # ------------------------------------------------------------------------------- the store
 
 
-def cell(n=500, contender="fake:a", seed=0, part="speed"):
-    return Cell(part, contender, "blobs", n, n // 10, seed)
+def cell(n=500, estimator="fake:a", seed=0, part="speed"):
+    return Cell(part, estimator, "blobs", n, n // 10, seed)
 
 
 def test_the_store_goes_on_where_it_was(tmp_path):
@@ -219,12 +219,12 @@ def test_half_a_row_is_run_again(tmp_path):
 
 def test_fresh_forgets_the_chosen_rows_only(tmp_path):
     store = cells.Store(tmp_path / "peers.csv")
-    store.add(cell(contender="linkwise:cut"), {"status": "done"})
-    store.add(cell(contender="fake:a"), {"status": "done"})
-    assert store.drop(lambda row: row["contender"].startswith("linkwise:")) == 1
+    store.add(cell(estimator="linkwise:cut"), {"status": "done"})
+    store.add(cell(estimator="fake:a"), {"status": "done"})
+    assert store.drop(lambda row: row["estimator"].startswith("linkwise:")) == 1
     again = cells.Store(store.path)
-    assert cell(contender="linkwise:cut") not in again
-    assert cell(contender="fake:a") in again
+    assert cell(estimator="linkwise:cut") not in again
+    assert cell(estimator="fake:a") in again
 
 
 def test_a_failed_installation_is_stored_until_it_works(tmp_path, monkeypatch):
@@ -240,7 +240,7 @@ def test_a_failed_installation_is_stored_until_it_works(tmp_path, monkeypatch):
     assert store.rows == []
 
 
-def test_contenders_are_chosen_by_package_or_name():
+def test_estimators_are_chosen_by_package_or_name():
     assert run.chosen(KINDS, []) == list(KINDS)
     assert run.chosen(KINDS, ["linkwise"]) == ["linkwise:cut", "linkwise:gfhf"]
     assert run.chosen(KINDS, ["fake:b"]) == ["fake:b"]
@@ -262,11 +262,11 @@ def test_larger_problems_are_pointless_after_a_limit(tmp_path):
 def test_the_plan_has_every_cell_once():
     planned = list(cells.plan(["fake:a", "linkwise:cut"], ("quality", "speed")))
     assert len(planned) == len(set(planned)) == 2 * (4 * 3 * 5 + 8)
-    ours = [one.n for one in planned if one.part == "speed" and one.contender == "linkwise:cut"]
+    ours = [one.n for one in planned if one.part == "speed" and one.estimator == "linkwise:cut"]
     assert ours == sorted(ours)
 
 
-def test_every_contender_has_an_adapter_and_a_rival():
+def test_every_estimator_has_an_adapter_and_a_rival():
     peers = cells.read_peers()
     assert set(peers) == set(adapters.PACKAGES)
     kinds = cells.kinds(peers)
@@ -279,9 +279,9 @@ def test_every_contender_has_an_adapter_and_a_rival():
 # ------------------------------------------------------------------------------ the tables
 
 
-def row(contender, n, cpu_s=math.nan, free=math.nan, *, status="done", message="", **more):
+def row(estimator, n, cpu_s=math.nan, free=math.nan, *, status="done", message="", **more):
     found = dict.fromkeys(cells.COLUMNS, "") | {
-        "part": "speed", "contender": contender, "data": "blobs", "n": n, "pairs": n // 10,
+        "part": "speed", "estimator": estimator, "data": "blobs", "n": n, "pairs": n // 10,
         "seed": 0, "status": status, "message": message,
     }  # fmt: skip
     if status == "done":
@@ -322,9 +322,9 @@ def test_a_slower_method_of_ours_is_shown_as_slower():
 
 
 def test_quality_is_compared_where_both_have_an_answer():
-    def draws(contender, pairs, frees, **more):
+    def draws(estimator, pairs, frees, **more):
         return [
-            row(contender, 150, 0.1, free, part="quality", data="iris", pairs=pairs, seed=s, **more)
+            row(estimator, 150, 0.1, free, part="quality", data="iris", pairs=pairs, seed=s, **more)
             for s, free in enumerate(frees)
         ]
 

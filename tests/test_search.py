@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from linkwise._heap import empty_heap, put, remove
-from linkwise._random import new_stream, shuffle, uniform
+from linkwise._kernels import empty_heap, new_stream, put, remove, shuffle, uniform
 from linkwise.constraints.coloring import CannotLinkGraph
 from linkwise.constraints.coloring.kernels import kempe_chain, new_scratch
+from linkwise.constraints.table import symmetric_matrix
 from linkwise.search import cut, local_search, means, objective, problem, starts
 from linkwise.search.objective import Context
 from linkwise.search.soft import answer_likelihood, clearly_best, soft_path
@@ -32,13 +32,13 @@ def random_problem(seed, n=14, k=3, *, gamma=0.3, n_links=8, n_soft=6):
     soft = rng.randint(n, size=(n_soft, 2))
     soft = soft[soft[:, 0] != soft[:, 1]]
     W = csr_array(upper + upper.T)
-    soft = problem.pair_graph(soft, rng.normal(size=len(soft)), n)
+    soft = symmetric_matrix(soft, rng.normal(size=len(soft)), n)
     groups = one_group_each(n, links, soft)
     return problem.build_problem(W, groups)._replace(gamma=gamma), z, W, links, soft
 
 
 def one_group_each(n, links, soft=None):
-    graph = problem.pair_graph(np.asarray(links).reshape(-1, 2), np.ones(len(links)), n)
+    graph = symmetric_matrix(np.asarray(links).reshape(-1, 2), np.ones(len(links)), n)
     apart = CannotLinkGraph(graph.indptr.astype(np.int64), graph.indices.astype(np.int32))
     soft = csr_array((n, n)) if soft is None else soft
     return problem.Groups(np.arange(n, dtype=np.int32), n, apart, soft, np.zeros(n, np.int32))

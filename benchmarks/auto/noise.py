@@ -1,10 +1,10 @@
-"""Wrong answers among the pairs: quality, the estimated share, and who the suspects are.
+"""Wrong answers among the pairs: quality, the estimated share, and the suspects.
 
 Run: python benchmarks/auto/noise.py [--data folder] [--draws 2]
 
-Random pairs of which a share is turned around. ARI over all and over free samples, the share that
+Random pairs of which a share is flipped. ARI over all and over free samples, the share that
 `Auto` estimates, and the area under the curve of its suspects: the probability that a wrong pair is
-ranked before a right one. `cut` in its soft mode and `ncut`, which ignores pairs, stand beside it.
+ranked before a right one. `cut` in its soft mode and `ncut`, which ignores pairs, are run as well.
 """
 
 from __future__ import annotations

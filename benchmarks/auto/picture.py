@@ -86,7 +86,7 @@ def main():
     axes[3].barh(range(len(weights)), list(weights.values()), color="#4477aa")
     axes[3].set_yticks(range(len(weights)), list(weights), fontsize=8)
     axes[3].invert_yaxis()
-    axes[3].set_title("what the experts that were heard look at", fontsize=10)
+    axes[3].set_title("features of the models, by weight", fontsize=10)
     figure.tight_layout()
     figure.savefig(asked.output, dpi=80)
     print(model.report_, found, len(wrong), round(model.noise_, 3))

@@ -1,11 +1,11 @@
-"""Every method on sixteen sets with n/20 to 2n random pairs: the table that `Auto` stands on.
+"""Every method on sixteen sets with n/20 to 2n random pairs: the table for `Auto`.
 
 Run: python benchmarks/auto/table.py [--data folder] [--methods auto cut ncut] [--draws 5]
 
 Standardised features, k given, uniform random pairs labelled by the true classes; all methods get
 the same draws. ARI over all samples and over the free ones, which no pair names, where at least
-five are left. A method that refuses a draw, fails or takes too long gets the score of `ncut` there,
-which is the answer without constraints; the share of such draws is shown. `cosc` and `cut`, which
+five are left. A method that fails or takes too long gets the score of `ncut` there, which is
+the answer without constraints; the share of such draws is shown. `cosc` and `cut`, which
 take up to a minute, get two draws from 700 samples on, and one from 1,400 on. Rows are kept in out/
 as they come: an interrupted run goes on, and methods can be added.
 """
@@ -23,7 +23,7 @@ from linkwise.evaluate import learning_curve
 LEVELS = {"n/20": 0.05, "n/10": 0.1, "n/4": 0.25, "n/2": 0.5, "n": 1.0, "2n": 2.0}
 GROUPS = {"design": DESIGN, "validation": VALIDATION}
 SCORES = {"free samples": "free_adjusted_rand", "all samples": "adjusted_rand"}
-FEW = 5  # free samples, below which their score says nothing
+FEW = 5  # free samples, below which their score means nothing
 SLOW, SLOW_DRAWS = ("cosc", "cut"), {700: 2, 1400: 1}  # their draws, from so many samples on
 WORSE = 0.02  # of ARI, by which a draw counts as worse than no constraints
 
@@ -153,10 +153,10 @@ def summary(found, asked, path):
             share, worst = worse_share(found, asked, method, names) if names else (np.nan, np.nan)
             cells += [f"{100 * share:.0f} %", number(worst)]
         mine = [r for key, r in found.items() if key[1] == method and key[2] != "0"]
-        refused = np.mean([r["status"] not in {"ok", "slow"} for r in mine])
+        failed = np.mean([r["status"] not in {"ok", "slow"} for r in mine])
         seconds = np.nanmean([r["cpu_seconds"] for r in mine])
-        rows.append([method, *cells, f"{100 * refused:.0f} %", f"{seconds:.2f}"])
-    head = ["method", "design: worse", "worst", "validation: worse", "worst", "refused", "CPU s"]
+        rows.append([method, *cells, f"{100 * failed:.0f} %", f"{seconds:.2f}"])
+    head = ["method", "design: worse", "worst", "validation: worse", "worst", "failed", "CPU s"]
     show(f"Draws worse than no constraints by more than {WORSE} on free samples", head, rows, path)
 
 

@@ -6,8 +6,8 @@ One iteration passes once over the edges, each stored once: it reads two duals, 
 neighbour, and writes two duals; the max-min term does not enter. The product with a vector (float32
 values, uint32 indices, every edge stored twice) is the least that any method on the graph does.
 Both run on the same two threads, on the same numbering, in turn; seconds and CPU seconds are
-compared within each turn, because a busy machine stretches both. The triad a = b + s c tells what
-the memory gives.
+compared within each turn, because a busy machine slows both down. The triad a = b + s c measures
+the memory bandwidth.
 
 A graph of points in space with 10 neighbours each, or from a file of save_npz; numbered
 by reverse Cuthill-McKee, as the method numbers large graphs.

@@ -34,13 +34,13 @@ BLOCK = 50_000
 
 
 def clock():
-    """Return a call that tells seconds and CPU seconds since now."""
+    """Return a function that returns seconds and CPU seconds since now."""
     wall, cpu = time.perf_counter(), time.process_time()
     return lambda: (time.perf_counter() - wall, time.process_time() - cpu)
 
 
 class Timed:
-    """A neighbour search that tells what it took."""
+    """A neighbour search that records its seconds."""
 
     def __init__(self, search):
         self.search = search

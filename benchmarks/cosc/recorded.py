@@ -80,7 +80,7 @@ class Tally:
             total[1] += theirs
             total[2] += 1
 
-    def tell(self, n_cases, n_seeds):
+    def print_summary(self, n_cases, n_seeds):
         """Print the sums."""
         print(f"\n{n_cases} cases, {n_seeds} seeds, {self.violated} violated constraints.")
         print(
@@ -138,7 +138,7 @@ def main():
         print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
     header = ["case", "k", "NCut", "violated", "recorded: NCut (violated)", "CPU s", "recorded"]
     show("COSC and the recorded answers", header, rows, given.csv)
-    tally.tell(len(rows), len(given.seeds))
+    tally.print_summary(len(rows), len(given.seeds))
 
 
 if __name__ == "__main__":

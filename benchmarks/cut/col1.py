@@ -23,7 +23,7 @@ from linkwise.metrics import adjusted_rand
 LEVELS = (5, 10, 15, 20)
 METHODS = ("PCCC", "PCCC-R", "COPKM", "CSC", "DILS", "LCC", "KMEANS")
 OBJECTIVES = ("ncut", "kmeans")
-FEW = 5  # free samples, up to which their score says nothing
+FEW = 5  # free samples, up to which their score means nothing
 CLEAR = 0.005  # of adjusted Rand index: a smaller difference is no win
 
 

@@ -1,4 +1,4 @@
-"""Wrong answers among the pairs: hard mode, soft mode, and every price of the path.
+"""Wrong answers among the pairs: hard mode, soft mode, and every penalty of the path.
 
 Run: python benchmarks/cut/noise.py [--shared folder] [--draws 5] [--csv file]
 
@@ -23,18 +23,18 @@ from linkwise.metrics import adjusted_rand
 
 SETS = {"iris": True, "wine": True, "breast_cancer": True, "moons2000h": False, "digits": False}
 SHARES = (0.0, 0.1, 0.2)
-PRICES = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+STRENGTHS = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 class Draw(NamedTuple):
     """What one draw of pairs gave."""
 
-    path: tuple[float, ...]  # adjusted Rand index at every price
-    hard: float  # nan if refused
+    path: tuple[float, ...]  # adjusted Rand index at every strength
+    hard: float  # nan if it raised an error
     auto: float
-    chosen: float  # the price that "auto" took
-    one: float  # at price 1, asked for
-    precision: float  # of the suspects at price 1
+    chosen: float  # the strength that "auto" took
+    one: float  # at strength=1
+    precision: float  # of the suspects at strength 1
     recall: float
     auto_precision: float
     auto_recall: float
@@ -77,7 +77,7 @@ def run_draw(W, y, eta, seed):
     auto, seconds = timed(lambda: fit(constraints_mode="soft"))
     on_path = {point.strength: adjusted_rand(y, point.labels) for point in one.path}
     return Draw(
-        tuple(on_path[price] for price in PRICES),
+        tuple(on_path[strength] for strength in STRENGTHS),
         hard,
         adjusted_rand(y, auto.labels),
         auto.strength,
@@ -127,11 +127,11 @@ def summary_row(eta, by_set):
         error = np.sqrt(sum(v.var(ddof=1) / v.size for v in values if v.size > 1)) / len(values)
         return f"{centre:.3f} ± {error:.3f}"
 
-    prices = [shown(lambda draw, at=at: draw.path[at]) for at in range(len(PRICES))]
+    strengths = [shown(lambda draw, at=at: draw.path[at]) for at in range(len(STRENGTHS))]
     others = [shown(lambda draw, name=name: getattr(draw, name)) for name in ("hard", "auto")]
     gap = shown(lambda draw: draw.auto - draw.one)
-    refused = sum(not np.isfinite(draw.hard) for draws in by_set for draw in draws)
-    return [f"{eta:.0%}", *prices, *others, gap, refused]
+    failed = sum(not np.isfinite(draw.hard) for draws in by_set for draw in draws)
+    return [f"{eta:.0%}", *strengths, *others, gap, failed]
 
 
 def main():
@@ -154,11 +154,11 @@ def main():
             rows.append(set_row(name, eta, by_set[-1]))
             print(*rows[-1], file=sys.stderr, flush=True)
         summary.append(summary_row(eta, by_set))
-    prices = [f"t = {price:g}" for price in PRICES]
-    header = ["set", "eta", "draws", *prices, "hard", "auto", "t of auto", "suspects at t = 1"]
+    strengths = [f"t = {t:g}" for t in STRENGTHS]
+    header = ["set", "eta", "draws", *strengths, "hard", "auto", "t of auto", "suspects at t = 1"]
     header += ["suspects of auto", "estimated noise", "CPU s of auto"]
     show("Adjusted Rand index; precision/recall of suspects", header, rows, given.csv)
-    header = ["eta", *prices, "hard", "auto", "auto - (t = 1)", "refused by hard"]
+    header = ["eta", *strengths, "hard", "auto", "auto - (t = 1)", "errors of hard"]
     show(f"Means of {len(given.sets)} sets", header, summary)
 
 

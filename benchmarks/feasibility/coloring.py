@@ -123,9 +123,9 @@ def obstructions() -> None:
         both = np.sort(np.concatenate((pairs, members[np.array(edges)])), axis=1)
         graph = graph_of(np.unique(both, axis=0), n)
         found, seconds = timed(lambda g=graph, k=k, r=rng: find_certificate(g, k, r))
-        told = "undecided" if found is None else f"{found.kind}, {len(found.edges)} pairs"
+        kind = "undecided" if found is None else f"{found.kind}, {len(found.edges)} pairs"
         core = int(peel(graph, k).core.sum())
-        rows.append([name, k, n, len(both), core, told, f"{seconds:.3f}"])
+        rows.append([name, k, n, len(both), core, kind, f"{seconds:.3f}"])
     header = ["planted", "k", "groups", "cannot-links", "core", "found", "s"]
     table("Planted obstructions", header, rows)
 
@@ -149,10 +149,10 @@ def linear_costs(directory: Path) -> None:
             descended = greedy.copy()
             kernels.kempe_descent(*groups.graph, cost, descended, 100, False)
             best, seconds = timed(lambda g=groups.graph, c=cost, r=rng: assign(g, c, r))
-            price = [cost[np.arange(len(c)), c].sum() for c in (greedy, descended, best.colors)]
-            more = [f"{100 * (p / price[2] - 1):+.2f} %" for p in price[:2]]
+            costs = [cost[np.arange(len(c)), c].sum() for c in (greedy, descended, best.colors)]
+            more = [f"{100 * (p / costs[2] - 1):+.2f} %" for p in costs[:2]]
             rows.append(
-                [f"{path.stem} {share} %, k={k}", *more, f"{price[2]:.2f}", f"{seconds:.3f}"]
+                [f"{path.stem} {share} %, k={k}", *more, f"{costs[2]:.2f}", f"{seconds:.3f}"]
             )
     header = ["data, level", "guided", "+ Kempe descent", "assign (cost)", "s"]
     table("Linear costs of k-means centres; what is paid above assign", header, rows)

@@ -8,8 +8,8 @@ Each figure or table of a paper is one file here, with these names:
 ``PAPER``, ``TITLE``
     of the section and of the picture on the page that `make_page.py` writes.
 ``CLAIMS``
-    a tuple of `Claim`: what the paper says, in our words, and a function that reads the tidy rows
-    and tells for each place (mostly a data set) whether it is so, and by which figures.
+    a tuple of `Claim`: a claim of the paper, in our words, and a function that reads the tidy
+    rows and returns for each place (mostly a data set) whether it holds, and the figures.
 ``main(argv=None)``
     runs it, at the paper's own size with ``--full``.
 
@@ -245,7 +245,7 @@ class Outcome(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What a paper says.
+    """A claim of a paper.
 
     `judge` takes the tidy rows and returns an `Outcome` for each place. `note` is the reason that
     was looked for, shown where the claim does not hold everywhere.
@@ -318,7 +318,7 @@ VERDICT_COLUMNS = ("claim", "holds_on", "of", "verdict", "numbers", "note", "siz
 
 
 def write_verdicts(path: Path, verdicts: Iterable[Verdict], *, size: str) -> None:
-    """Write the table of verdicts; `size` says what was run, for example "reduced: 5 draws"."""
+    """Write the table of verdicts; `size` is what was run, for example "reduced: 5 draws"."""
     machine = f"{platform.machine()}, Python {platform.python_version()}"
     rows = [
         dict(

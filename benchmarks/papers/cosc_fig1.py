@@ -2,9 +2,9 @@
 
 Run: python benchmarks/papers/cosc_fig1.py [--full]
 
-80 random pairs on Sonar. The paper raises the price of violations until none is left, for one
+80 random pairs on Sonar. The paper raises the penalty of violations until none is left, for one
 draw, and finds the lowest error where all pairs are satisfied. Here ``COSC(violations=l)`` takes
-the lowest price at which at most `l` pairs are violated, for l from 0 to 40, and the same is done
+the lowest penalty at which at most `l` pairs are violated, for l from 0 to 40, and the same is done
 for 5 draws (20 with --full). The graph is that of `cosc_table2.py`.
 """
 

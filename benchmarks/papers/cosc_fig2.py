@@ -2,7 +2,7 @@
 
 Run: python benchmarks/papers/cosc_fig2.py [--full]
 
-500 points in the plane. The paper says what happens, not how the data were made: without
+500 points in the plane. The paper describes the effect, not how the data were made: without
 constraints the points of one class are split and two other classes are merged; with 80 random
 pairs they are not. Our mixture (`make_mixture`) was made to do the former to the normalised cut,
 so only the latter is a test. 5 draws of the data, each with its own pairs (20 with --full); the

@@ -3,13 +3,13 @@
 Run: python benchmarks/papers/cosc_table2.py [--full] [--jobs 2]
 
 Sonar, Spam, and digit 0 of USPS against the other digits. Random pairs, 10 draws (3 in reduced
-size). The plots of the paper are not in the text at hand, so the amounts are ours, in percent of
-the number of samples. In reduced size Spam and USPS are stratified subsamples of 1,500.
+size). The plots of the paper are not in our copy of the text, so the amounts are ours, in percent
+of the number of samples. In reduced size Spam and USPS are stratified subsamples of 1,500.
 
 The graph is that of Buehler & Hein (2009), to which the paper refers: 10 nearest neighbours, and
 the larger of exp(-4 d^2 / s_i^2) and exp(-4 d^2 / s_j^2), where s is the distance to the 10th
-neighbour; pieces are joined by their shortest links. (The formula could not be checked against the
-text of that paper.) It matters: on Sonar the default graph of linkwise, with exp(-d^2 / (s_i
+neighbour; components are joined by their shortest links. (The formula could not be checked against
+the text of that paper.) It matters: on Sonar the default graph of linkwise, with exp(-d^2 / (s_i
 s_j)), has heavier edges between the classes, and is run as well ("..., default graph"). Features
 are as they are, those of Spam standardised: the paper does not say, and two columns of counts
 would outweigh the 55 others.
@@ -87,7 +87,7 @@ def paper_graph(X, n_neighbors=10):
     similarity = np.exp(-4 * (distances.data / np.repeat(scale, counts)) ** 2)
     W = csr_array((similarity, distances.indices, distances.indptr), shape=distances.shape)
     W = W.maximum(W.T)
-    # The same neighbours, and the links between the pieces.
+    # The same neighbours, and the links between the components.
     joined = Affinity(n_neighbors).fit_transform(X)
     return csr_array(W + joined - joined.multiply(W > 0))
 
@@ -112,7 +112,7 @@ def on(names, judge):
 # ------------------------------------------------------------------ verdicts, also for table 3
 
 
-def obeys(method):
+def satisfies_all(method):
     """Judge, per data set, whether no draw at any amount violates a constraint."""
 
     def judge(rows):
@@ -245,8 +245,8 @@ GRAPH = (
     "10 draws the errors were COSC 0.314, SCLC 0.338, CSP 0.351."
 )
 CLAIMS = (
-    Claim("COSC satisfies all constraints", on(DATASETS, obeys("cosc"))),
-    Claim("So does SCLC, although it does not guarantee it", on(DATASETS, obeys("sclc"))),
+    Claim("COSC satisfies all constraints", on(DATASETS, satisfies_all("cosc"))),
+    Claim("So does SCLC, although it does not guarantee it", on(DATASETS, satisfies_all("sclc"))),
     Claim(
         "The other methods violate constraints",
         on(DATASETS, others_violate(("sl", "csp", "ccsr"))),

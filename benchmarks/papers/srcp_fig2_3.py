@@ -3,8 +3,8 @@
 Run: python benchmarks/papers/srcp_fig2_3.py [--full] [--jobs 2]
 
 Random pairs, 20 draws (5 in reduced size), mu = 0.2, graphs of 20 neighbours. The plots of the
-paper are not in the text at hand, so the amounts are ours, in percent of the number of samples;
-the one that is told, 2,400 pairs on the 1,500 images of Corel, is 160 %.
+paper are not in our copy of the text, so the amounts are ours, in percent of the number of samples;
+the only one that it states, 2,400 pairs on the 1,500 images of Corel, is 160 %.
 
 UCI sets: Gaussian weights with sigma = 1, as in the paper. It does not say how features are
 scaled, but on Wine and WDBC as they are nearly all weights would underflow. They are scaled to
@@ -15,7 +15,7 @@ Image sets: GIST features with self-tuning weights. The paper has SIFT and Gabor
 spatial Markov kernel, and for Corel other images. In reduced size a stratified subsample of 1,500
 scenes.
 
-AP is `gp`. ``srcp:paper`` adjusts the weights by the letter of equation 9, without bringing the
+AP is `gp`. ``srcp:paper`` adjusts the weights exactly as in equation 9, without bringing the
 propagated pairs back to full strength as our default does.
 """
 
@@ -219,9 +219,10 @@ def sometimes_degraded(names):
 
 
 STRENGTH = (
-    "What ranks the methods here is how strongly pairs bind. With 160 % and 3 draws on WDBC, AP "
+    "The ranking of the methods here depends on how strongly they enforce pairs. With 160 % and 3 "
+    "draws on WDBC, AP "
     "as it is (noise 0.01) violates no pair and has an ARI of 0.995, with noise 10 it violates 3 % "
-    "and has 0.921; SRCP violates 6 % and has 0.874 (8 % and 0.824 by the letter of equation 9), "
+    "and has 0.921; SRCP violates 6 % and has 0.874 (8 % and 0.824 exactly as in equation 9), "
     "and with hard=True 0.991. The paper does not give the noise of AP."
 )
 PIECES = (
@@ -231,7 +232,7 @@ PIECES = (
 )
 DIP = "On Zoo the dip of 0.02 is 1.5 standard errors in 5 draws."
 SCALING = (
-    "It depends on the scale of the features, which the paper does not tell. With those of Zoo as "
+    "It depends on the scale of the features, which the paper does not state. With those of Zoo as "
     "they are and 50 pairs, one draw gave SL 0.734 and NCuts 0.714, without pairs 0.612 and 0.714. "
     "On Ionosphere SL splits off a single sample of degree 0.00003 or less, with and without pairs."
 )

@@ -24,7 +24,7 @@ from harness import best_of
 from srcp_fig2_3 import LABELS, N_NEIGHBORS
 
 from linkwise import METHODS, Affinity
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.evaluate import draw_constraints
 from linkwise.methods._propagation import random_walk
 from linkwise.methods.srcp import propagate

@@ -2,7 +2,7 @@
 
 Run: python benchmarks/papers/wacquet_fig1_2.py [--full] [--jobs 2]
 
-What the paper says is followed: a full Gaussian graph whose sigma^2 is the mean variance of the
+The settings are those of the paper: a full Gaussian graph whose sigma^2 is the mean variance of the
 features, gamma = 0.5, FCSC with half of the largest satisfaction, 95 % of the variance for the
 linear methods, sets of pairs that grow (nested), ten draws.
 
@@ -26,8 +26,8 @@ after looking at results (2 draws, accuracy), because they come nearest to the p
 the scaling was chosen by the dimensions alone. With cLPP on all features cSC was best on 4 sets
 instead of 5, and SL followed on 5 instead of 6.
 
-Two variants are dashed. ``signed:paper`` is the letter of the paper, which for two clusters takes
-the sign of the second eigenvector; ``csp:auto`` is FCSC with a threshold that is feasible.
+Two variants are dashed. ``signed:paper`` is exactly the method of the paper, which for two clusters
+takes the sign of the second eigenvector; ``csp:auto`` is FCSC with a threshold that is feasible.
 
 In reduced size there are 3 draws instead of 10, and steps of 5 % instead of 2 %.
 """
@@ -78,7 +78,7 @@ LABELS = {
     "cpca": "cPCA",
     "clpp": "cLPP",
     "signed": "cSC",
-    "signed:paper": "cSC, letter of the paper",
+    "signed:paper": "cSC, as in the paper",
 }
 METRICS = ("accuracy", "rand_index")
 VARIANCE = 0.95  # held by the principal components

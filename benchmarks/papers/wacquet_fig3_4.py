@@ -3,8 +3,9 @@
 Run: python benchmarks/papers/wacquet_fig3_4.py [--full] [--jobs 2]
 
 As figures 1 and 2 (see there for what the paper leaves open), with a full Gaussian graph of local
-scales (distance to the 7th neighbour) and grey values as they are. The copies at hand are the usual
-ones of 32 x 32 pixels, in which 95 % of the variance take 71 and 115 dimensions as in the paper.
+scales (distance to the 7th neighbour) and grey values as they are. The files used here are the
+usual ones of 32 x 32 pixels, in which 95 % of the variance take 71 and 115 dimensions as in the
+paper.
 
 FCSC is not run: the paper says of all sets with more than two classes that its threshold is not
 feasible, and figures 1 and 2 show the same here.
@@ -83,12 +84,12 @@ def below_plain(metric):
 
 MANY_CLASSES = (
     "With 15 and 40 classes 94 and 98 % of the random pairs are cannot-links; probably their "
-    "signs give low eigenvectors that tell nothing about other samples (not tested). It is not "
+    "signs give low eigenvectors without information about other samples (not tested). It is not "
     "the reading of the percentage: on Yale (accuracy of SC 0.51) cSC has 0.47 and 0.35 with 20 "
     "and 100 pairs per 100 samples, 0.46 and 0.38 with 5 and 20 % of the labels, 0.40 and 0.33 "
     "with 1 and 5 % of all pairs (2 draws). It is partly gamma: with 0.9 instead of 0.5 the "
     "last two are 0.52 and 0.51, as good as SC, where SL has 0.56 and 0.58. And partly our "
-    "choice among roundings, which prefers satisfied pairs: the letter of the paper has 0.47 "
+    "choice among roundings, which prefers satisfied pairs: the paper's own rule has 0.47 "
     "and 0.42."
 )
 CLAIMS = (

@@ -75,7 +75,7 @@ def edited(W, n_links):
     return A.toarray() if issparse(A) else np.asarray(A)
 
 
-def contenders():
+def estimators():
     return {
         "csc": CSC(affinity="precomputed", rows="raw", link_weight=1.0, random_state=0),
         "sl": SpectralLearning(affinity="precomputed", link_weight=1.0, random_state=0),
@@ -106,7 +106,7 @@ def experiment(n_draws):
         for data, Z in (("xor", X), ("xor+outlier", np.vstack([X, OUTLIER]))):
             W, _ = graph(Z)
             known = Constraints(len(Z), must_link=LINKS)
-            for method, model in contenders().items():
+            for method, model in estimators().items():
                 labels = model.fit(Z if method == "ccl" else W, constraints=known).labels_
                 note(data, method, 2, "adjusted_rand", adjusted_rand(y, labels[: y.size]))
                 note(data, method, 2, "singleton", np.bincount(labels).min() == 1)
@@ -205,9 +205,9 @@ def singletons(rows):
 
 
 NULL_SPACE = (
-    "On this graph the corners are nearly separate pieces. Then the leading eigenvectors of N and "
-    "of P both span the indicators of the pieces, whatever the normalisation. The chains differ "
-    "where degrees do: see the outlier."
+    "On this graph the corners are nearly separate components. Then the leading eigenvectors of N "
+    "and of P both span the indicators of the components, whatever the normalisation. The chains "
+    "differ where degrees do: see the outlier."
 )
 EASY = (
     "Two must-links between tight corners suffice for all three. With wider corners (spread 0.3 "

@@ -1,10 +1,10 @@
-"""Run one contender on one problem, in the environment of its package; needs numpy alone.
+"""Run one estimator on one problem, in the environment of its package; needs numpy alone.
 
 Run: python adapters.py PACKAGE:METHOD folder problem.npz [problem.npz ...] (see --help)
 
-A contender is a function from a `Problem` to labels, with the package's defaults; what its
-documentation asks to be chosen is chosen as there. The clock holds all that starts from X:
-distances, graphs, matrices of constraints. It does not hold the import, nor a first fit on about
+An estimator is a function from a `Problem` to labels, with the package's defaults; what its
+documentation leaves to the user is chosen as in its examples. The clock holds all that starts from
+X: distances, graphs, matrices of constraints. It does not hold the import, nor a first fit on about
 a hundred of the samples, which loads and compiles what is compiled. The processor seconds are
 limited by a timer of the kernel, which ends the process whatever it is doing.
 """
@@ -30,7 +30,7 @@ MEGABYTE = 2**20
 
 
 class Problem(NamedTuple):
-    """What a contender may look at. `known` holds -1 where no pair names the sample."""
+    """What an estimator may look at. `known` holds -1 where no pair names the sample."""
 
     X: Any
     n_clusters: int
@@ -79,7 +79,7 @@ def small_part(problem):
     )
 
 
-# ------------------------------------------------------------------------------ contenders
+# ------------------------------------------------------------------------------ estimators
 
 
 def sklearn_method(method):
@@ -279,7 +279,7 @@ def write(place, answer, labels=None):
 
 def main(packages=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("contender")
+    parser.add_argument("estimator")
     parser.add_argument(
         "folder", type=Path, help="gets 0.json and 0.npy for the first problem, ..."
     )
@@ -289,7 +289,7 @@ def main(packages=None):
     parser.add_argument("--below", type=float, default=20, help="repeat if the first took less")
     parser.add_argument("--memory", type=float, default=0, help="gigabytes allowed; 0 is no limit")
     asked = parser.parse_args()
-    package, method = asked.contender.split(":")
+    package, method = asked.estimator.split(":")
     warnings.simplefilter("ignore")
     if asked.memory:
         allowed = int(asked.memory * 2**30)

@@ -22,18 +22,18 @@ SETS = ("iris", "wine", "wdbc", "digits")
 SHARES = (0.1, 0.5, 2.0)  # pairs per sample
 N_DRAWS = 5
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
-FEW_FREE = 5  # with fewer free samples their ARI says nothing
+FEW_FREE = 5  # with fewer free samples their ARI means nothing
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "NUMEXPR", "VECLIB_MAXIMUM")
-KEY = ("part", "contender", "data", "n", "pairs", "seed")
+KEY = ("part", "estimator", "data", "n", "pairs", "seed")
 COLUMNS = (*KEY, "status", "message", "cpu_s", "wall_s", "runs", "peak_mb", "added_mb", "ari",
            "free_ari", "n_free", "violated", "load", "date", "versions")  # fmt: skip
 
 
 class Cell(NamedTuple):
-    """One contender on one problem."""
+    """One estimator on one problem."""
 
     part: str
-    contender: str
+    estimator: str
     data: str
     n: int
     pairs: int
@@ -49,7 +49,7 @@ def read_peers(path=HERE / "peers.toml"):
 
 
 def kinds(peers, without=()):
-    """Return what each contender is given: "none", "pairs" or "labels"."""
+    """Return what each estimator is given: "none", "pairs" or "labels"."""
     return {
         f"{package}:{method}": kind
         for package, entry in peers.items()
@@ -84,8 +84,8 @@ def make_environment(package, entry, folder):
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            said = [line for line in done.stderr.splitlines() if line.strip()]
-            errors = [line for line in said if line.startswith("ERROR")] or said
+            output = [line for line in done.stderr.splitlines() if line.strip()]
+            errors = [line for line in output if line.startswith("ERROR")] or output
             return " ".join(errors[-1:]) or f"ended with code {done.returncode}"
     stamp.write_text("\n".join(wanted), encoding="utf-8")
     return ""
@@ -108,7 +108,7 @@ def truth(data, n):
 
 
 def problem_file(cell, folder):
-    """Return the file that all contenders read; it is made once."""
+    """Return the file that all estimators read; it is made once."""
     path = Path(folder) / f"{cell.data}_{cell.n}_{cell.pairs}_{cell.seed}.npz"
     if not path.exists():
         from linkwise import Constraints
@@ -155,23 +155,23 @@ def quality(path, labels):
 # -------------------------------------------------------------------------------------- plan
 
 
-def plan(contenders, parts):
-    """Yield all cells, smallest problems first, all contenders on one before the next."""
+def plan(estimators, parts):
+    """Yield all cells, smallest problems first, all estimators on one before the next."""
     sizes = {"iris": 150, "wine": 178, "wdbc": 569, "digits": 1797}
     if "quality" in parts:
-        for data, name, share, seed in itertools.product(SETS, contenders, SHARES, range(N_DRAWS)):
+        for data, name, share, seed in itertools.product(SETS, estimators, SHARES, range(N_DRAWS)):
             yield Cell("quality", name, data, sizes[data], round(share * sizes[data]), seed)
     if "speed" in parts:
-        for n, name in itertools.product(SIZES, contenders):
+        for n, name in itertools.product(SIZES, estimators):
             yield Cell("speed", name, "blobs", n, n // 10, 0)
 
 
 def is_pointless(cell, rows):
-    """Tell whether a smaller problem, or another draw on the set, was over a limit already."""
+    """Return whether a smaller problem, or another draw on the set, was over a limit already."""
     return any(
         (row["status"] == "limit" or row["message"].startswith("MemoryError"))
         and row["part"] == cell.part
-        and row["contender"] == cell.contender
+        and row["estimator"] == cell.estimator
         and row["data"] == cell.data
         and int(row["n"]) <= cell.n
         for row in rows
@@ -244,28 +244,28 @@ def shown(value):
 
 
 def run_child(command, folder, problems, *, limit):
-    """Run a contender's process on some problems; yield a status and an answer for each.
+    """Run an estimator's process on some problems; yield a status and an answer for each.
 
     The limit is on processor seconds and kept by the process itself (SIGPROF). On a busy machine
-    the wall clock says little: it ends only what has stopped working. After a limit or a crash
+    the wall clock means little: it ends only what has stopped working. After a limit or a crash
     there is no answer for the problems that follow.
     """
     pinned = {f"{name}_NUM_THREADS": "1" for name in THREADS}
     patience = (5 * limit + 60) * len(problems)
-    with (folder / "errors.txt").open("w+", encoding="utf-8", errors="replace") as said:
+    with (folder / "errors.txt").open("w+", encoding="utf-8", errors="replace") as output:
         try:
             code = subprocess.run(
                 [*command, "--limit", str(limit)],
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=output,
                 env=os.environ | pinned,
                 timeout=patience,
                 check=False,
             ).returncode
         except subprocess.TimeoutExpired:
             code = None
-        said.seek(0)
-        last = [line.strip() for line in said if line.strip()][-1:]
+        output.seek(0)
+        last = [line.strip() for line in output if line.strip()][-1:]
     for number in range(len(problems)):
         answer = folder / f"{number}.json"
         if not answer.exists():
@@ -290,12 +290,12 @@ def ended(code, last, *, limit, patience):
 
 
 def run_cells(cells, python, folder, *, limit=120, memory=8):
-    """Run cells of a contender and a set in a process of their own; yield each with its row."""
+    """Run cells of an estimator and a set in a process of their own; yield each with its row."""
     paths = [problem_file(cell, folder / "data") for cell in cells]
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as place:
         answers = Path(place)
-        command = [python, HERE / "adapters.py", cells[0].contender, answers, *paths]
+        command = [python, HERE / "adapters.py", cells[0].estimator, answers, *paths]
         command += ["--below", 20 if cells[0].part == "speed" else 1, "--memory", memory]
         finished = run_child(list(map(str, command)), answers, cells, limit=limit)
         for number, (cell, (status, found)) in enumerate(zip(cells, finished, strict=False)):

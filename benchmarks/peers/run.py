@@ -2,7 +2,7 @@
 
 Run: python benchmarks/peers/run.py [--only linkwise] [--fresh] [--chunk 300] [--write]
 
-Makes an environment for each peer (peers.toml), runs every contender on every problem in processes
+Makes an environment for each peer (peers.toml), runs every estimator on every problem in processes
 of their own, and writes out/peers.csv, out/peers.md and out/peers.png. Finished cells are kept: the
 same command goes on where it was stopped (one at a time). A limit, an error and its message are
 results too.
@@ -27,7 +27,7 @@ UNFINISHED = 3  # exit code: cells are left
 
 
 def chosen(kinds, only):
-    """Return the contenders of the named packages, or the named ones; all if none is named."""
+    """Return the estimators of the named packages, or the named ones; all if none is named."""
     names = [name for name in kinds if not only or name in only or name.split(":")[0] in only]
     strange = set(only) - set(kinds) - {name.split(":")[0] for name in kinds}
     if strange:
@@ -37,7 +37,7 @@ def chosen(kinds, only):
 
 def environments(peers, names, folder, store):
     """Make what is missing, store what fails; return the interpreters of the other packages."""
-    store.drop(lambda row: row["part"] == "install" and row["contender"] in names)
+    store.drop(lambda row: row["part"] == "install" and row["estimator"] in names)
     pythons = {}
     for package in dict.fromkeys(name.split(":")[0] for name in names):
         entry = peers[package]
@@ -63,13 +63,13 @@ def measure(store, planned, pythons, asked):
             if time.monotonic() - start >= asked.chunk:
                 n_left += len(todo)
                 break
-            python = pythons[todo[0].contender.split(":")[0]]
+            python = pythons[todo[0].estimator.split(":")[0]]
             for cell, row in cells.run_cells(
                 todo, python, OUT, limit=asked.limit, memory=asked.memory
             ):
                 store.add(cell, row)
-                said = row.get("message") or f"{row['cpu_s']:.3g} s, ARI {row['ari']:.3f}"
-                print(*cell, row["status"], said, file=sys.stderr, flush=True)
+                text = row.get("message") or f"{row['cpu_s']:.3g} s, ARI {row['ari']:.3f}"
+                print(*cell, row["status"], text, file=sys.stderr, flush=True)
             todo = [cell for cell in todo if cell not in store]
     return n_left
 
@@ -107,14 +107,14 @@ def main():
     OUT.mkdir(exist_ok=True)
     store = cells.Store(OUT / "peers.csv")
     if asked.fresh:
-        old = store.drop(lambda row: row["contender"] in names and row["part"] in asked.parts)
+        old = store.drop(lambda row: row["estimator"] in names and row["part"] in asked.parts)
         print(f"forgot {old} cells", file=sys.stderr)
     n_left = 0
     if asked.chunk > 0:
         pythons = environments(peers, names, asked.envs, store)
         able = [name for name in names if name.split(":")[0] in pythons]
         n_left = measure(store, cells.plan(able, asked.parts), pythons, asked)
-    rows = [row for row in store.rows if row["contender"] in kinds]
+    rows = [row for row in store.rows if row["estimator"] in kinds]
     text = tables.page(rows, kinds)
     (OUT / "peers.md").write_text(text, encoding="utf-8")
     tables.draw(rows, kinds, OUT / "peers.png", asked.limit)

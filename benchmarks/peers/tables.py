@@ -30,13 +30,13 @@ def mean(values):
     return sum(values) / len(values) if values else math.nan
 
 
-def is_ours(contender):
-    return contender.startswith(OURS)
+def is_ours(estimator):
+    return estimator.startswith(OURS)
 
 
-def short(contender):
+def short(estimator):
     """Return a name that fits a table."""
-    package, method = contender.split(":")
+    package, method = estimator.split(":")
     if package == "linkwise":
         return f"**`{method}`**"
     short_names = {"active-semi-supervised-clustering": "active-ssc", "scikit-learn": "sklearn"}
@@ -64,11 +64,11 @@ def ari_text(value, sign=""):
 
 
 def by_size(rows):
-    """Return the rows of the speed part by contender and size."""
+    """Return the rows of the speed part by estimator and size."""
     found = defaultdict(dict)
     for row in rows:
         if row["part"] == "speed":
-            found[row["contender"]][int(row["n"])] = row
+            found[row["estimator"]][int(row["n"])] = row
     return found
 
 
@@ -157,13 +157,13 @@ def speed_table(rows, kinds):
 
 
 def by_place(rows):
-    """Return the draws of the quality part by (set, pairs per sample) and contender."""
+    """Return the draws of the quality part by (set, pairs per sample) and estimator."""
     found = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if row["part"] == "quality":
             per_sample = int(row["pairs"]) / int(row["n"])
             share = min(SHARES, key=lambda known: abs(known - per_sample))
-            found[row["data"], share][row["contender"]].append(row)
+            found[row["data"], share][row["estimator"]].append(row)
     return found
 
 
@@ -200,9 +200,9 @@ def quality_against(rows, kinds):
             continue
         for rival in RIVALS[kinds[peer]]:
             differences = []
-            for contenders in by_place(rows).values():
+            for estimators in by_place(rows).values():
                 pair = [
-                    mean(number(row, "free_ari") for row in contenders.get(name, ())
+                    mean(number(row, "free_ari") for row in estimators.get(name, ())
                          if row["status"] == "done")
                     for name in (OURS + rival, peer)
                 ]  # fmt: skip
@@ -248,7 +248,7 @@ def failures(rows):
                 "quality": f"{row['data']}, {int(row['pairs']):,} pairs",
                 "speed": f"n = {int(row['n']):,}",
             }[row["part"]]
-            counts[short(row["contender"]), where, row["message"]] += 1
+            counts[short(row["estimator"]), where, row["message"]] += 1
     return [
         f"* {name}, {where}: {message}" + (f" ({count} draws)" if count > 1 else "")
         for (name, where, message), count in counts.items()

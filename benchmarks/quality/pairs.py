@@ -3,8 +3,9 @@
 Run: python benchmarks/quality/pairs.py [--data folder] [--sets iris wine] [--methods cut signed]
 
 Six standardised sets; n/10, n/2 and 2n random pairs labelled by the true classes; five draws. ARI
-over all samples and over the free ones, which no pair names. Methods that need labels refuse pairs
-that name too few groups: the number of refused draws is in brackets. Writes out/pairs.csv.
+over all samples and over the free ones, which no pair names. Methods that need labels raise an
+error for pairs that name too few groups: the number of such draws is in brackets. Writes
+out/pairs.csv.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def load(folder, name):
 
 
 def one_fit(key, X, y, known):
-    """Return ARI over all and free samples, violated share, CPU seconds; None if refused."""
+    """Return ARI over all and free samples, violated share, CPU seconds; None after an error."""
     model = METHODS[key](np.unique(y).size)
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
@@ -89,11 +90,11 @@ def measure(keys, sets, folder):
 
 
 def cell(row):
-    _, _, _, ari, free, violated, seconds, n_refused = row
-    if n_refused == N_DRAWS:
-        return "refused"
+    _, _, _, ari, free, violated, seconds, n_failed = row
+    if n_failed == N_DRAWS:
+        return "error"
     shown = f"{ari:.3f} / {'-' if np.isnan(free) else f'{free:.3f}'} / {100 * violated:.0f} %"
-    return f"{shown} / {seconds:.2f}" + (f" [{n_refused}]" if n_refused else "")
+    return f"{shown} / {seconds:.2f}" + (f" [{n_failed}]" if n_failed else "")
 
 
 def table(rows, keys, sets):
@@ -121,7 +122,7 @@ def main():
     with (OUT / "pairs.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         names = ["set", "pairs per sample", "method", "ari", "free_ari", "violated", "cpu_s"]
-        writer.writerow([*names, "refused"])
+        writer.writerow([*names, "errors"])
         writer.writerows(rows)
     for share, title, head, body in table(rows, asked.methods, asked.sets):
         report(f"quality_{share:g}n", title, head, body)

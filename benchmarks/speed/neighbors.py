@@ -116,7 +116,7 @@ def one_set(path, threads, names):
             clock = Clock()
             built = Affinity(n_jobs=threads).fit(X)
             seconds, cpu = clock.read()
-        parts = f"{built.recall_:.3f} ({built.n_components_} pieces)"
+        parts = f"{built.recall_:.3f} ({built.n_components_} components)"
         rows.append(
             ["Affinity", f"{seconds:.1f}", f"{cpu:.1f}", parts, f"{peak[0] / MEGABYTE:.0f}"]
         )

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, load_npz, save_npz
 from sklearn.datasets import load_digits, make_blobs
 
 from linkwise import GFHF, LLGC, Affinity, Constraints, NCut, Poisson
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg.laplacian import symmetric
 from linkwise.linalg.lowrank import values_on
 from linkwise.methods import e2cp, srcp
@@ -29,7 +29,7 @@ from linkwise.methods.srcp import SRCP
 from linkwise.metrics import adjusted_rand
 
 PAIR_MODELS = {"ncut": NCut, "e2cp": E2CP, "srcp": SRCP, "gp": GPAffinity}
-# A thousand random pairs name no five mutually separated groups: label methods refuse them.
+# A thousand random pairs name no five mutually separated groups: label methods raise an error.
 MODELS = PAIR_MODELS | {"gfhf": GFHF, "llgc": LLGC, "poisson": Poisson}
 
 

@@ -66,7 +66,7 @@ class Stored(BaseEstimator):
         return Stored.graph
 
     def extend(self, X):
-        """Refuse: nothing is predicted here."""
+        """Raise an error: nothing is predicted here."""
         raise NotImplementedError
 
 
@@ -145,7 +145,7 @@ def measure(case: Case, folder: Path, repeats: int) -> dict[str, object]:
     toy = case._replace(n_pairs=min(case.n_pairs, 200))
     try:
         fit(toy, X[few], y[few], Affinity().fit_transform(X[few]))
-    except ValueError as error:  # whatever it is, the fit itself will tell
+    except ValueError as error:  # the fit itself will raise it again
         print(error, file=sys.stderr)
     costs = []
     for repeat in range(repeats):

@@ -20,7 +20,7 @@ from scipy.sparse.linalg import eigsh
 from sklearn.datasets import make_blobs
 
 from linkwise import METHODS, Affinity, Constraints
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg.eigen import DEFAULT_TOL
 from linkwise.linalg.laplacian import (
     additive_normalization,

@@ -23,8 +23,7 @@ from linkwise.search import bisection, one_spectral, recursion
 from linkwise.search import cut as cut_search
 from linkwise.search.bisection import family_of, matrices_of
 from linkwise.search.cut import CutObjective
-from linkwise.search.hard import certain_groups
-from linkwise.search.objective import Context
+from linkwise.search.objective import Context, certain_groups
 from linkwise.search.one_spectral import PenalizedCut, Record, Settings, ratio_dca
 from linkwise.search.problem import build_problem
 

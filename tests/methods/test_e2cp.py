@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from asserts import assert_symmetric
 from linkwise import Affinity, Constraints, NCut
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
 from linkwise.linalg.laplacian import degrees, normalized_adjacency
 from linkwise.linalg.lowrank import values_on

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from asserts import assert_positive_semidefinite, assert_symmetric
 from linkwise import CSC, Constraints, NCut
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
 from linkwise.methods import gp
 from linkwise.methods._propagation import dense

@@ -18,7 +18,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from linkwise.constraints import Constraints
-from linkwise.constraints.feasible import raise_if_too_few_groups
+from linkwise.constraints.feasible import raise_too_few_groups
 from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
@@ -211,4 +211,6 @@ def check_answer(facts: Constraints, answer: tuple[int, int, str], n_clusters: i
     added = {"must_link" if word == "same" else "cannot_link": [pair]}
     extended = facts.with_pairs(**added)
     extended.check(n_clusters)
-    raise_if_too_few_groups(int(extended.components().max()) + 1, n_clusters)
+    n_groups = int(extended.components().max()) + 1
+    if n_groups < n_clusters:
+        raise_too_few_groups(n_groups, n_clusters)

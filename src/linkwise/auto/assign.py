@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwise.constraints.coloring import CannotLinkGraph
+from linkwise.constraints.table import symmetric_matrix
 from linkwise.search.cut import effort_for, improve
-from linkwise.search.hard import assert_satisfied, certain_groups
 from linkwise.search.local_search import evaluate
-from linkwise.search.objective import colorer
-from linkwise.search.problem import Groups, edgeless_problem, pair_graph
+from linkwise.search.objective import assert_satisfied, certain_groups, colorer
+from linkwise.search.problem import Groups, edgeless_problem
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
@@ -53,9 +53,9 @@ def feasible_labels(
     np.add.at(cost, groups.of_sample, -log_probability)
     g = groups.n_groups
     vertex, cluster = np.divmod(np.arange(g * k), k)
-    prices = pair_graph(np.column_stack((vertex, g + cluster)), -cost.ravel(), g + k)
+    prices = symmetric_matrix(np.column_stack((vertex, g + cluster)), -cost.ravel(), g + k)
     a, b = np.triu_indices(k, 1)
-    clique = pair_graph(np.column_stack((a, b)), np.ones(a.size), k)
+    clique = symmetric_matrix(np.column_stack((a, b)), np.ones(a.size), k)
     apart = CannotLinkGraph(
         np.concatenate((groups.apart.indptr, groups.apart.indptr[-1] + clique.indptr[1:])).astype(
             np.int64

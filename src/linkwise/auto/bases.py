@@ -27,9 +27,8 @@ from threadpoolctl import threadpool_limits
 from linkwise._quiet import quiet
 from linkwise.graph import Affinity
 from linkwise.linalg import eigen
-from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
-from linkwise.linalg.laplacian import degrees
+from linkwise.linalg.laplacian import degrees, symmetric_components
 from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:

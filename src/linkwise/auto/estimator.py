@@ -36,11 +36,10 @@ from linkwise.auto.survey import (
 )
 from linkwise.auto.task import cluster_of_label, labelled_samples
 from linkwise.constraints import Constraints
-from linkwise.constraints.suspect import Suspect
+from linkwise.constraints.conflict import Suspect
 from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.result import Result
-from linkwise.search.hard import certain_groups, warn_if_interrupted
-from linkwise.search.objective import workers
+from linkwise.search.objective import certain_groups, warn_interrupted, workers
 from linkwise.search.soft import check_label_count
 
 if TYPE_CHECKING:
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
     from linkwise.auto.expert import Expert
     from linkwise.graph import Affinity, Prepared
+    from linkwise.linalg.warm import WarmStarts
 
 
 __all__ = ["Auto", "AutoReport", "AutoResult", "Suspect", "Voice", "auto"]
@@ -150,7 +150,8 @@ def consult_experts(bases: Bases, constraints: Constraints, options: Options) ->
             certain_groups(constraints, k, np.random.RandomState(0))  # or the reason why not
         found = survey_of(k, report)
         probability, said = _opinion(bases.for_clusters(k), constraints, found)
-    warn_if_interrupted(interrupted=found.pool.interrupted)
+    if found.pool.interrupted:
+        warn_interrupted()
     suspects = rank_suspects(constraints, said, found.pool.consensus.noise)
     told = make_report(found, choice, suspects)
     if options.hard:
@@ -329,7 +330,9 @@ class Auto(ConstrainedClusterer):
     n_jobs: int | None = None
     verbose: int = 0
 
-    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> AutoResult:
+    def _solve(
+        self, prepared: Prepared, constraints: Constraints | None, warm: WarmStarts | None
+    ) -> AutoResult:
         n = prepared.n_samples
         constraints = Constraints(n) if constraints is None else constraints
         bases = self._described(prepared, most_clusters(constraints, self.n_clusters, n))

@@ -18,8 +18,7 @@ from linkwise.exceptions import ConflictError, TooLargeError
 from linkwise.linalg.warm import WarmStarts
 from linkwise.methods.e2cp import e2cp
 from linkwise.search.cut import CutObjective
-from linkwise.search.hard import Task, hard_labels
-from linkwise.search.objective import Context
+from linkwise.search.objective import Context, Task, hard_labels
 from linkwise.search.problem import rescaled
 
 if TYPE_CHECKING:

@@ -219,7 +219,7 @@ class _Program(click.Group):
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version)
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Cluster data the way its owner means it: with pairs that belong together or do not."""
+    """Cluster data under constraints: pairs that belong together or do not, and known labels."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwise.constraints.implied import MAX_PAIRS, choose_two
 from linkwise.constraints.logic import with_label_pairs
-from linkwise.constraints.table import PairTable, pair_keys, read_only, symmetric_matrix
+from linkwise.constraints.table import (
+    MAX_PAIRS,
+    PairTable,
+    choose_two,
+    pair_keys,
+    read_only,
+    symmetric_matrix,
+)
 from linkwise.exceptions import TooLargeError
 
 if TYPE_CHECKING:

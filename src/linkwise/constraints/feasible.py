@@ -1,7 +1,7 @@
 """Can a number of clusters satisfy all certain constraints? The order of work, and the answer.
 
 Either a proper colouring of the groups, or an error that proves, in the user's own pairs, that
-there is none, or an error that says honestly that neither was found.
+there is none, or an error that neither was found.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from linkwise.constraints.coloring import (
     large_clique,
     peel,
 )
-from linkwise.constraints.implied import choose_two
 from linkwise.constraints.proof import prove
-from linkwise.constraints.table import common_pair
+from linkwise.constraints.table import choose_two, common_pair
 from linkwise.exceptions import ConflictError, TooLargeError
 
 if TYPE_CHECKING:
@@ -59,9 +58,12 @@ def feasible_groups(constraints: Constraints, n_clusters: int) -> Groups:
         If there are so many labels that their pairs cannot be listed.
     """
     facts, contraction = constraints.facts, constraints.contraction
-    raise_if_contradictory(facts, constraints.contradictions)
-    _raise_if_too_many_labels(facts, contraction, n_clusters)
-    raise_if_too_few_groups(contraction.n_groups, n_clusters)
+    if constraints.contradictions.total:
+        raise_contradiction(facts, constraints.contradictions)
+    if facts.classes.size > n_clusters:
+        _raise_too_many_labels(facts, contraction, n_clusters)
+    if contraction.n_groups < n_clusters:
+        raise_too_few_groups(contraction.n_groups, n_clusters)
     n_pairs = choose_two(contraction.label_groups.size)
     if n_pairs > MAX_LABEL_PAIRS:
         message = (
@@ -69,7 +71,8 @@ def feasible_groups(constraints: Constraints, n_clusters: int) -> Groups:
             f"most {MAX_LABEL_PAIRS} are listed. Use fewer labels."
         )
         raise TooLargeError(message)
-    contraction = logic.with_label_pairs(contraction)
+    if n_pairs:
+        contraction = logic.with_label_pairs(contraction)
     graph = graph_of(contraction.pairs, contraction.n_groups)
     return Groups(contraction.component, contraction.n_groups, graph)
 
@@ -102,10 +105,11 @@ def require_coloring(
 def check_feasible(constraints: Constraints, n_clusters: int) -> None:
     """Raise ConflictError if it is proved that `n_clusters` clusters are too few.
 
-    Exact for one and two clusters. For more, colouring is NP-hard, and silence is no promise.
+    Exact for one and two clusters. For more, colouring is NP-hard, and no error proves nothing.
     """
     facts, contraction = constraints.facts, constraints.contraction
-    _raise_if_too_many_labels(facts, contraction, n_clusters)
+    if facts.classes.size > n_clusters:
+        _raise_too_many_labels(facts, contraction, n_clusters)
     if choose_two(contraction.label_groups.size) > MAX_LABEL_PAIRS:
         return
     contraction = logic.with_label_pairs(contraction)
@@ -116,17 +120,7 @@ def check_feasible(constraints: Constraints, n_clusters: int) -> None:
 
 
 def explain_infeasible(constraints: Constraints, n_clusters: int, attempt: Coloring) -> NoReturn:
-    """Raise the error about constraints for which no colouring was found.
-
-    Parameters
-    ----------
-    constraints : Constraints
-        What was to be satisfied.
-    n_clusters : int
-        The number of clusters.
-    attempt : Coloring
-        The best colouring of the groups of `feasible_groups` that was found.
-    """
+    """Raise the error about constraints for which `attempt` is the best colouring found."""
     check_feasible(constraints, n_clusters)
     _raise_undecided(constraints, n_clusters, attempt)
 
@@ -157,10 +151,8 @@ def raise_if_both_ways(facts: logic.Facts) -> None:
     )
 
 
-def raise_if_contradictory(facts: logic.Facts, found: logic.Contradictions) -> None:
+def raise_contradiction(facts: logic.Facts, found: logic.Contradictions) -> NoReturn:
     """Raise ConflictError with the shortest of the first proofs of a contradiction."""
-    if not found.total:
-        return
     first = min(logic.explain(facts, found, limit=CHAINS_COMPARED), key=lambda c: len(c.chain))
     message = first.message
     if found.total > 1:
@@ -176,10 +168,8 @@ def raise_if_contradictory(facts: logic.Facts, found: logic.Contradictions) -> N
     )
 
 
-def raise_if_too_few_groups(n_groups: int, n_clusters: int) -> None:
-    """Raise ConflictError if some cluster would have to be empty."""
-    if n_groups >= n_clusters:
-        return
+def raise_too_few_groups(n_groups: int, n_clusters: int) -> NoReturn:
+    """Raise ConflictError: some cluster would have to be empty."""
     message = (
         f"The must-links and labels leave only {n_groups} group(s) of samples, too few for "
         f"{n_clusters} non-empty clusters. Remove some, or lower n_clusters."
@@ -187,12 +177,10 @@ def raise_if_too_few_groups(n_groups: int, n_clusters: int) -> None:
     raise ConflictError(message, kind="too few groups")
 
 
-def _raise_if_too_many_labels(
+def _raise_too_many_labels(
     facts: logic.Facts, contraction: logic.Contraction, n_clusters: int
-) -> None:
+) -> NoReturn:
     n_labels = facts.classes.size
-    if n_labels <= n_clusters:
-        return
     first = np.unique(facts.class_of, return_index=True)[1][: n_clusters + 1]
     samples = tuple(facts.labelled[first].tolist())
     shown = ", ".join(map(str, facts.classes[:5].tolist())) + (", ..." * (n_labels > 5))
@@ -244,7 +232,7 @@ def _samples_of(contraction: logic.Contraction, groups: list[int]) -> tuple[int,
     return tuple(first[groups].tolist())
 
 
-# The honest error --------------------------------------------------------------------------
+# Undecided ---------------------------------------------------------------------------------
 
 
 def _raise_undecided(constraints: Constraints, n_clusters: int, attempt: Coloring) -> NoReturn:

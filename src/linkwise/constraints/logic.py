@@ -15,9 +15,8 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from linkwise.constraints.conflict import Conflict
-from linkwise.constraints.implied import choose_two
 from linkwise.constraints.kernels import shortest_chains
-from linkwise.constraints.table import pair_keys
+from linkwise.constraints.table import choose_two, pair_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,11 +57,7 @@ class Contradictions(NamedTuple):
 
     cannot_link: Ints  # positions in facts.cannot_link
     class_lists: list[list[int]]  # for each group with several labels, their classes
-
-    @property
-    def total(self) -> int:
-        """The number of cannot-links and pairs of labels that contradict the must-links."""
-        return self.cannot_link.size + choose_two([len(found) for found in self.class_lists])
+    total: int  # number of cannot-links and pairs of labels that contradict the must-links
 
 
 def facts_of(n_samples: int, table: PairTable, labels: Ints | None) -> Facts:
@@ -136,13 +131,15 @@ def contradictions(facts: Facts, component: Ints) -> Contradictions:
     """Find everything that contradicts the must-links, without proofs; linear."""
     groups = component[facts.cannot_link]
     inside = np.flatnonzero(groups[:, 0] == groups[:, 1])
-
+    if not facts.labelled.size:
+        return Contradictions(inside, [], inside.size)
     first_of_class = facts.labelled[np.unique(facts.class_of, return_index=True)[1]]
     group_of_class = component[first_of_class]
     order = np.argsort(group_of_class, kind="stable")
     borders = np.flatnonzero(np.diff(group_of_class[order])) + 1
     shared = [part.tolist() for part in np.split(order, borders) if part.size > 1]
-    return Contradictions(inside, shared)
+    total = inside.size + choose_two(list(map(len, shared)))
+    return Contradictions(inside, shared, total)
 
 
 def explain(facts: Facts, found: Contradictions, limit: int | None) -> list[Conflict]:

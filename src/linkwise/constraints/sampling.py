@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwise.constraints.implied import choose_two
+from linkwise.constraints.table import choose_two
 
 if TYPE_CHECKING:
     from linkwise._types import Ints

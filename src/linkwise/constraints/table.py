@@ -1,14 +1,24 @@
-"""PairTable: constraints as columns, one row per pair."""
+"""PairTable: constraints as columns, one row per pair; and the pairs that partial labels imply.
+
+Any two labelled samples are a certain pair: a must-link if their labels are equal, else a
+cannot-link. `N` labelled samples imply ``N (N - 1) / 2`` pairs, so they are counted by
+contingency tables and listed only on demand.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
+
+from linkwise.exceptions import TooLargeError
 
 if TYPE_CHECKING:
     from linkwise._types import AnyArray, Bools, Floats, Int64s, Ints
+    from linkwise.constraints.value import Constraints
+MAX_PAIRS = 20_000_000  # 20 million pairs of indices are 320 MB
+MAX_LISTED = 1_000_000  # label-implied pairs that are turned into explicit ones without asking
 
 
 class Violations(NamedTuple):
@@ -115,6 +125,135 @@ def common_pair(must_link: Ints, cannot_link: Ints, n_samples: int) -> tuple[int
 
 
 def symmetric_matrix(pairs: Ints, weights: Floats, n_samples: int) -> csr_array:
-    """Return a symmetric matrix with the weight of each pair."""
-    upper = coo_array((weights, (pairs[:, 0], pairs[:, 1])), shape=(n_samples,) * 2)
-    return csr_array(upper + upper.T)
+    """Return a symmetric matrix with the weight of each pair; repeated pairs add up."""
+    heads = np.concatenate((pairs[:, 0], pairs[:, 1]))
+    tails = np.concatenate((pairs[:, 1], pairs[:, 0]))
+    entries = np.concatenate((weights, weights)), (heads, tails)
+    return csr_array(entries, shape=(n_samples, n_samples))
+
+
+# Pairs that labels imply -------------------------------------------------------------------
+
+
+def choose_two(sizes: Any) -> int:
+    """Return the number of pairs within groups of the given sizes, as an exact integer."""
+    # float64 would round above 2**53, int64 may overflow in a sum: Python integers do neither.
+    n = np.atleast_1d(sizes).astype(object)
+    return int((n * (n - 1) // 2).sum())
+
+
+def _group_sizes(values: AnyArray) -> Ints:
+    return np.unique(values, return_counts=True)[1]
+
+
+def count_implied(labels: Ints | None) -> tuple[int, int]:
+    """Count the must-links and the cannot-links that labels imply."""
+    if labels is None:
+        return 0, 0
+    known = labels[labels >= 0]
+    within = choose_two(_group_sizes(known))
+    return within, choose_two(known.size) - within
+
+
+def count_implied_violated(labels: Ints | None, clusters: Ints) -> tuple[int, int]:
+    """Count the implied pairs that a clustering violates; `clusters` is ``0, 1, ...``."""
+    if labels is None:
+        return 0, 0
+    known = labels >= 0
+    class_of, cluster_of = labels[known], clusters[known]
+    class_code = np.unique(class_of, return_inverse=True)[1].astype(np.int64)
+    cell = class_code * (int(clusters.max()) + 1) + cluster_of
+    in_one_cell = choose_two(_group_sizes(cell))
+    n_must_link = choose_two(_group_sizes(class_of)) - in_one_cell
+    return n_must_link, choose_two(_group_sizes(cluster_of)) - in_one_cell
+
+
+def implied_pairs(labels: Ints | None) -> tuple[Ints, Ints]:
+    """List the implied must-links and cannot-links; the caller has checked their number."""
+    if labels is None:
+        return np.empty((0, 2), dtype=np.intp), np.empty((0, 2), dtype=np.intp)
+    known = np.flatnonzero(labels >= 0)
+    pairs = known[np.column_stack(np.triu_indices(known.size, 1))]
+    same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    return pairs[same], pairs[~same]
+
+
+def sparse_pairs(labels: Ints, n_pairs: int) -> tuple[Ints, Ints]:
+    """List a few implied pairs whose closure is that of all of them.
+
+    Within a class, a circulant graph with the offsets 1, 2, 4, ...: connected, and of
+    logarithmic diameter when all offsets fit. Across classes, every sample is linked to a
+    few samples of other classes in turn, and the first samples of any two classes to each
+    other. About `n_pairs` pairs, or as many as the closure takes.
+    """
+    known = np.flatnonzero(labels >= 0)
+    _, class_of, sizes = np.unique(labels[known], return_inverse=True, return_counts=True)
+    n_classes = sizes.size
+    if choose_two(n_classes) + known.size > MAX_PAIRS:
+        message = (
+            f"{n_classes} different labels need {choose_two(n_classes)} cannot-links to keep them "
+            f"apart, more than {MAX_PAIRS}. Use fewer labels, or work with components()."
+        )
+        raise TooLargeError(message)
+    members = known[np.argsort(class_of, kind="stable")]  # class by class
+    class_of = np.sort(class_of)
+    first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    rank = np.arange(known.size) - first[class_of]
+    per_sample = max(1, n_pairs // (2 * known.size))
+
+    offsets = 2 ** np.arange(min(per_sample, int(sizes.max()).bit_length()))
+    within = [
+        np.column_stack((members, members[first[class_of] + (rank + offset) % sizes[class_of]]))
+        for offset in offsets.tolist()
+    ]
+    across = [members[first][np.column_stack(np.triu_indices(n_classes, 1))]]
+    # Connecting the classes takes known.size pairs; a smaller rest is spread over the samples.
+    stride = max(1, -(-known.size // max(1, n_pairs - known.size)))
+    some, own, own_rank = members[::stride], class_of[::stride], rank[::stride] // stride
+    for turn in range(min(per_sample, n_classes - 1)):
+        partner = (own + 1 + (own_rank + turn) % (n_classes - 1)) % n_classes
+        partner_rank = (own_rank // (n_classes - 1)) % sizes[partner]
+        across.append(np.column_stack((some, members[first[partner] + partner_rank])))
+    return _distinct(within, labels.size), _distinct(across, labels.size)
+
+
+def _distinct(blocks: list[Ints], n_samples: int) -> Ints:
+    """Return the distinct unordered pairs of several blocks, without loops."""
+    pairs: Ints = np.sort(np.concatenate(blocks), axis=1)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    first = np.unique(pair_keys(pairs, n_samples), return_index=True)[1]
+    distinct: Ints = pairs[first]
+    return distinct
+
+
+def all_pairs(constraints: Constraints, purpose: str) -> PairTable:
+    """Return explicit and label-implied pairs, each once; TooLargeError above a million."""
+    n_implied = sum(count_implied(constraints.labels))
+    if n_implied > MAX_LISTED:
+        message = (
+            f"{purpose}, but these labels imply {n_implied} pairs; the limit is {MAX_LISTED}. "
+            "Keep the labels themselves, or choose pairs with signed_pairs()."
+        )
+        raise TooLargeError(message)
+    return some_pairs(constraints, n_implied)
+
+
+def some_pairs(constraints: Constraints, limit: int) -> PairTable:
+    """Return explicit and label-implied pairs, each once.
+
+    Above `limit` label-implied pairs, a few of them with the same closure.
+    """
+    labels = constraints.labels
+    if labels is None or sum(count_implied(labels)) <= limit:
+        pairs = implied_pairs(labels)
+    else:
+        pairs = sparse_pairs(labels, max(0, limit - constraints.n_pairs))
+    return constraints.table.joined(PairTable.of(*pairs)).unique(constraints.n_samples)
+
+
+def constraint_matrix(constraints: Constraints, limit: int = MAX_LISTED) -> csr_array:
+    """Return the symmetric matrix of signed beliefs, of `some_pairs`: `Y` or `Q` in the papers."""
+    listed = some_pairs(constraints, limit)
+    matrix = symmetric_matrix(listed.pairs, listed.weight, constraints.n_samples)
+    matrix.eliminate_zeros()  # evidence that cancels out
+    return matrix

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from sklearn.utils import check_random_state
 
-from linkwise.constraints import feasible, implied, listing, logic, parsing, sampling
+from linkwise.constraints import feasible, logic, parsing, sampling
+from linkwise.constraints import table as tables
 from linkwise.constraints.closure import Closure
 from linkwise.constraints.formats import FORMATS, format_of, frame_columns
 from linkwise.constraints.table import PairTable, Violations, pair_keys, read_only
@@ -23,6 +24,7 @@ from linkwise.constraints.validation import (
     as_n_samples,
     as_pairs,
 )
+from linkwise.exceptions import TooLargeError
 
 if TYPE_CHECKING:
     import os
@@ -107,18 +109,20 @@ class Constraints:
             must_link_belief=as_beliefs(must_link_belief, must, "must_link"),
             cannot_link_belief=as_beliefs(cannot_link_belief, cannot, "cannot_link"),
         )
-        self._store(n, table.unique(n), None if labels is None else as_labels(labels, n))
+        known = None if labels is None else as_labels(labels, n)
+        vars(self).update(vars(self._of(n, table.unique(n), known)))
         feasible.raise_if_both_ways(self.facts)
 
-    def _store(self, n_samples: int, table: PairTable, labels: Ints | None) -> None:
-        """Store a table that is sorted and without duplicates; drops what was cached."""
+    @classmethod
+    def _of(cls, n_samples: int, table: PairTable, labels: Ints | None) -> Constraints:
+        """Return the constraints of a table that is sorted and without duplicates."""
         for column in table:
             read_only(column)
         if labels is not None:
             labels = read_only(labels) if (labels >= 0).any() else None
         n_must = int(table.is_must_link.sum())
-        vars(self).clear()
-        vars(self).update(
+        made = cls.__new__(cls)
+        vars(made).update(
             n_samples=n_samples,
             must_link=table.pairs[:n_must],
             cannot_link=table.pairs[n_must:],
@@ -127,6 +131,7 @@ class Constraints:
             labels=labels,
             table=table,
         )
+        return made
 
     # Builders ------------------------------------------------------------------------------
 
@@ -138,12 +143,6 @@ class Constraints:
         known = None if labels is None else as_labels(labels, n_samples)
         made = cls._of(n_samples, table.unique(n_samples), known)
         feasible.raise_if_both_ways(made.facts)
-        return made
-
-    @classmethod
-    def _of(cls, n_samples: int, table: PairTable, labels: Ints | None) -> Constraints:
-        made = cls.__new__(cls)
-        made._store(n_samples, table, labels)
         return made
 
     @classmethod
@@ -330,7 +329,8 @@ class Constraints:
         ConflictError
             If they contradict each other: from a contradiction, anything follows.
         """
-        feasible.raise_if_contradictory(self.facts, self.contradictions)
+        if self.contradictions.total:
+            feasible.raise_contradiction(self.facts, self.contradictions)
         return self._closure
 
     def conflicts(self, limit: int | None = DEFAULT_PROOFS) -> list[Conflict]:
@@ -379,7 +379,7 @@ class Constraints:
             Also check whether this many clusters suffice, if none has to be used. The answer is
             exact for one and two clusters, and whenever every group of cannot-links has a
             member with fewer than `n_clusters`. For others the question is graph colouring: an
-            error is always right, but silence is no promise.
+            error is always right, but no error proves nothing.
 
         Raises
         ------
@@ -404,7 +404,8 @@ class Constraints:
         """
         if n_clusters is not None:
             n_clusters = as_count(n_clusters, "n_clusters")
-        feasible.raise_if_contradictory(self.facts, self.contradictions)
+        if self.contradictions.total:
+            feasible.raise_contradiction(self.facts, self.contradictions)
         if n_clusters is not None:
             feasible.check_feasible(self, n_clusters)
 
@@ -429,7 +430,8 @@ class Constraints:
         >>> c.violated([0, 0, 0, 1])
         Constraints(n_samples=4, must_link=1, cannot_link=0)
         """
-        return self._of(self.n_samples, self.table.kept(self.is_violated(labels)), None)
+        is_violated = self.table.is_violated(self._clusters(labels))
+        return self._of(self.n_samples, self.table.kept(is_violated), None)
 
     def count_violated(self, labels: ArrayLike) -> Violations:
         """Count the pairs that a clustering violates, explicit and label-implied.
@@ -437,14 +439,17 @@ class Constraints:
         An explicit pair that only repeats what the labels imply is counted once.
         """
         clusters = self._clusters(labels)
-        wrong = self.table.is_violated(clusters) & ~self._is_implied
+        wrong = self.table.is_violated(clusters)
+        implied_must = implied_cannot = 0
+        if self.labels is not None:
+            wrong &= ~self._is_implied
+            implied_must, implied_cannot = tables.count_implied_violated(self.labels, clusters)
         n_must = int(wrong[self.table.is_must_link].sum())
-        implied_must, implied_cannot = implied.count_violated(self.labels, clusters)
         return Violations(n_must + implied_must, int(wrong.sum()) - n_must + implied_cannot)
 
     def n_violated(self, labels: ArrayLike) -> int:
         """Return the total of `count_violated`."""
-        return self.count_violated(labels).total
+        return sum(self.count_violated(labels))
 
     def satisfied(self, labels: ArrayLike) -> float:
         """Return the share of pairs that a clustering satisfies, weighted by belief.
@@ -454,8 +459,8 @@ class Constraints:
         """
         clusters = self._clusters(labels)
         belief = np.where(self._is_implied, 0.0, self.table.belief)
-        total = sum(implied.count_implied(self.labels)) + float(belief.sum())
-        violated = sum(implied.count_violated(self.labels, clusters)) + float(
+        total = sum(tables.count_implied(self.labels)) + float(belief.sum())
+        violated = sum(tables.count_implied_violated(self.labels, clusters)) + float(
             belief[self.table.is_violated(clusters)].sum()
         )
         return 1.0 - violated / total if total else 1.0
@@ -463,7 +468,7 @@ class Constraints:
     @property
     def n_distinct_pairs(self) -> int:
         """The number of pairs, explicit and label-implied; one that is both counts once."""
-        return sum(implied.count_implied(self.labels)) + int((~self._is_implied).sum())
+        return sum(tables.count_implied(self.labels)) + int((~self._is_implied).sum())
 
     def _clusters(self, labels: ArrayLike) -> Ints:
         """Return the clusters of a clustering, numbered from 0."""
@@ -480,10 +485,10 @@ class Constraints:
     def _is_implied(self) -> Bools:
         """Which explicit pairs the labels imply as well."""
         if self.labels is None:
-            return np.zeros(self.n_pairs, dtype=bool)
-        ends = self.labels[self.table.pairs]
-        same: Bools = ends[:, 0] == ends[:, 1]
-        return (ends >= 0).all(axis=1) & (same == self.table.is_must_link)
+            return np.zeros(self.table.sign.size, dtype=bool)
+        labels = self.labels[self.table.pairs]
+        same: Bools = labels[:, 0] == labels[:, 1]
+        return (labels >= 0).all(axis=1) & (same == self.table.is_must_link)
 
     # Pairs for methods ---------------------------------------------------------------------
 
@@ -497,7 +502,15 @@ class Constraints:
         TooLargeError
             Above 20 million pairs; `signed_pairs` gives a sparse stand-in.
         """
-        return listing.to_matrix(self)
+        n_pairs = self.n_pairs + sum(tables.count_implied(self.labels))
+        if n_pairs > tables.MAX_PAIRS:
+            message = (
+                f"The matrix would hold {n_pairs} pairs, most of them implied by labels; at most "
+                f"{tables.MAX_PAIRS} are listed. Use signed_pairs(), a sparse stand-in with the "
+                "same closure."
+            )
+            raise TooLargeError(message)
+        return tables.constraint_matrix(self, tables.MAX_PAIRS)
 
     def signed_pairs(self, limit: int = 1_000_000) -> tuple[Ints, Floats]:
         """Return pairs with signed weights: must-links first, then cannot-links, each sorted.
@@ -518,7 +531,7 @@ class Constraints:
         weights : ndarray of shape (m,)
             Belief of a must-link, minus the belief of a cannot-link.
         """
-        listed = listing.some_pairs(self, limit)
+        listed = tables.some_pairs(self, limit)
         return listed.pairs, listed.weight
 
     def with_belief(self, belief: float) -> Constraints:
@@ -529,7 +542,7 @@ class Constraints:
         """
         table, labels = self.table, self.labels
         if labels is not None and belief != 1:
-            table, labels = listing.all_pairs(self, "with_belief turns labels into pairs"), None
+            table, labels = tables.all_pairs(self, "with_belief turns labels into pairs"), None
         beliefs = as_beliefs(belief, table.pairs, "must_link")
         return self.from_table(self.n_samples, table._replace(belief=beliefs), labels=labels)
 
@@ -547,12 +560,12 @@ class Constraints:
             Distinct names to write instead of positions.
         """
         names = None if ids is None else list(parsing.id_positions(ids, self.n_samples))
-        FORMATS[".csv"].write(Path(path), listing.all_pairs(self, "to_csv writes pairs"), names)
+        FORMATS[".csv"].write(Path(path), tables.all_pairs(self, "to_csv writes pairs"), names)
 
     def to_file(self, path: str | os.PathLike[str], *, ids: Sequence[object] | None = None) -> None:
         """Write the pairs in the format that the suffix names, CSV by default; see `to_csv`."""
         names = None if ids is None else list(parsing.id_positions(ids, self.n_samples))
-        format_of(path).write(Path(path), listing.all_pairs(self, "to_file writes pairs"), names)
+        format_of(path).write(Path(path), tables.all_pairs(self, "to_file writes pairs"), names)
 
     # Subsets -------------------------------------------------------------------------------
 
@@ -665,7 +678,7 @@ class Constraints:
         message = "Constraints are not an array. Use to_matrix() or signed_pairs()."
         raise TypeError(message)
 
-    # Copies and pickles: numpy forgets that an array is read-only --------------------------
+    # Copies and pickles: numpy does not keep that an array is read-only --------------------------
 
     def __copy__(self) -> Constraints:
         return self
@@ -677,4 +690,4 @@ class Constraints:
         return self.n_samples, self.table, self.labels
 
     def __setstate__(self, state: tuple[int, PairTable, Ints | None]) -> None:
-        self._store(*state)
+        vars(self).update(vars(self._of(*state)))

@@ -1,25 +1,27 @@
-"""Affinity: the one builder of similarity graphs."""
+"""Affinity: the one builder of similarity graphs; `WEIGHTS` are its weight functions."""
 
 from __future__ import annotations
 
 import warnings
 from itertools import chain
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.neighbors import VALID_METRICS
 from sklearn.utils import check_random_state
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
-from linkwise.exceptions import DisconnectedGraphWarning
+from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
 from linkwise.graph.approximate import ApproximateNeighbors
 from linkwise.graph.connect import add_links, shortest_links
 from linkwise.graph.extension import keep_a_link, link_duplicates_only, link_empty_rows
 from linkwise.graph.neighbors import (
+    DENSE_LIMIT,
     NeighborSearch,
     chunks,
     minkowski_exponent,
@@ -35,21 +37,16 @@ from linkwise.graph.transformer import (
     measured_recall,
     row_length,
 )
-from linkwise.graph.weights import (
-    FIXED,
-    SELF_TUNING_NEIGHBOR,
-    WEIGHTS,
-    smallest_positive,
-    symmetrized,
-)
-from linkwise.linalg.components import symmetric_components
+from linkwise.linalg.laplacian import symmetric_components
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from linkwise._types import Floats, Ints, Matrix
 
-
+XU_EPSILON = 1e-3  # affinity of a sample to its m-th neighbour, at least (Xu et al. 2005)
+# Zelnik-Manor & Perona (2004) scale by the distance to the 7th neighbour.
+SELF_TUNING_NEIGHBOR = 7
 LARGEST = 1e151  # feature whose square can be used; 1 / LARGEST is the smallest such one
 # An exact search is the rule while it is cheap. CPU seconds of an exact and an approximate search
 # (k = 10, five clusters, one thread): n = 20,000, 8 features 1.2 and 0.5, 16 features 1.8 and 0.9,
@@ -58,6 +55,140 @@ LARGEST = 1e151  # feature whose square can be used; 1 / LARGEST is the smallest
 # features 1.7 and 1.5, 8 features 22.7 and 2.5.
 EXACT_SAMPLES = 30_000
 EXACT_FEATURES = 4
+
+
+class Weight(NamedTuple):
+    """A weight function: how its scale is chosen, and its formula.
+
+    ``choose(builder, distances)`` returns the scale of a distance graph, a positive number; if
+    `is_per_sample`, ``choose(builder, distances, query)`` returns one for each row, which are the
+    samples of `fit`, or new ones in `query`. ``formula(d, s_i, s_j)`` returns the weights of
+    distances between samples with these scales.
+    """
+
+    choose: Callable[..., Any]
+    formula: Callable[[Floats, Any, Any], Floats]
+    is_per_sample: bool = False
+
+
+def gaussian(distances: Floats, s_i: Any, s_j: Any) -> Floats:
+    """Affinities ``exp(-d^2 / (s_i s_j))``.
+
+    Subnormal results become zero: their inverse, as the degree of a sample, would overflow.
+    """
+    # Two divisions instead of d^2 / (s_i s_j), which underflows where distances are near 1e-160.
+    weights = np.exp(-(distances / s_i) * (distances / s_j))
+    weights[weights < np.finfo(float).tiny] = 0
+    return weights
+
+
+def gaussian_of_sigma(distances: Floats, sigma: float, _: float) -> Floats:
+    """Affinities ``exp(-d^2 / (2 sigma^2))``."""
+    return gaussian(distances, np.sqrt(2) * sigma, np.sqrt(2) * sigma)
+
+
+def ones(distances: Floats, _s_i: Any, _s_j: Any) -> Floats:
+    """Return weight 1 for every edge."""
+    return np.ones_like(distances)
+
+
+def local_scale(builder: Affinity, distances: Matrix, query: Any = None) -> Floats:
+    """Distance of every sample to the same neighbour (Zelnik-Manor & Perona 2004)."""
+    scale = builder._kth_distance(distances, "scale_neighbor", query)
+    return np.where(scale > 0, scale, builder._smallest_distance)  # zero among many duplicates
+
+
+def sigma_xu(builder: Affinity, distances: Matrix) -> float:
+    """Solve for the sigma with ``exp(-widest^2 / (2 sigma^2)) = 0.001`` (Xu et al. 2005).
+
+    `widest` is the largest distance of a sample to its m-th neighbour.
+    """
+    n_samples = distances.shape[0]
+    if builder.m is not None:
+        builder.m_ = min(int(builder.m), n_samples - 1)
+        widest = float(builder._kth_distance(distances, "m").max())
+    elif n_samples <= DENSE_LIMIT:
+        builder.m_, widest = largest_gap(builder._search.row_blocks())
+    else:
+        message = (
+            f'scale="xu" compares all pairs of samples to find m; there are '
+            f"{n_samples:,} samples and the limit is {DENSE_LIMIT:,}. "
+            "Give m= (the size of the smallest group of neighbours to keep together)."
+        )
+        raise TooLargeError(message)
+    return float(widest / np.sqrt(-2 * np.log(XU_EPSILON))) or builder._smallest_distance
+
+
+def sigma_variance(builder: Affinity, _: Matrix) -> float:
+    """Root of the mean variance of the features (Wacquet et al. 2013)."""
+    if builder._search.is_precomputed:
+        message = (
+            'scale="variance" is about features, but metric="precomputed" gives none. '
+            'Use scale="local" or a number.'
+        )
+        raise ValueError(message)
+    X = builder._search.X
+    variances = mean_variance_axis(X, axis=0)[1] if issparse(X) else np.var(X, axis=0)
+    return float(np.sqrt(np.mean(variances))) or builder._smallest_distance
+
+
+def given_sigma(builder: Affinity, _: Matrix) -> float:
+    """Return the number that is the scale."""
+    return float(builder.scale)
+
+
+def no_scale(_builder: Affinity, _: Matrix) -> None:
+    """Return None: the weight does not depend on the distance."""
+
+
+# A new weight function is one more line here.
+WEIGHTS = {
+    "local": Weight(local_scale, gaussian, is_per_sample=True),
+    "xu": Weight(sigma_xu, gaussian_of_sigma),
+    "variance": Weight(sigma_variance, gaussian_of_sigma),
+    "connectivity": Weight(no_scale, ones),
+}
+FIXED = Weight(given_sigma, gaussian_of_sigma)  # if the scale is a number
+
+
+def largest_gap(blocks: Iterable[Floats]) -> tuple[int, float]:
+    """Find the rank m after which some sample has its largest gap (Xu et al. 2005).
+
+    Returns the m of the largest ``delta_{i,m+1} - delta_{i,m}`` over all samples i, where
+    ``delta_{i,m}`` is the distance of sample i to its m-th neighbour, and ``max_i delta_{i,m}``.
+    `blocks` are rows of all distances, infinite from a sample to itself; one is held at a time.
+    """
+    best, m = -np.inf, 1
+    widest: Floats | float = 0.0
+    for block in blocks:
+        delta = np.sort(block, axis=1)[:, :-1]
+        widest = np.maximum(widest, delta.max(axis=0))
+        gaps = np.diff(delta, axis=1)
+        if gaps.size and gaps.max() > best:
+            best = gaps.max()
+            m = int(gaps.argmax() % gaps.shape[1]) + 1
+    return m, float(np.atleast_1d(widest)[m - 1])
+
+
+def smallest_positive(values: Matrix) -> float:
+    """Smallest positive entry; 1 if there is none."""
+    values = values.data if issparse(values) else values
+    smallest = float(np.min(values, where=values > 0, initial=np.inf))
+    return smallest if np.isfinite(smallest) else 1.0
+
+
+def symmetrized(A: Matrix, how: str) -> Matrix:
+    """Make the weights of the two directions of every edge one.
+
+    "union" takes the larger and "mutual" the smaller of the two, an absent edge being zero;
+    "mean" their mean, so that an edge seen from one side only has half its weight.
+    """
+    transposed = csr_array(A.T) if issparse(A) else A.T
+    if how == "mean":
+        return (A + transposed) / 2
+    if not issparse(A):
+        return np.maximum(A, transposed) if how == "union" else np.minimum(A, transposed)
+    return A.maximum(transposed) if how == "union" else A.minimum(transposed)
 
 
 class Affinity(TransformerMixin, BaseEstimator):
@@ -100,7 +231,7 @@ class Affinity(TransformerMixin, BaseEstimator):
         between consecutive neighbour distances of any sample, which takes all n^2 distances.
     symmetrize : {"union", "mean", "mutual"}, default="union"
         Edge weight where two directions meet: the larger one; their mean, an absent one being
-        zero; or the smaller one, so that only mutual neighbours stay linked.
+        zero; or the smaller one, so that only mutual neighbours are linked.
     metric : str or callable, default="euclidean"
         Any metric of :class:`sklearn.neighbors.NearestNeighbors`, or "precomputed": X then
         holds distances, as a dense array of shape (n_samples, n_samples).
@@ -406,7 +537,7 @@ class Affinity(TransformerMixin, BaseEstimator):
         if hasattr(self.neighbors, "fit_transform"):
             message = (
                 f"radius={radius:g} and the neighbour transformer "
-                f"{type(self.neighbors).__name__} both say who is linked. Leave one out."
+                f"{type(self.neighbors).__name__} both define the edges. Leave one out."
             )
             raise ValueError(message)
         return link_empty_rows(self._search.within(radius, query), self._search, query)
@@ -442,7 +573,7 @@ class Affinity(TransformerMixin, BaseEstimator):
         return graph
 
     def _kth_distance(self, distances: Matrix, parameter: str, query: Any = None) -> Floats:
-        """Distance of every sample to the neighbour that a parameter asks for."""
+        """Distance of every sample to the neighbour that a parameter names."""
         k = getattr(self, parameter)
         if k is None and self._kind == "transformer":
             return last_stored(distances)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # 1.5: 2.2; n = 300,000, 1.5: 10.7 and 2.5: 12.0.
 CELLS_PER_ROOT = 1.5
 ONE_CELL = 1_000  # samples; below, all pairs take milliseconds
-SAMPLE_SPREAD = 10_000  # samples that tell the spread of the data
+SAMPLE_SPREAD = 10_000  # samples that estimate the spread of the data
 # A sample this many times farther than the spread: measured recall is 0.98 up to 1e7, 0.36 at 1e8.
 FARTHEST = 1e7
 QUERY_BLOCK = 16_384  # new samples searched for at a time
@@ -73,7 +73,7 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
     recall_ : float
         Share of the true neighbours found, on the samples it was measured on.
     n_cells_ : int
-        Cells made; more than asked for where some were too large.
+        Cells made; more than `n_cells` where some were too large.
     n_probes_ : int
         Cells searched for each sample.
     n_features_in_ : int
@@ -92,7 +92,7 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
     Notes
     -----
     Neighbours are the same as those of an exact search where `n_probes` is `n_cells_`. Samples
-    without structure in many dimensions have no cells to tell them apart, so that nearly all are
+    without structure in many dimensions do not form cells, so that nearly all are
     compared; reduce the dimensions first.
 
     References
@@ -210,7 +210,7 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
     def _advice(self) -> str:
         if self.n_probes:
             return f"Leave out n_probes={self.n_probes}, or give more."
-        return f"Ask for more than recall={self.recall:g}."
+        return f"Set more than recall={self.recall:g}."
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None) -> tuple[Floats, Ints]:
         """Find the nearest samples.
@@ -351,8 +351,8 @@ def check_outliers(X: Any) -> None:
         sample = int(np.abs(X[:, feature] - middle[feature]).argmax())
         message = (
             f"X[{sample}, {feature}] is {X[sample, feature]:g}, {off.max() / spread:.0e} times "
-            "farther from the median than half of the samples. Beside it they cannot be told "
-            "apart. If it stands for a missing value, leave the sample out; otherwise use "
-            'Affinity(search="exact").'
+            "farther from the median than half of the samples. Beside it their distances "
+            "vanish by rounding. If it stands for a missing value, leave the sample out; otherwise "
+            'use Affinity(search="exact").'
         )
         raise ValueError(message)

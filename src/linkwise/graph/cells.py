@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from linkwise._types import AnyFloats, AnyInts, Floats, Int32s, Int64s, Ints, Singles
 
 
-SPARE = 2  # neighbours beyond those asked for: single precision may swap nearly equal distances
+SPARE = 2  # neighbours beyond those wanted: single precision may swap nearly equal distances
 TRAINING_PER_CELL = 32  # samples; twice as many move the recall by less than 0.002
 TRAINING_STEPS = 6
 # Times the mean size. k-means gives many duplicates one cell, and the work grows with its square.
@@ -75,9 +75,9 @@ def controller() -> ThreadpoolController:
 
 
 def in_threads(function: Callable[[Any], None], items: Iterable[Any], n_threads: int) -> None:
-    """Apply a function to independent pieces of work, BLAS taking one thread in each.
+    """Apply a function to independent blocks of work, BLAS taking one thread in each.
 
-    The pieces do not depend on the number of threads, hence neither does any bit of the answer.
+    The blocks do not depend on the number of threads, hence neither does any bit of the answer.
     """
     with controller().limit(limits=1):
         if n_threads == 1:
@@ -85,7 +85,7 @@ def in_threads(function: Callable[[Any], None], items: Iterable[Any], n_threads:
                 function(item)
             return
         with ThreadPoolExecutor(n_threads) as pool:
-            for _ in pool.map(function, items):  # raises what a piece raised
+            for _ in pool.map(function, items):  # raises what a block raised
                 pass
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from linkwise.exceptions import DisconnectedGraphWarning
-from linkwise.linalg.components import symmetric_components
+from linkwise.linalg.laplacian import symmetric_components
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
@@ -20,7 +20,7 @@ SYMMETRY_TOLERANCE = 1e-8
 
 
 def check_affinity(W: Graph) -> Graph:
-    """Return `W` as a graph: symmetric, non-negative, without loops; or say what it lacks.
+    """Return `W` as a graph: symmetric, non-negative, without loops; or raise ValueError.
 
     `W` is finite and of floats already; it is never changed. Sparse graphs come back as
     ``csr_array`` with sorted indices.
@@ -39,7 +39,7 @@ def check_affinity(W: Graph) -> Graph:
 
 
 def _without_loops(W: Graph) -> Graph:
-    """Drop self-similarities: they say nothing about which samples belong together."""
+    """Drop self-similarities: they do not affect which samples belong together."""
     if not issparse(W):
         return W if not W.diagonal().any() else W - np.diag(W.diagonal())
     W = csr_array(W)
@@ -102,11 +102,11 @@ def _warn_if_disconnected(W: Graph) -> None:
         return
     sizes = np.sort(np.bincount(component))[::-1]
     message = (
-        f"The graph has {n_components} connected components (sizes {listed_sizes(sizes)}). Nothing "
-        "in it says how they belong together: unless constraints link them, clusters follow the "
+        f"The graph has {n_components} connected components (sizes {listed_sizes(sizes)}). No "
+        "edge shows which belong together: unless constraints link them, clusters follow the "
         "components. Connect them, or build the graph with linkwise.Affinity, which joins them."
     )
-    # The user's line is behind check_affinity, Prepared, the shell and scikit-learn's wrapper.
+    # The user's line is behind check_affinity, Prepared, `fit` and scikit-learn's wrapper.
     warnings.warn(message, DisconnectedGraphWarning, stacklevel=7)
 
 

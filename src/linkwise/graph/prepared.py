@@ -15,9 +15,8 @@ from sklearn.utils.validation import check_array, validate_data
 from linkwise.graph import storage
 from linkwise.graph.affinity import Affinity
 from linkwise.graph.precomputed import check_affinity
-from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.embedding import spectral_embedding
-from linkwise.linalg.laplacian import degrees
+from linkwise.linalg.laplacian import degrees, symmetric_components
 from linkwise.linalg.warm import WarmStarts, nbytes
 
 if TYPE_CHECKING:
@@ -105,6 +104,7 @@ class Prepared:
         validate_data(names, X, skip_check_array=True)
         self.source = X
         self.X = checked
+        self.n_samples = int(checked.shape[0])
         self.feature_names = getattr(names, "feature_names_in_", None)
         self.affinity = affinity
         self.affinity_: Affinity | None = None
@@ -135,11 +135,6 @@ class Prepared:
             )
             raise ValueError(message)
         return X
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples."""
-        return int(self.X.shape[0])
 
     @property
     def is_graph(self) -> bool:

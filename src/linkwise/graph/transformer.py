@@ -102,7 +102,7 @@ def last_stored(graph: csr_array) -> Floats:
 
 
 def kth_stored(graph: csr_array, k: int, *, parameter: str, transformer: Any) -> Floats:
-    """Distance to the k-th neighbour of each row, which the named parameter asks for."""
+    """Distance to the k-th neighbour of each row, which the parameter of this name needs."""
     lengths = np.diff(graph.indptr)
     if lengths.min() < k:
         i = int(lengths.argmin())
@@ -157,6 +157,6 @@ def recall_of_graph(graph: csr_array, search: NeighborSearch, random_state: Any)
 
 
 def warn_of_low_recall(recall: float, advice: str, *, stacklevel: int) -> None:
-    """Say how many neighbours are missed, and what to do."""
+    """Warn how many neighbours are missed, and what to do."""
     message = f"About {1 - recall:.0%} of the nearest neighbours were not found. {advice}"
     warnings.warn(message, LowRecallWarning, stacklevel=stacklevel)

@@ -268,13 +268,19 @@ def _cut_off(d, c, state):  # type: ignore[no-untyped-def]
     if c == 0:
         return
     for _ in range(NEWTON):
-        if not _newton(d, c, state, _excess(d, state)):
+        # Linear sums give the next levels: no sorting.
+        above, below, n_above, n_below = _excess(d, state)
+        top = state[2] + (above - c) / n_above if n_above else d.max() - c / d.size
+        bottom = state[3] - (below - c) / n_below if n_below else d.min() + c / d.size
+        step = abs(top - state[2]) + abs(bottom - state[3])
+        state[2], state[3] = top, bottom
+        if step <= 1e-7 * (abs(top) + abs(bottom)):
             break
     crossed = state[2] <= state[3]
-    top = d.dtype.type(0.0 if crossed else state[2])
-    bottom = d.dtype.type(0.0 if crossed else state[3])
+    highest = d.dtype.type(0.0 if crossed else state[2])
+    lowest = d.dtype.type(0.0 if crossed else state[3])
     for i in range(d.size):
-        d[i] = min(max(d[i], bottom), top)
+        d[i] = min(max(d[i], lowest), highest)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
@@ -294,14 +300,3 @@ def _excess(d, state):  # type: ignore[no-untyped-def]
         n_above += 1.0 if over > 0 else 0.0
         n_below += 1.0 if under > 0 else 0.0
     return np.array([above, below, n_above, n_below])
-
-
-@njit(cache=True, nogil=True)
-def _newton(d, c, state, excess):  # type: ignore[no-untyped-def]
-    """Move the levels to where linear sums put them: no sorting. Return whether they moved."""
-    above, below, n_above, n_below = excess
-    top = state[2] + (above - c) / n_above if n_above else d.max() - c / d.size
-    bottom = state[3] - (below - c) / n_below if n_below else d.min() + c / d.size
-    step = abs(top - state[2]) + abs(bottom - state[3])
-    state[2], state[3] = top, bottom
-    return step > 1e-7 * (abs(top) + abs(bottom))

@@ -1,6 +1,6 @@
-"""ConstrainedClusterer: the shell that every method wears.
+"""ConstrainedClusterer: the base class of all estimators.
 
-It validates, builds the graph, and calls the method's function with what the function names.
+Its `fit` validates, builds the graph, and calls the method's function with what the function names.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from linkwise._docs import inherit_docs
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise.constraints import Constraints
-from linkwise.constraints.feasible import raise_if_too_few_groups
+from linkwise.constraints.feasible import raise_too_few_groups
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.graph import Prepared
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from linkwise._types import Floats, Ints
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 
@@ -65,7 +66,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     embedding_ : ndarray of shape (n_samples, n_dims)
         Coordinates that were partitioned, where the method has them.
     affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
-        The graph, before any constraint touched it.
+        The graph, before constraints change it.
     affinity_ : Affinity or None
         The fitted graph builder; None for a precomputed graph.
     n_features_in_ : int
@@ -89,7 +90,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     }
 
     def __init_subclass__(cls, **settings: Any) -> None:
-        """Make `__init__` from the fields; inherit what is said of shared parameters."""
+        """Make `__init__` from the fields; inherit the descriptions of shared parameters."""
         super().__init_subclass__(**settings)
         is_method = "n_clusters" in vars(cls).get("__annotations__", {})  # not a base of methods
         if is_method:
@@ -102,7 +103,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             names = signature(cls).parameters
             cls._parameter_constraints = {name: allowed[name] for name in names if name in allowed}
 
-    # Nested validation stays on: the affinity is the user's object, and may be wrong as well.
+    # With nested validation: the affinity is the user's object, and may be wrong as well.
     @validates_parameters(prefer_skip_nested_validation=False)
     def fit(
         self, X: Any, y: object = None, *, constraints: Constraints | None = None
@@ -133,7 +134,11 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         self._check_samples(prepared)
         if constraints is not None:
             self._check_constraints(constraints, prepared.n_samples)
-        self.result_: Any = self._solve(prepared, constraints)  # a Result, of the method's own kind
+        # What a single fit leaves behind is of no use to anyone, but takes memory.
+        warm = prepared.warm if prepared is X else None
+        self.result_: Any = self._solve(
+            prepared, constraints, warm
+        )  # a Result, of the method's own kind
         self.labels_ = self.result_.labels
         if self.result_.embedding is not None:
             self.embedding_ = self.result_.embedding
@@ -186,13 +191,16 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """Raise ConflictError if certain constraints cannot all hold in non-empty clusters."""
         constraints.check(self.n_clusters)
         n_groups = int(constraints.components().max()) + 1
-        raise_if_too_few_groups(n_groups, self.n_clusters)
+        if n_groups < self.n_clusters:
+            raise_too_few_groups(n_groups, self.n_clusters)
 
-    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> Result:
+    def _solve(
+        self, prepared: Prepared, constraints: Constraints | None, warm: WarmStarts | None
+    ) -> Result:
         """Call the method's function with what it names."""
         solve = self._solver()
         needed = signature(solve).parameters
-        given: dict[str, Any] = {"X": prepared.X, "warm": prepared.warm, "prepared": prepared}
+        given: dict[str, Any] = {"X": prepared.X, "warm": warm, "prepared": prepared}
         given.update(self.get_params(deep=False))
         if "constraints" in needed:
             none = constraints is None
@@ -224,7 +232,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         neighbours among the training samples are added up cluster by cluster, and the largest sum
         wins. (In label propagation, each neighbour's label distribution is weighted by them.) A
         sample that coincides with training samples is decided by these alone, so training data
-        get their labels back (unless copies of one sample are in several clusters).
+        get their labels back (unless duplicates of a sample are in several clusters).
 
         Parameters
         ----------
@@ -246,7 +254,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         return np.eye(self.labels_.max() + 1)[self.labels_]
 
     def _new_samples(self, X: Any, *, accept_sparse: str | bool = False) -> Any:
-        """Check samples that were not there when the estimator was fitted."""
+        """Check samples to predict."""
         check_is_fitted(self)
         if isinstance(X, Prepared):
             message = "New samples are given as an array; Prepared is for fit. Pass its .X."
@@ -255,12 +263,12 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
 
     @property
     def accepts_contradictions(self) -> bool:
-        """Whether, as it is set, the method trades constraints that cannot all hold."""
+        """Whether, with these parameters, the method accepts constraints that cannot all hold."""
         return False
 
     @property
     def needs_features(self) -> bool:
-        """Whether, as it is set, the method has to see the data: a graph alone will not do."""
+        """Whether, with these parameters, the method needs the data: a graph is not enough."""
         return "X" in signature(self._solver()).parameters
 
     @property
@@ -282,8 +290,8 @@ def _similarities(X: Any) -> Any:
     without = np.flatnonzero(np.asarray(X.sum(axis=1)).ravel() == 0)
     if without.size:
         message = (
-            f"New sample {without[0]} has no affinity to any training sample, so nothing says "
-            f"where it belongs ({without.size} such row(s)). Leave it out, or link it."
+            f"New sample {without[0]} has no affinity to any training sample, so no cluster "
+            f"can be predicted ({without.size} such row(s)). Leave it out, or link it."
         )
         raise ValueError(message)
     return X

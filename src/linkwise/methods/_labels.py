@@ -1,4 +1,4 @@
-"""What the label-propagation methods share: seeds from constraints, and the shell."""
+"""What the label-propagation methods share: seeds from constraints, and the base class."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from linkwise.linalg.solve import Solution
 
 
-MAX_STARTS = 50  # groups from which mutually apart groups are looked for
+MAX_STARTS = 50  # groups from which a search for pairwise cannot-linked groups starts
 MAX_COMPARED = 200  # candidates that are compared by what they leave, not by size alone
 # The user's line is behind a check, `label_seeds`, the method, two steps of `fit` and its wrapper.
 STACK_LEVEL = 7

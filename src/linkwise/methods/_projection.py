@@ -1,4 +1,4 @@
-"""Linear projections: the steps they share, and the shell with `transform` on top.
+"""Linear projections: the steps they share, and the base class with `transform`.
 
 A projection looks for directions in feature space under which the constraints show, and k-means
 clusters the samples there. Inside, data are moved to their mean and measured in a power of two, so
@@ -59,7 +59,7 @@ class Directions(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProjectionResult(Result):
-    """The answer of a projection: a :class:`~linkwise.Result` that also places new samples.
+    """The answer of a projection: a :class:`~linkwise.Result` that also assigns new samples.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def nearest_center(embedding: Floats, centers: Floats) -> Ints:
     least = np.full(len(V), np.inf)
     for c, place in enumerate(places):
         difference = V - place
-        # Rows beyond all reach are equally far from all centres.
+        # Rows whose distances overflow are equally far from all centres.
         with np.errstate(over="ignore"):
             distance = np.einsum("ij,ij->i", difference, difference)
         nearest[distance < least] = c
@@ -218,7 +218,7 @@ def _in_units(values: Any, exponent: int) -> Any:
         return np.ldexp(values, exponent)
 
 
-# The shell ----------------------------------------------------------------------------------------
+# The base class -----------------------------------------------------------------------------------
 
 
 class ConstrainedProjection(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 AUTO_EXACT = 3_000
 # One eigendecomposition of this size takes 5 minutes and 4 GB.
 MAX_EXACT = 10_000
-# New edges between the surroundings of must-linked pairs: at most this many for each edge of the
+# New edges between the neighbourhoods of must-linked pairs: at most this many for each edge of the
 # graph, or this many in all if that is more, and never above the last number, which is 200 MB of a
 # graph; and from each endpoint to at most this many vertices.
 FILL_SHARE, FILL_LEAST, FILL_MOST, MAX_REACH = 4.0, 2_000_000, 16_000_000, 64
@@ -64,7 +64,7 @@ def adjusted(
 
 
 def is_exact(W: Graph, solver: str) -> bool:
-    """Say whether the n x n matrix of propagated pairs is to be formed."""
+    """Return whether the n x n matrix of propagated pairs is formed."""
     n = W.shape[0]
     if solver == "lowrank" or (solver == "auto" and issparse(W) and n > AUTO_EXACT):
         return False
@@ -146,7 +146,7 @@ def dense(A: Graph) -> Floats:
 def adjusted_dense(W: Graph, F: Floats, Y: csr_array, *, scale: str) -> Floats:
     """Return `W*` for every pair of samples; its diagonal is zero.
 
-    `W` counts in units of its largest affinity and `F` is held within [-1, 1], so that `W*` stays
+    `W` counts in units of its largest affinity and `F` is clipped to [-1, 1], so that `W*` stays
     within [0, 1].
     """
     pairs = Y.tocoo()
@@ -208,7 +208,7 @@ def adjusted_sparse(W: csr_array, factors: Factors, Y: csr_array, *, scale: str)
 def pattern_with_pairs(W: csr_array, Y: csr_array, near: csr_array | csc_array) -> csr_array:
     """Return `W` above the diagonal, with zeros stored where the pairs may bring new edges.
 
-    `near` tells how near each sample is to each constrained one.
+    `near` holds how near each sample is to each constrained one.
     """
     C = constrained(Y)
     return union_above(W, Y, pairs_around(near, csr_array(Y[C][:, C]), _fill_limit(W)))

@@ -71,7 +71,7 @@ def ccl(
     tree = complete_link(distances)
     apart = distances.apart
     if merging == "sound" and _violated(tree, apart, n_clusters).size:
-        # Merging has used the distances up; to keep a copy would double the memory.
+        # Merging has overwritten the distances; a copy of them would double the memory.
         del distances
         distances = constrained_distances(X, constraints, group, metric=metric)
         rng = check_random_state(random_state)
@@ -153,7 +153,7 @@ def group_distances(X: Floats, group: Ints, metric: str = "euclidean") -> Floats
 
 
 def _between(rows: Floats, X: Floats, metric: str) -> Floats:
-    """Return the distances of some samples to all; differences first, so copies are at 0."""
+    """Return the distances of some samples to all; differences first, so duplicates are at 0."""
     if metric == "cosine":
         _check_directions(rows)
     distances: Floats = cdist(rows, X, METRICS[metric])
@@ -331,13 +331,13 @@ def nearest_allowed(
     """Return clusters of the groups that keep all pairs in `apart` apart; None if none is found.
 
     Groups that cannot-links touch go to clusters of `labels` at small mean distances that are
-    allowed; the others stay. This is colouring a graph at the least cost, exact where the
+    allowed; the others keep theirs. This is colouring a graph at the least cost, exact where the
     cannot-links form no ring. For two clusters a way is found whenever there is one.
     """
     D, apart, top = distances
     membership = np.eye(k)[labels]
     held = np.unique(apart)
-    # Groups that nothing drives away stay: another cluster costs as much as can be.
+    # Groups without cannot-links keep their cluster: another one has the largest cost.
     cost = top * (1 - membership)
     # The distance of a group to itself is no evidence.
     n_others = np.maximum(membership.sum(axis=0) - membership[held], 1)
@@ -412,7 +412,7 @@ class CCL(ConstrainedClusterer):
     which also brings near what is near to them; cannot-linked samples are farther apart than all
     others. Then the two nearest clusters are merged, by the distance of their farthest samples,
     until `n_clusters` are left. Hard: certain must-links always hold, and certain cannot-links
-    whenever a way to `n_clusters` clusters that respects them was found; otherwise a warning says
+    whenever `n_clusters` clusters that satisfy them were found; otherwise a warning says
     how many do not. Pairs of lower belief change distances by that share.
 
     Parameters
@@ -483,7 +483,7 @@ class CCL(ConstrainedClusterer):
     def predict(self, X: Any) -> Ints:
         """Assign new samples to the cluster of the nearest training sample.
 
-        Training data get their labels back (unless copies of one sample are in several clusters).
+        Training data get their labels back (unless duplicates of a sample are in several clusters).
 
         Parameters
         ----------

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import HasMethods, Interval
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.graph import Affinity, Prepared
 from linkwise.linalg import eigen
 from linkwise.linalg.generalized import generalized_smallest
@@ -29,6 +29,7 @@ from linkwise.methods._projection import (
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
     from linkwise.constraints import Constraints
+    from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
 
 
@@ -88,7 +89,7 @@ def _directions(
     weight = _vertex_weights(W_tilde)
     origin = weight @ Z / weight.sum()
     left, right = locality_matrices((Z - origin) @ P, W_tilde, weight)
-    pairs = generalized_smallest(left, right, min(m, kept), rng, method="dense")
+    pairs = generalized_smallest(left, right, min(m, kept), rng=rng, method="dense")
     vectors = P @ pairs.vectors
     if basis is not None:
         vectors, origin = basis @ vectors, basis @ origin
@@ -101,7 +102,7 @@ def _kept(variances: Floats, m: int, *, is_wide: bool) -> int:
 
     With more features than samples every embedding of the samples is linear in the features, and
     nothing would be learnt about new ones: then only those that hold 95 % of the variance, or as
-    many as components are asked for.
+    many as `n_components`.
     """
     rank = max(1, int((variances > NO_VARIANCE * variances[0]).sum()))
     return min(rank, max(m, share_dimension(np.maximum(variances, 0)))) if is_wide else rank
@@ -143,7 +144,7 @@ class ConstrainedLPP(ConstrainedProjection):
     n_clusters
     n_components : int, default=None
         Number of directions, at most the number of samples and of features. None means as many as
-        principal components hold 95 % of the variance. There are fewer than asked for if the data
+        principal components hold 95 % of the variance. There are fewer if the data
         vary in fewer.
     neighbors : int or neighbour transformer, default=10
         Neighbours in the graph, which is ``Affinity(neighbors)``. A transformer with an approximate
@@ -195,6 +196,8 @@ class ConstrainedLPP(ConstrainedProjection):
     neighbors: Any = 10
     random_state: int | np.random.RandomState | None = None
 
-    def _solve(self, prepared: Prepared, constraints: Constraints | None) -> Result:
-        # Its own parameter says how the graph is built, so a prepared one does not fit.
-        return super()._solve(Prepared(prepared.X, Affinity(self.neighbors)), constraints)
+    def _solve(
+        self, prepared: Prepared, constraints: Constraints | None, warm: WarmStarts | None
+    ) -> Result:
+        # The graph is built by its own parameter, so a prepared one is not used.
+        return super()._solve(Prepared(prepared.X, Affinity(self.neighbors)), constraints, None)

@@ -18,8 +18,7 @@ from linkwise.methods._base import ConstrainedClusterer
 from linkwise.partition import relabelled
 from linkwise.result import Result
 from linkwise.search.bisection import Bisection
-from linkwise.search.hard import Task, hard_labels, warn_if_interrupted
-from linkwise.search.objective import Context, workers
+from linkwise.search.objective import Context, Task, hard_labels, warn_interrupted, workers
 from linkwise.search.one_spectral import Point, Record, Settings
 from linkwise.search.problem import rescaled
 from linkwise.search.recursion import Recursion
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
-    from linkwise.search.hard import Answer
-    from linkwise.search.objective import Build
+    from linkwise.search.objective import Answer, Build
 
 
 LEAST_WEIGHT = 1e-140  # of the largest one
@@ -66,7 +64,7 @@ class COSCResult(Result):
         other, each on the part that was split. Large graphs are searched, and so counted, on a
         coarse level.
     gap : float
-        Duality gap of the last inner problem, relative to the norm of its data. `converged` says
+        Duality gap of the last inner problem, relative to the norm of its data. `converged` states
         whether that problem proved that no vector near the answer is lower.
     n_inner : int
         Iterations of the inner solver in all; `n_iter` counts its problems.
@@ -111,7 +109,7 @@ def cosc(
     # More than two clusters with soft constraints need the moves: splits do not know labels.
     refine = refine or (n_clusters > 2 and violations is not None)
     settings = Settings(n_starts, refine, balance, tol, max_iter, by_degree=b is None)
-    mass, unit = _search_mass(graph, b)
+    mass, unit = (None, 1.0) if b is None else _search_mass(graph, b)
     on = Bisection.on if n_clusters == 2 else partial(Recursion.on, k=n_clusters)
     build: Build = partial(on, graph, mass=mass, settings=settings, record=record)
     with workers(effective_n_jobs(n_jobs)) as run:
@@ -123,7 +121,8 @@ def cosc(
         else:
             found, gamma, path = _soft_labels(task, violations, graph, b=b)
             unit = 1.0
-    warn_if_interrupted(interrupted=found.interrupted)
+    if found.interrupted:
+        warn_interrupted()
     labels = relabelled(found.labels)
     value_scale = 1.0 if b is None else scale
     return COSCResult(
@@ -167,10 +166,10 @@ def _cut_over_weight(W: csr_array, b: Floats | None, labels: Ints) -> float:
     return float(np.divide(cut, weight, out=np.zeros(k), where=weight > 0).sum())
 
 
-def _search_mass(W: csr_array, b: Floats | None) -> tuple[Floats | None, float]:
+def _search_mass(W: csr_array, b: Floats) -> tuple[Floats | None, float]:
     """Scale the vertex weights up to the degrees, as the moves need them; return the factor too."""
     d = degrees(W)
-    if b is None or not d.any():
+    if not d.any():
         return None, 1.0
     factor = float((d / b).max())
     return factor * b, factor
@@ -265,7 +264,7 @@ class COSC(ConstrainedClusterer):
     Attributes
     ----------
     result_ : COSCResult
-        Ints, objective, violated constraints, the path of penalties, and the certificate.
+        Labels, objective, violated constraints, the path of penalties, and the certificate.
     n_iter_ : int
         Inner problems that were solved.
 
@@ -306,7 +305,7 @@ class COSC(ConstrainedClusterer):
     refine: bool = True
     n_starts: int = 10
     balance: str = "lovasz"
-    tol: float = 1e-06
+    tol: float = 1e-6
     max_iter: int = 800
     affinity: Affinity | str | None = None
     random_state: int | np.random.RandomState | None = None

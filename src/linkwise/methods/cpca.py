@@ -188,7 +188,7 @@ class ConstrainedPCA(ConstrainedProjection):
 
     Examples
     --------
-    The samples vary most along the first feature; the pairs say that the second one matters.
+    The samples vary most along the first feature; the pairs show that the second one matters.
 
     >>> import numpy as np
     >>> from linkwise import ConstrainedPCA, Constraints

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg.sparse import canonical_format, largest_entry, moved_entries
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods.ncut import normalized_cut
@@ -63,7 +63,7 @@ def edit(W: Graph, constraints: Constraints, link_weight: float | str = "max") -
 def link_affinity(W: Graph, link_weight: float | str) -> float:
     """Return the affinity that a certain must-link stands for.
 
-    The papers write 1, for affinities in [0, 1]. The largest affinity of the graph says the same
+    The papers write 1, for affinities in [0, 1]. The largest affinity of the graph is the same
     and does not change its meaning when the graph is measured in other units.
     """
     if link_weight == "degree":
@@ -100,7 +100,7 @@ class CSC(ConstrainedClusterer):
 
     Examples
     --------
-    Four corners; opposite corners belong together, and two must-links say so.
+    Four corners; opposite corners belong together, as two must-links state.
 
     >>> from linkwise import CSC, Affinity, Constraints
     >>> from linkwise.datasets import make_xor

@@ -12,8 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval
-from linkwise.linalg.components import symmetric_components
-from linkwise.linalg.laplacian import degrees, symmetric
+from linkwise.linalg.laplacian import degrees, symmetric, symmetric_components
 from linkwise.linalg.solve import Solution, dirichlet, poisson_solve, solid
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods._labels import Seeds, distributions, label_seeds
@@ -84,7 +83,7 @@ def _rounded(
 ) -> Ints:
     """Split by sign for two clusters, else by k-means; clusters get the numbers of the classes."""
     if f.shape[1] == 0:
-        # Propagation gave all samples one label: nothing tells them apart.
+        # Propagation gave all samples one label: there is nothing to cut.
         return y.argmax(axis=1)
     if n_clusters == 2:
         return named(sign_split(f[:, 0]), seeds, 2)

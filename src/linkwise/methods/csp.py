@@ -14,12 +14,11 @@ from sklearn.utils import check_random_state
 
 from linkwise import metrics
 from linkwise._params import Interval, StrOptions
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.exceptions import ConvergenceWarning, TooLargeError
 from linkwise.linalg import eigen
-from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.generalized import pencil_largest
-from linkwise.linalg.laplacian import degrees, symmetric
+from linkwise.linalg.laplacian import degrees, symmetric, symmetric_components
 from linkwise.linalg.operators import Deflated, Projected, SymmetricOperator
 from linkwise.linalg.solve import solid
 from linkwise.methods._base import ConstrainedClusterer
@@ -45,7 +44,7 @@ MAX_DENSE = 5_000
 VANISHING_WEIGHT = 1e-8  # a column of an embedding that is rounding
 MAX_CANDIDATES = 64
 CLEAR_GAP = 4.0
-# What it costs to tell connected components apart. Zero would make mu infinite.
+# The cost of separating connected components. Zero would make mu infinite.
 COUPLING = 1e-6
 # The shift of the sparse way need not be exact, its solves must be.
 MAX_RATIOS, RATIO_RESTARTS = 30, 50
@@ -147,7 +146,7 @@ def column_weights(costs: Floats) -> Floats:
     """Return the paper's weights ``1 - f' L f``, none of them zero.
 
     A cost of 1 is the middle of the spectrum; on stars and bipartite graphs most vectors have it.
-    Its weight would be rounding, and too few columns would be left to tell the clusters apart.
+    Its weight would be rounding, and too few columns would be left to separate the clusters.
     """
     weights = 1 - costs
     vanishing = np.abs(weights) < VANISHING_WEIGHT
@@ -156,7 +155,7 @@ def column_weights(costs: Floats) -> Floats:
 
 
 def is_dense(n: int, solver: str, n_clusters: int) -> bool:
-    """Say whether all solutions are computed by LAPACK."""
+    """Return whether all solutions are computed by LAPACK."""
     if solver == "auto":
         return n <= AUTO_DENSE
     # ARPACK cannot deliver nearly all vectors of a tiny problem.
@@ -252,7 +251,7 @@ def count_feasible(P: Pencil, values: Floats, beta: float) -> int:
 
 
 def threshold(P: Pencil, values: Floats, k: int, *, satisfaction: float | str) -> float:
-    """Return `beta`: the share asked for, or the first feasible one of those that "auto" tries."""
+    """Return `beta`: the given share, or the first feasible one of those that "auto" tries."""
     if satisfaction != "auto":
         beta = float(satisfaction) * _unit(values)
         n_feasible = count_feasible(P, values, beta)
@@ -426,7 +425,7 @@ def _trivial(P: Pencil, beta: float) -> float:
 class _Numerator(SymmetricOperator):
     """``Q - beta I`` on the complement of `t`; a Schur complement unless `orthogonal`.
 
-    Solutions that were found are taken out: their `mu` becomes zero, all others stay.
+    Solutions that were found are taken out: their `mu` becomes zero, the others do not change.
     """
 
     def __init__(self, P: Pencil, beta: float) -> None:
@@ -438,7 +437,7 @@ class _Numerator(SymmetricOperator):
         self.F = self.BF = np.empty((P.t.size, 0))
 
     def take_out(self, B: _Denominator, pairs: eigen.EigenPairs) -> None:
-        """Remember solutions, given by `mu` and vectors of any length."""
+        """Add solutions, given by `mu` and vectors of any length."""
         keep = pairs.values > 0
         F = pairs.vectors[:, keep]
         BF = B @ F
@@ -563,7 +562,7 @@ class _ShiftedInverse(SymmetricOperator):
         """Compute the `k` largest `mu`; halve `tau` while it proves to be too large."""
         while True:
             try:
-                pairs = pencil_largest(self.B.A, self.B, k, rng, inverse=self)
+                pairs = pencil_largest(self.B.A, self.B, k, rng=rng, inverse=self)
             except _NotDefiniteError:
                 self.B.shift(self.B.tau / 2)
                 continue

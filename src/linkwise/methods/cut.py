@@ -20,9 +20,8 @@ from linkwise.methods._base import ConstrainedClusterer
 from linkwise.partition import relabelled
 from linkwise.result import Result
 from linkwise.search.cut import CutObjective
-from linkwise.search.hard import Task, hard_labels, warn_if_interrupted
 from linkwise.search.means import MeansObjective, scaled_rows
-from linkwise.search.objective import Context, workers
+from linkwise.search.objective import Context, Task, hard_labels, warn_interrupted, workers
 from linkwise.search.problem import rescaled
 from linkwise.search.soft import check_label_count, find_suspects, soft_labels, violated_items
 from linkwise.search.starts import squared_distances
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class PathPoint(NamedTuple):
-    """The answer at one strength."""
+    """The answer at one penalty."""
 
     strength: float
     labels: Ints
@@ -162,7 +161,8 @@ def _solve(task: Task, objective: Callable[[Ints], float], options: Options) -> 
         else:
             found, path, strength = soft_labels(task, strength, violations)
             more = _from_path(path, constraints, strength, objective=objective)
-    warn_if_interrupted(interrupted=found.interrupted)
+    if found.interrupted:
+        warn_interrupted()
     labels = relabelled(found.labels)
     return CutResult(
         labels=labels,
@@ -184,7 +184,7 @@ def _from_path(
 ) -> dict[str, Any]:
     """Return the points of a soft path, the estimated noise, and the suspects."""
     points = []
-    noise = None  # unless the path was interrupted before strength 1
+    noise = None  # unless the path was interrupted before `strength=1`
     for t, z in zip(path.strengths, path.partitions, strict=True):
         labels = z[: constraints.n_samples].astype(np.intp)
         violated = violated_items(constraints, z)
@@ -237,7 +237,7 @@ class ConstrainedCut(ConstrainedClusterer):
         sample. ``"auto"`` is 1; in soft mode with more than 200 pairs it is chosen by
         cross-validation over the pairs.
     violations : int, default=None
-        In soft mode, take the smallest strength that violates at most so many constraints, in
+        In soft mode, take the smallest `strength` that violates at most so many constraints, in
         place of `strength`.
     effort : {"fast", "default", "thorough"}, default="default"
         How long to search. ``"fast"`` is for very large graphs.
@@ -255,7 +255,7 @@ class ConstrainedCut(ConstrainedClusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Means of the clusters, with the objective ``"kmeans"``.
     result_ : CutResult
-        Ints and objective; `n_violated`; in soft mode the `path`, the estimated `noise` and
+        Labels and objective; `n_violated`; in soft mode the `path`, the estimated `noise` and
         the `suspects`: constraints most likely wrong.
 
     See Also
@@ -308,7 +308,7 @@ class ConstrainedCut(ConstrainedClusterer):
     def _check_settings(self) -> None:
         if self.objective == "kmeans" and self._is_precomputed:
             message = (
-                'affinity="precomputed" says that X is a graph, but objective="kmeans" clusters '
+                'affinity="precomputed" means that X is a graph, but objective="kmeans" clusters '
                 'rows of features. Give the features without affinity, or take objective="ncut".'
             )
             raise ValueError(message)
@@ -318,15 +318,15 @@ class ConstrainedCut(ConstrainedClusterer):
 
         With the objective ``"ncut"`` a sample joins the cluster to which it is most similar, see
         :meth:`ConstrainedClusterer.predict`; with ``"kmeans"`` the one with the nearest centre. A
-        copy of a training sample gets that one's label, which constraints may have decided.
+        duplicate of a training sample gets its label, which constraints may have decided.
         """
         check_is_fitted(self)
         if not hasattr(self, "cluster_centers_"):
             return super().predict(X)
         X = self._new_samples(X)
         labels = squared_distances(X, self.cluster_centers_).argmin(axis=1)
-        copies = self._known.find(X)
-        return np.where(copies >= 0, self.labels_[copies], labels)
+        duplicates = self._known.find(X)
+        return np.where(duplicates >= 0, self.labels_[duplicates], labels)
 
     @property
     def accepts_contradictions(self) -> bool:

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg.lowrank import symmetric_product
 from linkwise.methods._propagation import (
     Factors,
@@ -95,7 +95,7 @@ def propagation_factors(
 class E2CP(PropagationClusterer):
     """Exhaustive and efficient constraint propagation (Lu & Ip, 2010).
 
-    Each pair is spread over the graph, first from one of its ends and then from the other; the
+    Each pair is spread over the graph, first from one endpoint and then from the other; the
     result raises and lowers affinities everywhere the pairs reach, and the adjusted graph is
     clustered. Soft: it trades the cut against the constraints.
 
@@ -104,7 +104,7 @@ class E2CP(PropagationClusterer):
     n_clusters
     affinity
     alpha : float in (0, 1), default=0.8
-        How far pairs are spread: the probability to walk on. Near 0 they stay where they are.
+        How far pairs are spread: the damping of the random walk. Near 0 they are not spread.
     scale
     solver
     tol
@@ -138,6 +138,6 @@ class E2CP(PropagationClusterer):
     alpha: float = 0.8
     scale: str = "max"
     solver: str = "auto"
-    tol: float = 0.0005
+    tol: float = 5e-4
     hard: bool = False
     random_state: int | np.random.RandomState | None = None

@@ -11,11 +11,10 @@ from scipy.sparse import csr_array, diags_array, eye_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg import pencil
-from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.eigen import EigenPairs
-from linkwise.linalg.laplacian import combinatorial, degrees
+from linkwise.linalg.laplacian import combinatorial, degrees, symmetric_components
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods.ncut import cluster_embedding
 from linkwise.partition import unit_rows
@@ -87,7 +86,7 @@ def two_graphs(W: Graph, constraints: Constraints, link_weight: float | str) -> 
     n = W.shape[0]
     W = W / (float(W.max()) or 1.0)
     d = degrees(W)
-    # An isolated sample asks for as little as the least connected one.
+    # An isolated sample has the demand of the least connected one.
     d = np.where(d > 0, d, d[d > 0].min() if d.any() else 1.0)
     Q = constraint_matrix(constraints).tocoo()
     if isinstance(link_weight, str):
@@ -132,7 +131,7 @@ def _lowest(
 def _grouped_components(graphs: Graphs, component: Ints, k: int) -> Floats:
     """Return the indicators of `k` groups of components: nothing is cut whichever they are.
 
-    As in NCut, the ``k - 1`` of largest volume stand alone. Of the others, one that is
+    As in NCut, the ``k - 1`` of largest volume are clusters. Of the others, one that is
     cannot-linked with the last group joins the group with which it is least so.
     """
     volume = np.bincount(component, weights=degrees(graphs.G))

@@ -41,7 +41,7 @@ def gfhf(
     .. math:: \min_f \tfrac12 \sum_{ij} w_{ij} (f_i - f_j)^2 \quad\text{with } f_l = y_l,
 
     whose solution is ``f_u = (I - P_uu)^-1 P_ul y_l``, ``P = D^-1 W``: the chance that a random
-    walk from a sample meets a label of the class first. `embedding` holds these chances.
+    walk from a sample meets a label of the class first. `embedding` holds these probabilities.
     """
     seeds = label_seeds(constraints, n_clusters)
     if seeds is None:

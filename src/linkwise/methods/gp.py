@@ -12,11 +12,10 @@ from scipy.sparse import block_diag, coo_array, csr_array, eye_array
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.exceptions import TooLargeError
 from linkwise.linalg import eigen
-from linkwise.linalg.components import symmetric_components
-from linkwise.linalg.laplacian import signed
+from linkwise.linalg.laplacian import signed, symmetric_components
 from linkwise.linalg.lowrank import values_on
 from linkwise.linalg.sparse import largest_entry, moved_entries
 from linkwise.methods._propagation import (

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from linkwise.linalg.components import symmetric_components
-from linkwise.linalg.laplacian import combinatorial
+from linkwise.linalg.laplacian import combinatorial, symmetric_components
 from linkwise.linalg.solve import poisson_solve, solid
 from linkwise.methods._labels import (
     LabelPropagator,

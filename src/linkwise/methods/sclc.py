@@ -12,16 +12,16 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 
 from linkwise import metrics
-from linkwise.constraints import Constraints
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import best_threshold, recursive_bisection, relabelled
 from linkwise.result import Result
-from linkwise.search.linear import SignedGroups, linear_minimizer
+from linkwise.search.one_spectral import SignedGroups, linear_minimizer
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
+    from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
 
 
@@ -48,25 +48,25 @@ def sclc(
     if n_clusters == 2:
         cut = constrained_cut(W, signed_groups(facts), rng)
         return _result(W, relabelled(cut.labels), [(np.arange(W.shape[0]), cut)])
-    halving = _Halving(W, facts, n_clusters, rng)
+    halving = _Halving(W, facts, n_clusters, rng=rng)
     labels = recursive_bisection(W, n_clusters - 1, halving.split).labels
     labels = halving.last(labels)
-    return _result(W, labels, halving.kept(labels))
+    return _result(W, labels, halving.used(labels))
 
 
 class _Halving:
     """Splits of parts of a graph under the constraints on them, each computed once."""
 
     def __init__(
-        self, W: Graph, facts: Constraints, n_clusters: int, rng: np.random.RandomState
+        self, W: Graph, facts: Constraints, n_clusters: int, *, rng: np.random.RandomState
     ) -> None:
         self.W, self.facts, self.n_clusters, self.rng = W, facts, n_clusters, rng
         self.cuts: dict[bytes, tuple[Ints, Cut]] = {}
 
     def split(self, part: Graph, members: Ints) -> Ints | None:
         """Return the two sides of a part, or None if must-links hold it together."""
-        # In a part of three clusters or more, the two ends of a cannot-link may well be on one
-        # side: only a part that is to become two clusters is told.
+        # In a part of three clusters or more, both samples of a cannot-link may be on one side:
+        # only a part that is to become two clusters is split under its cannot-links.
         n_expected = members.size * self.n_clusters // self.W.shape[0]
         groups = signed_groups(self.facts.restrict(members), cannot_link=n_expected <= 2)
         groups = groups.without_contradictions()
@@ -94,15 +94,14 @@ class _Halving:
             default=labels,
         )
 
-    def kept(self, labels: Ints) -> list[tuple[Ints, Cut]]:
+    def used(self, labels: Ints) -> list[tuple[Ints, Cut]]:
         """Return the splits that were used: a part that was split for trial has one label."""
         return [(members, cut) for members, cut in self.cuts.values() if np.ptp(labels[members])]
 
 
 def _certain(constraints: Constraints) -> Constraints:
     """Return the labels and the pairs of belief 1; warn if there are others."""
-    must, cannot = constraints.must_link_belief == 1, constraints.cannot_link_belief == 1
-    n_uncertain = int((~must).sum() + (~cannot).sum())
+    n_uncertain = int((constraints.table.belief < 1).sum())
     if not n_uncertain:
         return constraints
     message = (
@@ -110,12 +109,7 @@ def _certain(constraints: Constraints) -> Constraints:
         "linkwise.SignedCSC weighs such pairs."
     )
     warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=6)
-    return Constraints(
-        constraints.n_samples,
-        constraints.must_link[must],
-        constraints.cannot_link[cannot],
-        labels=constraints.labels,
-    )
+    return constraints.certain
 
 
 def _result(W: Graph, labels: Ints, cuts: list[tuple[Ints, Cut]]) -> Result:
@@ -139,16 +133,16 @@ def signed_groups(constraints: Constraints, *, cannot_link: bool = True) -> Sign
     """Return the groups of samples that certain pairs and labels connect, and their signs.
 
     Every group of must-linked samples stands for two vertices, one a sign. A cannot-link connects
-    each of them with the other sign of its other end: a connected piece then holds one sign of each
-    group, or both of them if the cannot-links contradict each other.
+    each of them with the other sign of its other group: a connected component then holds one sign
+    of each group, or both of them if the cannot-links contradict each other.
     """
     must = constraints.components()
     n = int(must.max()) + 1
     a, b = _apart(constraints, must).T if cannot_link else np.empty((2, 0), dtype=np.intp)
-    ends = np.concatenate([a, a + n]), np.concatenate([b + n, b])
-    double = csr_array((np.ones(ends[0].size), ends), shape=(2 * n, 2 * n))
-    _, piece = connected_components(double, directed=False)
-    positive, negative = piece[:n], piece[n:]
+    edges = np.concatenate([a, a + n]), np.concatenate([b + n, b])
+    double = csr_array((np.ones(edges[0].size), edges), shape=(2 * n, 2 * n))
+    _, component = connected_components(double, directed=False)
+    positive, negative = component[:n], component[n:]
     sign = np.sign(negative - positive).astype(np.float64)
     return SignedGroups(relabelled(np.minimum(positive, negative)[must]), sign[must], must)
 
@@ -200,7 +194,7 @@ def _sides(W: Graph, x: Floats, groups: SignedGroups) -> Ints:
     sides = found.labels == 1 if np.isfinite(found.objective) else x > 0
     sides = np.where(weighty | ~opposite, sides, groups.sign > 0)
     if sides.all() or not sides.any():
-        # Nothing tells the samples apart: the first group stands alone.
+        # All samples have one value: the first group is a cluster of its own.
         sides = groups.must != groups.must[0]
     return sides.astype(np.intp)
 

@@ -12,11 +12,10 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg import eigen
-from linkwise.linalg.components import symmetric_components
 from linkwise.linalg.embedding import component_vectors, looped_adjacency
-from linkwise.linalg.laplacian import absolute_degrees
+from linkwise.linalg.laplacian import absolute_degrees, symmetric_components
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods.csc import link_affinity
 from linkwise.methods.ncut import cluster_embedding, normalized_cut, ratio_sum, spectral_result

@@ -53,7 +53,7 @@ def additive_cut(
     enforced: Constraints | None = None,
     warm: WarmStarts | None = None,
 ) -> Result:
-    """Cluster by ``N = (A + d_max I - D) / d_max``, a walk that stays where degrees are low.
+    """Cluster by ``N = (A + d_max I - D) / d_max``, a chain with self-loops where degrees are low.
 
     ``I - N`` is the combinatorial Laplacian over ``d_max``: what is relaxed is the ratio cut.
     """

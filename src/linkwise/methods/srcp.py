@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, hstack
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg.lowrank import cauchy_sum, symmetric_product
 from linkwise.methods._propagation import (
     Factors,
@@ -111,7 +111,7 @@ def propagation_factors(
 class SRCP(PropagationClusterer):
     """Symmetric graph regularised constraint propagation (Fu, Lu, Ip, Peng & Lu, 2011).
 
-    Each pair is spread over the graph from both its ends at once; the result raises and lowers
+    Each pair is spread over the graph from both endpoints at once; the result raises and lowers
     affinities everywhere the pairs reach, and the adjusted graph is clustered. Soft: it trades
     the cut against the constraints.
 
@@ -155,6 +155,6 @@ class SRCP(PropagationClusterer):
     mu: float = 0.2
     scale: str = "max"
     solver: str = "auto"
-    tol: float = 0.0005
+    tol: float = 5e-4
     hard: bool = False
     random_state: int | np.random.RandomState | None = None

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._params import Interval, StrOptions
-from linkwise.constraints.listing import constraint_matrix
+from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg import eigen
 from linkwise.linalg.embedding import leading_eigenpairs
 from linkwise.linalg.laplacian import degrees
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 # .889 and .828 (0.7), .878 and .704 (1).
 FULL_REWARD = 0.5
 
-# Of two starts that end equally well the earlier one stays.
+# Of two starts with an equal result the earlier one is kept.
 SAME_OBJECTIVE = 1e-9
 
 
@@ -79,7 +79,7 @@ def sskk(
     group = constraints.components()
     if int(group.max()) + 1 < n_clusters:
         group = np.arange(group.size)
-    # Kernel k-means from every start; of those that end equally well the earlier one stays
+    # Kernel k-means from every start; of equal results the earlier one is kept
     best, *others = (
         descend(graph, labels, group, k=n_clusters, shift=shift, max_iter=max_iter, rng=rng)
         for labels in _starts((plain, pairs), group, start, rng=rng)
@@ -102,7 +102,7 @@ def pair_penalty(constraints: Constraints) -> float:
     """Return the automatic penalty of a pair, in units of the mean degree.
 
     It is 0.5 when each must-linked sample has one must-link, and in general 0.5 divided by the
-    number of must-links that such a sample has. (The mean over the ends of must-links, beliefs
+    number of must-links that such a sample has. (The mean over the endpoints of must-links, beliefs
     counted: a crowd of well connected samples is what could fall off as a cluster.)
     """
     pairs, weights = constraints.signed_pairs()
@@ -115,7 +115,7 @@ def pair_penalty(constraints: Constraints) -> float:
 def penalised_graph(W: Graph, constraints: Constraints, penalty: float) -> VertexWeighted:
     """Return ``A + C`` with the degrees of `A` as weights, in units of the mean degree.
 
-    The walk stays at isolated vertices: they get a loop of the mean degree.
+    Isolated vertices get a self-loop of the mean degree.
     """
     A = csr_array(W)
     d = degrees(A)

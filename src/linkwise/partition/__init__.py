@@ -7,10 +7,10 @@ symmetric, a ``csr_array`` or a dense array.
 
 from __future__ import annotations
 
+from linkwise._kernels import relabelled
 from linkwise.partition.bisection import Bisection, recursive_bisection
-from linkwise.partition.labels import relabelled, sign_split
 from linkwise.partition.lloyd import KMeansPartition, kmeans, unit_rows
-from linkwise.partition.threshold import Threshold, best_threshold
+from linkwise.partition.threshold import Threshold, best_threshold, sign_split
 
 __all__ = [
     "Bisection",

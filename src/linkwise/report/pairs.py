@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linkwise.auto.task import misplaced
-from linkwise.constraints.implied import choose_two
+from linkwise.constraints.table import choose_two
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Ints

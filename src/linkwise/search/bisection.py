@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,14 +17,19 @@ from scipy.sparse import csr_array, diags_array, triu
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
-from linkwise._quiet import quiet
-from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import eigen, fista
 from linkwise.linalg.laplacian import degrees
 from linkwise.search.cut import HUGE, CutObjective, refine_up
-from linkwise.search.linear import SignedGroups, linear_minimizer
 from linkwise.search.objective import Context, Found
-from linkwise.search.one_spectral import PenalizedCut, Point, Record, Split, ratio_dca
+from linkwise.search.one_spectral import (
+    PenalizedCut,
+    Point,
+    Record,
+    SignedGroups,
+    Split,
+    linear_minimizer,
+    ratio_dca,
+)
 from linkwise.search.problem import graph_only
 
 if TYPE_CHECKING:
@@ -51,6 +57,7 @@ LEAST_VOLUME = 1e-6  # of the mean, for vertices without weight
 CERTAIN = np.inf  # stands for a belief above all others
 SAME = 1e-9  # relative: values closer than this are the same
 BY_VALUE = attrgetter("value")
+VALUE_AND_PENALTY = attrgetter("split.value", "gamma")
 
 
 class Family(NamedTuple):
@@ -136,15 +143,8 @@ def matrices_of(problem: Problem) -> Matrices:
     # A vertex without an edge, or an anchor, weighs nothing: it is no cluster alone.
     linked = (degrees(W) > 0) | (problem.loop > 0)
     volume = np.where(linked & (problem.n_samples > 0), problem.volume, 0.0)
-    return Matrices(W, _positive(soft), csr_array(_positive(-soft) + apart), volume)
-
-
-def _positive(A: csr_array) -> csr_array:
-    """Return the positive part of a matrix."""
-    positive = A.copy()  # dropping zeros below rearranges the arrays of the pattern
-    positive.data = np.maximum(A.data, 0.0)
-    positive.eliminate_zeros()
-    return positive
+    together, uncertain = (abs(soft) + soft) / 2, (abs(soft) - soft) / 2
+    return Matrices(W, csr_array(together), csr_array(uncertain + apart), volume)
 
 
 def family_of(matrices: Matrices, balance: str) -> Family:
@@ -253,8 +253,7 @@ def spectral_start(W: csr_array, volume: Floats, rng: np.random.RandomState) -> 
     loops = np.maximum(weight - degrees(W), 0.0)
     scaling = diags_array(1.0 / np.sqrt(weight))
     S = csr_array(scaling @ (W + diags_array(loops)) @ scaling)
-    with quiet(ConvergenceWarning):
-        vectors = eigen.largest(S, 2, rng, tol=START_TOL).vectors
+    vectors = eigen.largest(S, 2, rng, tol=START_TOL, warns=False).vectors
     v: Floats = vectors[:, 1] / np.sqrt(weight)
     return v
 
@@ -323,8 +322,8 @@ class Bisection:
                 return self._search_coarse(*coarse, context=context, first=first)
             tracks: list[Track] = []
             for batch in self._starts(rng, first):
-                tasks = [partial(self._track, f, rng.randint(2**31)) for f in batch]
-                for track in context.run(tasks):
+                seeds = rng.randint(2**31, size=len(batch)).tolist()
+                for track in context.run(list(map(partial, repeat(self._track), batch, seeds))):
                     tracks.append(track)
                     context.log(f"start {len(tracks)}: best {record.best.value:.6g}")
                 if agreed := self._agree(tracks):
@@ -344,7 +343,7 @@ class Bisection:
         return Split(self.value(z), self.family.vector(z) > 0)
 
     def _refined(self, z: Int32s, rng: np.random.RandomState) -> Int32s:
-        """Move single vertices and chains, if the settings say so and it lowers the value."""
+        """Move single vertices and chains, if the settings ask for it and it lowers the value."""
         if not self.settings.refine:
             return z
         return min((self.cuts.local_search(z, rng), z), key=self.value)
@@ -364,7 +363,7 @@ class Bisection:
         Penalties make several local minima, and the lowest one may be rarely found; without them
         it hardly is. On a coarse level any agreement will do.
         """
-        values = np.array([(track.split.value, track.gamma) for track in tracks])
+        values = np.array(list(map(VALUE_AND_PENALTY, tracks)))
         agreeing = values[:, 0] <= values[:, 0].min() * (1 + SAME)
         free = self.is_coarse or not values[agreeing, 1].any()
         return bool(agreeing.sum() >= AGREE and free)
@@ -377,14 +376,13 @@ class Bisection:
         n = problem.n_vertices
         graph = csr_array((problem.weight, problem.indices, problem.indptr), shape=(n, n))
         spectral = spectral_start(graph, problem.volume, rng)
-        starts: list[AnyArray] = [*first, spectral]
-        yield [self.family.vector(z) for z in starts]
+        yield [*map(self.family.vector, first), self.family.vector(spectral)]
         n_random = self.settings.n_starts - 1
         if self.family.certain[0].size and n_random > 0:
             yield [self._linear_start(rng)]
             n_random -= 1
         for start in range(0, n_random, AT_ONCE):
-            yield [rng.normal(size=n) for _ in range(min(AT_ONCE, n_random - start))]
+            yield list(rng.normal(size=(min(AT_ONCE, n_random - start), n)))
 
     def _linear_start(self, rng: np.random.RandomState) -> Floats:
         """Return the sides that the normalised cut with linear constraints finds (SCLC)."""
@@ -395,8 +393,7 @@ class Bisection:
         group[tails], sign[tails] = heads, -1.0
         _, numbered = np.unique(group, return_inverse=True)
         groups = SignedGroups(numbered, sign, np.arange(group.size))
-        with quiet(ConvergenceWarning):
-            x = linear_minimizer(graph_only(self.cuts.problem), groups, rng).x
+        x = linear_minimizer(graph_only(self.cuts.problem), groups, rng, warns=False).x
         # A threshold parts every pair if no value of a pair is nearer to zero.
         nonzero, paired = np.abs(x) > 0, np.zeros(x.size, bool)
         paired[heads] = paired[tails] = True

@@ -15,7 +15,7 @@ from numba import njit
 from scipy.sparse import csr_array
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
-from linkwise._random import new_stream, shuffle
+from linkwise._kernels import new_stream, shuffle
 from linkwise.constraints.coloring.kernels import Scratch, kempe_chain, new_scratch
 from linkwise.search.local_search import NEVER, State, execute, new_state
 from linkwise.search.objective import Context, Found, colorer

@@ -1,4 +1,4 @@
-"""What a search minimises, what it works with, and what it returns.
+"""What a search minimises, what it works with, and partitions that satisfy every constraint.
 
 Three objectives follow one protocol: the normalised cut (:mod:`linkwise.search.cut`), the sum of
 squares (:mod:`linkwise.search.means`), and the 1-spectral cut, in two clusters
@@ -7,9 +7,11 @@ squares (:mod:`linkwise.search.means`), and the 1-spectral cut, in two clusters
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from operator import call
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -17,18 +19,19 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from linkwise.constraints.coloring import CannotLinkGraph, Peeling, guided_coloring, peel
+from linkwise.constraints.feasible import feasible_groups, require_coloring
+from linkwise.constraints.table import symmetric_matrix
+from linkwise.exceptions import ConvergenceWarning
+from linkwise.search.problem import Groups, merge_for_two
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Int32s, Int64s
-    from linkwise.search.problem import Groups, Problem
+    from linkwise._types import Floats, Int32s, Int64s, Ints
+    from linkwise.constraints import Constraints
+    from linkwise.search.problem import Problem
 
 Report = Callable[[str], None]
 Run = Callable[[Sequence[Callable[[], Any]]], Iterable[Any]]
-
-
-def run_here(tasks: Sequence[Callable[[], Any]]) -> Iterator[Any]:
-    """Run tasks one after the other."""
-    return map(call, tasks)
+run_here: Run = partial(map, call)  # tasks one after the other
 
 
 @contextmanager
@@ -151,3 +154,64 @@ def _recolored(feasible: Int32s, cost: Floats) -> Int32s:
     _, names = linear_sum_assignment(totals)
     renamed: Int32s = names.astype(np.int32)[feasible]
     return renamed
+
+
+class Task(NamedTuple):
+    """The objective to minimise, over which partitions, and how."""
+
+    build: Build
+    constraints: Constraints
+    k: int
+    context: Context
+    effort: str = "default"
+
+
+class Answer(NamedTuple):
+    """Labels of samples, and how the search for them went."""
+
+    labels: Ints
+    n_iter: int
+    interrupted: bool = False
+
+
+def certain_groups(constraints: Constraints, k: int, rng: np.random.RandomState) -> Groups:
+    """Return what certain constraints leave open, and one feasible partition of it.
+
+    Raises ConflictError if there is none, or none was found.
+    """
+    found = feasible_groups(constraints, k)
+    colors = require_coloring(constraints, k, rng, groups=found).colors
+    uncertain = constraints.table.kept(constraints.table.belief < 1)
+    soft = symmetric_matrix(uncertain.pairs, uncertain.weight, constraints.n_samples)
+    groups = Groups(found.component.astype(np.int32), found.n_groups, found.graph, soft, colors)
+    return merge_for_two(groups) if k == 2 else groups
+
+
+def hard_labels(task: Task, strength: float, *, check: bool = True) -> Answer:
+    """Return a partition that satisfies every certain constraint, or raise ConflictError.
+
+    Pairs of lower belief are soft, with the penalty `strength`. With `check`, the labels are
+    counted on the constraints as they were given, whatever the search found.
+    """
+    context = task.context
+    groups = certain_groups(task.constraints, task.k, context.rng)
+    objective = task.build(groups, task.effort)
+    found = objective.at(strength * objective.unit).search(context)
+    labels = found.z[groups.of_sample].astype(np.intp)
+    if check:
+        assert_satisfied(task.constraints, labels)
+    return Answer(labels, found.n_generations, found.interrupted)
+
+
+def assert_satisfied(constraints: Constraints, labels: Ints) -> None:
+    """Raise AssertionError if labels violate a certain constraint: the search has an error."""
+    n_violated = constraints.certain.n_violated(labels)
+    if n_violated:
+        message = f"{n_violated} certain constraints are violated: this is an error in linkwise."
+        raise AssertionError(message)
+
+
+def warn_interrupted() -> None:
+    """Warn that the answer is the best so far."""
+    message = "The search was interrupted; this is the best partition found until then."
+    warnings.warn(message, ConvergenceWarning, stacklevel=2)

@@ -8,7 +8,8 @@ a penalty of each violated cannot-link,
    \qquad S(1_C) = \frac{b(C) \, b(\bar C)}{b(V)}.
 
 At an indicator ``F`` is the cut plus the penalty of violated pairs, times ``1/b(C) + 1/b(C')``; its
-minimum over all vectors is the minimum over all partitions (Theorem 2.2).
+minimum over all vectors is the minimum over all partitions (Theorem 2.2). Its quadratic relaxation,
+with equal and opposite values of constrained samples (SCLC), is one of the starts.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from scipy.sparse import csr_array, issparse
 
-from linkwise.linalg import fista
+from linkwise.linalg import eigen, fista
+from linkwise.linalg.laplacian import degrees
+from linkwise.linalg.operators import Deflated, Projected
+from linkwise.partition import relabelled
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-    from linkwise._types import Bools, Floats, Int64s
+    from linkwise._types import Bools, Floats, Graph, Int64s, Ints
     from linkwise.linalg.fista import Edges
     from linkwise.search.objective import Report
 
@@ -35,6 +38,7 @@ MAX_OUTER = 200  # steps; a handful is usual
 PATIENCE = 400  # inner iterations after which any descent will do
 ROUGH_ITER = 200  # inner iterations without descent, where the answer is refined afterwards
 ROUGH_LEAST = 1e-4  # share of the value below which a step is the last one, there
+SMALL = 500  # vertices up to which the projected matrix of the relaxation is dense
 EVERY = 5.0  # seconds between two reports of the steps of a descent
 
 
@@ -131,17 +135,15 @@ class PenalizedCut(NamedTuple):
         if self.penalty.size:
             apart = np.abs(f[self.heads] - f[self.tails])
             total += float(self.penalty @ (np.ptp(f) - apart))
-        balance = self.balance_of(f)
-        return float(total / balance) if balance > 0 else np.inf
-
-    def balance_of(self, f: Floats) -> float:
-        """Return ``S(f)``, from sums of positive terms: small volumes must not cancel."""
-        b = self.volume
+        # S(f), from sums of positive terms: small volumes must not cancel.
+        b, volume = self.volume, float(self.volume.sum()) or 1.0
         if self.balance == "deviation":
-            return 0.5 * float(b @ np.abs(f - (b @ f) / (b.sum() or 1.0)))
-        order = np.argsort(f)
-        below, above = _below_and_above(b[order])
-        return float(np.diff(f[order]) @ (below * above)) / (float(b.sum()) or 1.0)
+            balance = 0.5 * float(b @ np.abs(f - (b @ f) / volume))
+        else:
+            order = np.argsort(f)
+            below, above = np.cumsum(b[order])[:-1], np.cumsum(b[order[::-1]])[-2::-1]
+            balance = float(np.diff(f[order]) @ (below * above)) / volume
+        return float(total / balance) if balance > 0 else np.inf
 
     def balance_slope(self, f: Floats, tie_breaker: Floats) -> Floats:
         """Return a subgradient of ``S`` at `f`.
@@ -185,7 +187,9 @@ class PenalizedCut(NamedTuple):
         position = np.empty_like(order)
         position[order] = np.arange(order.size)
         edges, sorted_f = self.edges, f[order]
-        below, above = _below_and_above(self.volume[order])
+        # The volumes on both sides of every threshold, each summed up by itself.
+        b = self.volume[order]
+        below, above = np.cumsum(b)[:-1], np.cumsum(b[::-1])[-2::-1]
         usable = (sorted_f[:-1] < sorted_f[1:]) & (below > 0) & (above > 0)
         pairs = self.heads, self.tails, self.penalty
         costs = _costs(position, edges.indptr, edges.indices, edges.weight, *pairs)[usable]
@@ -196,11 +200,6 @@ class PenalizedCut(NamedTuple):
         sides[order[np.flatnonzero(usable)[values.argmin()] + 1 :]] = True
         # Running sums carry the rounding of the whole graph; the answer is summed afresh.
         return Split(self.value(sides.astype(np.float64)), sides)
-
-
-def _below_and_above(b: Floats) -> tuple[Floats, Floats]:
-    """Return the volumes on both sides of every threshold, each summed up by itself."""
-    return np.cumsum(b)[:-1], np.cumsum(b[::-1])[::-1][1:]
 
 
 @njit(cache=True, nogil=True)
@@ -304,3 +303,81 @@ def ratio_dca(
         record.n_iter += n_iter
         record.n_outer += n_outer
     return Critical(f, best, n_outer, n_iter, gap, converged)
+
+
+# The quadratic relaxation with linear constraints --------------------------------------------
+
+
+class SignedGroups(NamedTuple):
+    """Samples whose values are equal up to their sign: all solutions of the linear equations.
+
+    ``x = R z``, with ``R[i, group[i]] = sign[i]`` and any `z`. A group whose cannot-links
+    contradict each other has the sign 0: its values must be zero.
+    """
+
+    group: Ints
+    sign: Floats
+    must: Ints  # the group by must-links alone
+
+    def without_contradictions(self) -> SignedGroups:
+        """Return the same without the cannot-links of contradictory groups."""
+        bad = self.sign == 0
+        group = np.where(bad, self.group.max() + 1 + self.must, self.group)
+        return SignedGroups(relabelled(group), np.where(bad, 1.0, self.sign), self.must)
+
+
+class Minimizer(NamedTuple):
+    """The minimiser, its value, and the certificate."""
+
+    x: Floats
+    value: float
+    residual: float
+    converged: bool
+
+
+def linear_minimizer(
+    W: Graph, groups: SignedGroups, rng: np.random.RandomState, *, warns: bool = True
+) -> Minimizer:
+    """Minimise ``x' L x / x' D x`` over ``x = R z`` with ``x' D 1 = 0``.
+
+    With the groups' volumes on the diagonal of `G`, ``y = G^1/2 z`` is the leading eigenvector of
+    ``G^-1/2 R' W R G^-1/2`` in the complement of ``b = G^-1/2 R' D 1``, which is an eigenvector
+    itself only where there are no cannot-links.
+    """
+    d = degrees(W)
+    mean = float(d.mean()) or 1.0
+    d = d / mean
+    volume = np.bincount(groups.group, weights=d * np.abs(groups.sign))
+    heavy = volume > 0
+    if not heavy.any():
+        return Minimizer(np.zeros(d.size), 0.0, 0.0, converged=True)
+    column = np.cumsum(heavy) - 1
+    rows = np.flatnonzero(heavy[groups.group] & (groups.sign != 0))
+    # R G^-1/2, without the groups that have no volume or must be zero.
+    entries = groups.sign[rows] / np.sqrt(volume[groups.group[rows]])
+    shape = (d.size, int(heavy.sum()))
+    R = csr_array((entries, (rows, column[groups.group[rows]])), shape=shape)
+    S = csr_array(R.T @ W @ R) if issparse(W) else R.T @ (R.T @ W).T
+    found = _leading(S / mean, R.T @ d, rng, warns=warns)
+    x = R @ found.vectors[:, 0]
+    value, residual = float(1 - found.values[0]), float(found.residuals[0])
+    return Minimizer(x, value, residual, converged=found.converged)
+
+
+def _leading(S: Any, b: Floats, rng: np.random.RandomState, *, warns: bool) -> eigen.EigenPairs:
+    """Return the leading eigenpair of `S` in the complement of `b`."""
+    n = S.shape[0]
+    length = float(np.linalg.norm(b))
+    if n == 1 or length <= 1e-12 * np.sqrt(n):
+        # One group alone cannot be balanced; and groups that are balanced by themselves need not.
+        return eigen.largest(S, 1, rng, warns=warns)
+    U = (b / length)[:, None]
+    # The eigenvalues are within [-1, 1], this puts b below.
+    on_complement: Any
+    if n <= SMALL:
+        P = np.eye(n) - U @ U.T
+        on_complement = P @ (S @ P) - 2.0 * (U @ U.T)
+    else:
+        on_complement = Deflated(Projected(S, U), U, 2.0)
+    below = np.array([-2.0])
+    return eigen.largest(on_complement, 1, rng, known=U, known_values=below, warns=warns)

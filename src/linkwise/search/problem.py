@@ -13,12 +13,13 @@ from numba import njit
 from scipy.sparse import block_array, coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from linkwise._random import new_stream, shuffle, uniform
+from linkwise._kernels import new_stream, shuffle, uniform
 from linkwise.constraints.coloring import CannotLinkGraph
+from linkwise.constraints.table import symmetric_matrix
 from linkwise.linalg.laplacian import degrees
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Int32s, Int64s, Ints
+    from linkwise._types import Floats, Int32s, Int64s
 
 # The volume of a vertex without edges, as a share of the mean: it costs 1 to stand alone.
 ISOLATED_VOLUME = 1e-6
@@ -133,7 +134,7 @@ def merge_for_two(groups: Groups) -> Groups:
     linked = np.flatnonzero(np.diff(groups.apart.indptr))
     opposite = np.searchsorted(sides, part[g:][linked])
     pairs = np.unique(np.sort(np.column_stack((side[linked], opposite)), axis=1), axis=0)
-    graph = pair_graph(pairs, np.ones(len(pairs)), sides.size)
+    graph = symmetric_matrix(pairs, np.ones(len(pairs)), sides.size)
     feasible = np.empty(sides.size, np.int32)
     feasible[side] = groups.feasible
     return groups._replace(
@@ -150,13 +151,6 @@ def graph_only(problem: Problem) -> csr_array:
     graph = csr_array((problem.weight, problem.indices, problem.indptr), shape=(n, n))
     loops = np.arange(n)
     return csr_array(graph + coo_array((problem.loop, (loops, loops)), shape=(n, n)))
-
-
-def pair_graph(pairs: Ints, weights: Floats, n: int) -> csr_array:
-    """Return pairs as a symmetric matrix; repeated pairs add up."""
-    heads = np.concatenate((pairs[:, 0], pairs[:, 1]))
-    tails = np.concatenate((pairs[:, 1], pairs[:, 0]))
-    return csr_array((np.concatenate((weights, weights)), (heads, tails)), shape=(n, n))
 
 
 def rescaled(W: csr_array) -> tuple[csr_array, float]:

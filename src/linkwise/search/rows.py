@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from linkwise.partition import kmeans, relabelled
-from linkwise.search.hard import assert_satisfied, certain_groups, warn_if_interrupted
 from linkwise.search.means import MeansObjective, mean_rows, scaled_rows
-from linkwise.search.objective import Context, Found
+from linkwise.search.objective import (
+    Context,
+    Found,
+    assert_satisfied,
+    certain_groups,
+    warn_interrupted,
+)
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
@@ -83,5 +88,6 @@ def cluster_rows(
         found = objective.search(Context(rng), [z])
     labels = relabelled(found.z[groups.of_sample])
     assert_satisfied(constraints, labels)
-    warn_if_interrupted(interrupted=found.interrupted)
+    if found.interrupted:
+        warn_interrupted()
     return labels

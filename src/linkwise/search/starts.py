@@ -47,8 +47,7 @@ def _eigenvectors(problem: Problem, m: int, rng: np.random.RandomState) -> Float
     if m >= problem.n_vertices:
         vectors = np.linalg.eigh(S.toarray())[1][:, ::-1]
     else:
-        with quiet(ConvergenceWarning):  # a start may be rough
-            vectors = eigen.largest(S, m, rng, tol=EIGEN_TOL).vectors
+        vectors = eigen.largest(S, m, rng, tol=EIGEN_TOL, warns=False).vectors
     scaled: Floats = vectors / root[:, None]
     return scaled * np.sqrt(problem.volume.sum())
 

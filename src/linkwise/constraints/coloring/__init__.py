@@ -8,8 +8,7 @@ Each module knows only the ones above it::
 
     kernels       compiled: peeling, DSATUR, tabu search, annealing, Kempe chains
     exhaustive    compiled: odd rings, cliques, exact colouring
-    graph         CannotLinkGraph, its core
-    search        proper colourings, guided by costs
+    search        CannotLinkGraph, its core, and proper colourings guided by costs
     linear        proper colourings of small total cost
     certificates  proofs that a number of colours does not suffice
 """
@@ -23,9 +22,17 @@ from linkwise.constraints.coloring.certificates import (
     find_certificate,
     large_clique,
 )
-from linkwise.constraints.coloring.graph import CannotLinkGraph, Peeling, graph_of, pairs_of, peel
 from linkwise.constraints.coloring.linear import assign
-from linkwise.constraints.coloring.search import Coloring, find_coloring, guided_coloring
+from linkwise.constraints.coloring.search import (
+    CannotLinkGraph,
+    Coloring,
+    Peeling,
+    find_coloring,
+    graph_of,
+    guided_coloring,
+    pairs_of,
+    peel,
+)
 
 __all__ = [
     "CannotLinkGraph",

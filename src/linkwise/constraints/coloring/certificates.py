@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linkwise.constraints.coloring import exhaustive, kernels
-from linkwise.constraints.coloring.graph import graph_of, pairs_of, peel, subgraph
-from linkwise.constraints.coloring.search import Coloring, color_core
+from linkwise.constraints.coloring.search import (
+    Coloring,
+    color_core,
+    graph_of,
+    pairs_of,
+    peel,
+    subgraph,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from linkwise._types import AnyInts, Bools, Int64s, Ints
-    from linkwise.constraints.coloring.graph import CannotLinkGraph
+    from linkwise.constraints.coloring.search import CannotLinkGraph
 
 MAX_RINGS_TRIED = 50  # odd rings compared, to show a short one
 CLIQUE_WORK = 20_000_000  # edges looked at; some tenths of a second

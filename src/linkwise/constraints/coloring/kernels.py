@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
-from linkwise._heap import empty_heap, put, remove, sink
-from linkwise._random import new_stream, uniform
+from linkwise._kernels import empty_heap, new_stream, put, remove, sink, uniform
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Int32s, Int64s, Ints, UInt64s
@@ -457,7 +456,7 @@ class Scratch(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def new_scratch(n: int) -> Scratch:
-    """Return memory for chains of `n` vertices, none of them locked."""
+    """Return arrays for chains of `n` vertices, none of them locked."""
     return Scratch(
         np.empty(n, np.int32),
         np.zeros(n, np.int64),

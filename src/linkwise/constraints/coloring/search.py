@@ -1,4 +1,4 @@
-"""Proper colourings by greedy, tabu and spectral search, guided by costs."""
+"""The graph of cannot-links between groups, its core, and proper colourings guided by costs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from linkwise._quiet import quiet
 from linkwise.constraints.coloring import kernels
-from linkwise.constraints.coloring.graph import CannotLinkGraph, Peeling, peel, subgraph
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Int32s, Int64s
-
+    from linkwise._types import Bools, Floats, Int32s, Int64s, Ints
 
 ANNEALING_SWEEPS = 1_000  # of the second guess
 GUESS_ROUNDS = 10  # greedy colourings that follow a guess
@@ -25,6 +23,53 @@ GUESS_TABU_STEPS = 1_000_000
 ROUNDS, TABU_STEPS = 60, 200_000  # of a guided colouring
 STEPS_PER_VERTEX = 5_000  # of the tabu search, at the most
 DENSE_SPECTRUM = 400  # vertices up to which all eigenvectors are computed
+
+
+class CannotLinkGraph(NamedTuple):
+    """Cannot-links between groups: symmetric rows, sorted, without loops and duplicates."""
+
+    indptr: Int64s
+    indices: Int32s
+
+    @property
+    def n_groups(self) -> int:
+        """The number of vertices."""
+        return self.indptr.size - 1
+
+
+def graph_of(pairs: Ints, n_groups: int) -> CannotLinkGraph:
+    """Return the graph of distinct pairs (a, b) with a < b, sorted."""
+    low, high = np.ascontiguousarray(pairs.T)
+    return CannotLinkGraph(*kernels.symmetric_rows(low, high, n_groups))
+
+
+def pairs_of(graph: CannotLinkGraph) -> Ints:
+    """Return the edges (a, b) with a < b, sorted."""
+    heads = np.repeat(np.arange(graph.n_groups), np.diff(graph.indptr))
+    upper = heads < graph.indices
+    return np.column_stack((heads[upper], graph.indices[upper])).astype(np.intp)
+
+
+def subgraph(graph: CannotLinkGraph, kept: Bools) -> tuple[Int32s, CannotLinkGraph]:
+    """Return the vertices that are kept, and the graph on them, renumbered."""
+    vertices, indptr, indices = kernels.induced(*graph, kept)
+    return vertices, CannotLinkGraph(indptr, indices)
+
+
+class Peeling(NamedTuple):
+    """The vertices that may be hard to colour, and the order in which the others came off."""
+
+    core: Bools
+    order: Int32s  # to be coloured in reverse
+
+
+def peel(graph: CannotLinkGraph, n_colors: int) -> Peeling:
+    """Remove vertices with fewer than `n_colors` neighbours, again and again.
+
+    Coloured last and in reverse order, each of them finds a colour. So only the core that
+    remains can lack a colouring; if it is empty, there is one for certain.
+    """
+    return Peeling(*kernels.peel_below(*graph, n_colors))
 
 
 class Coloring(NamedTuple):
@@ -45,39 +90,16 @@ def guided_coloring(
 ) -> Coloring:
     """Look for a proper colouring of low total cost.
 
-    Colours the core greedily (see `kernels.dsatur`). Vertices that find no colour become more
-    urgent and the core is coloured anew; at last a tabu search starts from the best attempt.
-    Peeled vertices follow in reverse order, each in its cheapest allowed colour.
-
-    Parameters
-    ----------
-    graph : CannotLinkGraph
-        The graph to colour.
-    cost : ndarray of shape (n_groups, n_colors)
-        The finite cost of each colour for each vertex.
-    rng : RandomState
-        Seeds the tabu search; nothing is drawn if that is not needed.
-    peeling : Peeling, default=None
-        That of this graph and number of colours, if it is known.
-    rounds : int, default=60
-        How often the core is coloured greedily at the most.
-    tabu_steps : int, default=200_000
-        Steps of the tabu search; about a microsecond each.
-
-    Returns
-    -------
-    Coloring
-        If there are at least as many vertices as colours, every colour is in use.
+    Colours the core greedily (see `kernels.dsatur`), at most `rounds` times: vertices that find no
+    colour become more urgent each time. At last a tabu search starts from the best attempt (about a
+    microsecond a step); only that draws from `rng`. Peeled vertices follow in reverse order, each
+    in its cheapest allowed colour. `cost` is finite, of shape (n_groups, n_colors). If there are at
+    least as many vertices as colours, every colour is in use.
     """
     cost = np.ascontiguousarray(cost, dtype=np.float64)
     if peeling is None:
         peeling = peel(graph, cost.shape[1])
     colors = colored(graph, cost, rng, peeling=peeling, rounds=rounds, tabu_steps=tabu_steps)
-    return _used_up(cost, colors)
-
-
-def _used_up(cost: Floats, colors: Int32s) -> Coloring:
-    """Put every colour to use, if there are vertices enough."""
     kernels.fill_empty(cost, colors)
     return Coloring(colors, int((colors < 0).sum()))
 
@@ -158,25 +180,10 @@ def find_coloring(
 ) -> Coloring:
     """Look for a proper colouring by all means short of exhaustive search.
 
-    Tries `guided_coloring` first. If some vertices are left, it guesses the colours from the
-    cannot-links alone: a planted colouring shows in the most negative eigenvectors of their
-    graph (Alon and Kahale, 1997), as it is and after annealing.
-
-    Parameters
-    ----------
-    graph : CannotLinkGraph
-        The graph to colour.
-    n_colors : int
-        The number of colours.
-    rng : RandomState
-        Where all random numbers come from.
-    cost : ndarray of shape (n_groups, n_colors), default=None
-        Guides the first attempt and the easy vertices; random by default.
-
-    Returns
-    -------
-    Coloring
-        The best attempt. If ``n_left`` is not 0, there may still be a colouring.
+    Tries `guided_coloring` first, with random costs unless given. If some vertices are left, it
+    guesses the colours from the cannot-links alone: a planted colouring shows in the most negative
+    eigenvectors of their graph (Alon and Kahale, 1997), as it is and after annealing. If ``n_left``
+    is not 0, there may still be a colouring.
     """
     if cost is None:
         cost = rng.random_sample((graph.n_groups, n_colors))
@@ -200,7 +207,8 @@ def find_coloring(
             colors = np.full(graph.n_groups, -1, dtype=np.int32)
             colors[vertices] = found.colors
             kernels.color_peeled(*graph, peeling.order, cost, colors)
-            best = _used_up(cost, colors)
+            kernels.fill_empty(cost, colors)
+            best = Coloring(colors, int((colors < 0).sum()))
         if best.n_left == 0:
             break
     return best

@@ -1,4 +1,4 @@
-"""A binary heap of vertices that compiled searches share; each vertex is in it at most once."""
+"""Compiled helpers: random numbers and a heap for searches, clusters numbered in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Int32s, Int64s
+    from linkwise._types import AnyArray, Floats, Int32s, Int64s, Ints, UInt64s
+
+# splitmix64 (Steele, Lea & Flood 2014). Unsigned throughout: numba would mix in floats.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = (np.uint64(s) for s in (30, 27, 31, 11))
+TWO_TO_MINUS_53 = 1.0 / 9007199254740992.0
+
+
+# A heap of vertices, each in it at most once ------------------------------------------------
 
 
 class Heap(NamedTuple):
@@ -102,3 +112,67 @@ def sink(heap: Heap, at: int) -> None:
         at = down
     heap.vertex[at] = v
     heap.place[v] = at
+
+
+# Random numbers: a state that is handed over, never a global one ---------------------------
+
+
+@njit(cache=True, nogil=True)
+def new_stream(seed: int) -> UInt64s:
+    """Return the state of a new stream."""
+    stream = np.empty(1, np.uint64)
+    stream[0] = np.uint64(seed)
+    return stream
+
+
+@njit(cache=True, nogil=True)
+def uniform(stream: UInt64s) -> float:
+    """Draw from [0, 1)."""
+    stream[0] += GOLDEN
+    x = stream[0]
+    x = (x ^ (x >> SHIFT_30)) * MIX_1
+    x = (x ^ (x >> SHIFT_27)) * MIX_2
+    x ^= x >> SHIFT_31
+    return float(x >> SHIFT_11) * TWO_TO_MINUS_53
+
+
+@njit(cache=True, nogil=True)
+def shuffle(order: Int32s, stream: UInt64s) -> None:
+    """Shuffle in place."""
+    for i in range(order.size - 1, 0, -1):
+        j = int(uniform(stream) * (i + 1))
+        order[i], order[j] = order[j], order[i]
+
+
+# Labels ------------------------------------------------------------------------------------
+
+
+def relabelled(labels: AnyArray) -> Ints:
+    """Renumber clusters by first appearance, so that equal partitions have equal labels.
+
+    Examples
+    --------
+    >>> relabelled(np.array([7, 2, 7, 0])).tolist()
+    [0, 1, 0, 2]
+    """
+    labels = np.asarray(labels)
+    if labels.dtype.kind == "i" and labels.dtype.isnative and labels.size and labels.min() >= 0:
+        top = int(labels.max())
+        if top <= 4 * labels.size:  # no sort then
+            return np.asarray(_ranks(labels, top)[labels], dtype=np.intp)
+    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, dtype=np.intp)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return rank[codes]
+
+
+@njit(cache=True, nogil=True)
+def _ranks(labels, top):  # type: ignore[no-untyped-def]
+    """Return the place of each label up to `top` in the order of first appearance."""
+    rank = np.full(top + 1, -1, np.intp)
+    n_met = 0
+    for label in labels:
+        if rank[label] < 0:
+            rank[label] = n_met
+            n_met += 1
+    return rank
