@@ -20,7 +20,7 @@ from sklearn.metrics import adjusted_rand_score
 from linkwise import Affinity, Constraints, Prepared
 from linkwise.active import STRATEGIES, NoisyOracle, Session, State, TruthOracle, forest, simulate
 from linkwise.active.entail import as_labels, neighbourhoods
-from linkwise.active.spectral import pieces, sensitivity
+from linkwise.active.spectral import regions, sensitivity
 from linkwise.active.state import Spectrum, spectrum
 from linkwise.active.strategies import leaf_similarity, memberships, question_value
 from linkwise.datasets import make_xor
@@ -197,7 +197,7 @@ def test_no_entailed_or_asked_pair_is_asked_and_the_truth_never_contradicts(stra
         asked.add(pair)
         session.answer(*pair, None if pair in unknown else bool(y[pair[0]] == y[pair[1]]))
     left = undecided(n, k, session.constraints) - asked
-    if strategy != "xu":  # xu ends when the pieces are settled
+    if strategy != "xu":  # xu ends when the regions are settled
         assert not left
 
 
@@ -433,19 +433,19 @@ def test_two_questions_are_enough_on_the_graph_alone():
     assert curve.ari(y)[-1] == 1
 
 
-def test_pieces_of_xor_are_its_corners():
+def test_regions_of_xor_are_its_corners():
     X, _ = make_xor(random_state=0)
-    found = pieces(spectrum(PAPER.fit_transform(X), 12), 2)
+    found = regions(spectrum(PAPER.fit_transform(X), 12), 2)
     assert sorted(found.representative // 10) == [0, 1, 2, 3]
     assert found.is_constant
 
 
-def test_xu_goes_on_with_smaller_pieces_where_eigenvectors_are_not_constant():
+def test_xu_goes_on_with_smaller_regions_where_eigenvectors_are_not_constant():
     rng = np.random.RandomState(0)
     X = rng.uniform(size=(80, 2))
     y = (X[:, 0] > 0.3).astype(int)
     session = Session(X, 2, strategy="xu", random_state=0)
-    assert not pieces(session.state.base, 2).is_constant
+    assert not regions(session.state.base, 2).is_constant
     curve = simulate(session, TruthOracle(y), 25, every=25)
     assert curve.n_questions[-1] == 25
 

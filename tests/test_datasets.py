@@ -32,6 +32,7 @@ from linkwise.datasets import (
 from linkwise.datasets.catalogue import (
     ALIASES,
     CATALOGUE,
+    FINGERPRINTS,
     BuiltIn,
     Derived,
     Entry,
@@ -493,12 +494,13 @@ PET_ROWS = [
 def pets(monkeypatch):
     """An entry of the catalogue for a tiny data set."""
 
-    def put(**changed):
+    def put(fingerprint=None):
         settings = {"prepare": complete_cases, "classes": ("dog", "cat"), "drop": ("who",)}
         source = OpenML(4321, "Pets", codes={"tame": {"no": 5.0, "yes": 7.0}}, **settings)
-        how = {"openml": source, "fingerprint": None} | changed
-        entry = Entry("pets", (2, 1), 3, Stored(**how), "Pets.")
+        entry = Entry("pets", (2, 1), 3, Stored(source), "Pets.")
         monkeypatch.setitem(CATALOGUE, "pets", entry)
+        if fingerprint is not None:
+            monkeypatch.setitem(FINGERPRINTS, "pets", fingerprint)
 
     put()
     return put
@@ -741,6 +743,6 @@ def test_fingerprint_knows_content_not_order_or_precision():
 def test_entries_are_of_four_kinds():
     kinds = {type(entry.how) for entry in CATALOGUE.values()}
     assert kinds == {BuiltIn, Made, Derived, Stored}
-    for entry in CATALOGUE.values():
-        if isinstance(entry.how, Stored) and entry.how.fingerprint:
-            assert len(entry.how.fingerprint) == 64
+    for name, known in FINGERPRINTS.items():
+        assert isinstance(CATALOGUE[name].how, Stored)
+        assert len(known) == 64

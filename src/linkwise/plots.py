@@ -89,11 +89,10 @@ def draw_clusters(
     X = positions(X) if isinstance(X, Prepared) else np.asarray(X)
     labels = np.asarray(labels)
     if X.ndim != 2 or X.shape[1] != 2:
-        message = (
+        raise ValueError(
             f"A picture needs two columns, but X has shape {X.shape}. "
             "Choose two features, or project the data first (for example with PCA)."
         )
-        raise ValueError(message)
     for number, cluster in enumerate(np.unique(labels)):
         ax.scatter(
             *X[labels == cluster].T,

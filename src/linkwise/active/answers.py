@@ -32,27 +32,23 @@ def as_answer(answer: str | bool | None) -> str:  # noqa: FBT001
         return ANSWERS[None if answer is None else bool(answer)]
     if answer in ANSWERS.values():
         return str(answer)
-    message = (
+    raise ValueError(
         f'An answer is "same", "different" or "unknown" (or True, False, None), not {answer!r}.'
     )
-    raise ValueError(message)
 
 
 def as_pair(i: Any, j: Any, n_samples: int) -> Pair:
     """Return two different samples, the smaller index first."""
     for value in (i, j):
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
-            message = f"A sample is an integer, got {value!r}."
-            raise TypeError(message)
+            raise TypeError(f"A sample is an integer, got {value!r}.")
         if not 0 <= value < n_samples:
-            message = (
+            raise IndexError(
                 f"There is no sample {value}: there are {n_samples} "
                 f"(valid indices are 0..{n_samples - 1})."
             )
-            raise IndexError(message)
     if i == j:
-        message = f"Sample {i} is paired with itself. Name two different samples."
-        raise ValueError(message)
+        raise ValueError(f"Sample {i} is paired with itself. Name two different samples.")
     return (int(min(i, j)), int(max(i, j)))
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
 
 N_TREES = 50  # as Xiong, Azimi & Fern
-MAX_ROWS = 500
+MAX_ROWS = 2_000  # drawn for each tree: a forest of any number of samples in a moment
 
 
 class Forest:
@@ -52,7 +52,7 @@ class Forest:
         """Return the leaf of every sample in each tree of a forest that learnt the labels."""
         before, self._labels = self._labels, labels.copy()
         # The squared error of indicator columns is the Gini impurity: the trees of the classifier,
-        # which takes longer to check its labels than to grow a tree of 500 rows.
+        # which takes longer to check its labels than to grow a small tree.
         indicators = np.eye(int(labels.max()) + 1)[labels]
         for t, rows in enumerate(self._rows):
             if before is None or not np.array_equal(before[rows], labels[rows]):

@@ -96,11 +96,10 @@ class Journal:
             # Of the same length, but begun by another session at the same moment?
             if json.loads(file.readline()) == self.header:
                 return
-        message = (
+        raise RuntimeError(
             f"Another session wrote to {self.path} after this one had read it; this answer is not "
             "recorded. Session.load goes on with what the file holds now; use one session per file."
         )
-        raise RuntimeError(message)
 
 
 def _content(path: Path) -> bytes:
@@ -127,11 +126,10 @@ def _records(path: Path, content: bytes) -> list[dict[str, Any]]:
         _raise_not_a_record(path, 1)
     records = [_parsed(path, number, line) for number, line in enumerate(lines, 1)]
     if records and records[0].get("format") != FORMAT:
-        message = (
+        raise ValueError(
             f"{path} begins with {lines[0][:60]!r}, which is not the header of a session "
             f"({FORMAT!r}). Choose another path."
         )
-        raise ValueError(message)
     return records
 
 
@@ -146,8 +144,7 @@ def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
 
 
 def _raise_not_a_record(path: Path, number: int) -> NoReturn:
-    message = f"Line {number} of {path} is not a record of a session. Choose another path."
-    raise ValueError(message)
+    raise ValueError(f"Line {number} of {path} is not a record of a session. Choose another path.")
 
 
 def _appended(file: FileIO, line: bytes) -> int:
@@ -174,16 +171,14 @@ def _line(record: dict[str, Any]) -> bytes:
 def check_settings(path: Path, header: dict[str, Any], settings: dict[str, Any]) -> None:
     """Raise ValueError if a file was begun with other data or other settings."""
     if header["data"] != settings["data"]:
-        message = (
+        raise ValueError(
             f"{path} keeps answers about other data ({header['n_samples']} samples; these are "
             f"{settings['n_samples']}, or other values). Give the data it was begun with, or "
             "choose another path."
         )
-        raise ValueError(message)
     for name in ("n_clusters", "strategy", "method", "noisy", "seed"):
         if header[name] != settings[name]:
-            message = (
+            raise ValueError(
                 f"{path} was begun with {name}={header[name]!r}, not {settings[name]!r}. "
                 "Session.load takes the settings from the file; for others choose another path."
             )
-            raise ValueError(message)

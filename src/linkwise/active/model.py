@@ -20,19 +20,8 @@ class Model:
 
     A solver starts from what it found under the constraints before, and stops at the same
     tolerance as a cold one: up to that, the labels are a function of the constraints alone.
-
-    Parameters
-    ----------
-    method : str or estimator
-        A key of ``linkwise.METHODS``, or an estimator.
-    data : Prepared
-        The samples.
-    n_clusters : int
-        Number of clusters.
-    hard : bool
-        Whether a method given by its key must satisfy all constraints, if it can.
-    seed : int
-        Seed of the estimator, unless it has one.
+    `method` is a key of ``linkwise.METHODS``, which satisfies all constraints if it can and `hard`
+    is set, or an estimator, which keeps its own seed if it has one.
     """
 
     def __init__(
@@ -69,8 +58,7 @@ class Model:
 
 def _by_key(method: str, *, hard: bool) -> Any:
     if method not in METHODS:
-        message = f"There is no method {method!r}; choose of {', '.join(METHODS)}."
-        raise ValueError(message)
+        raise ValueError(f"There is no method {method!r}; choose of {', '.join(METHODS)}.")
     estimator = METHODS[method]()
     if "hard" in estimator.get_params():
         estimator.set_params(hard=hard)

@@ -125,8 +125,7 @@ default="uncertainty"
         self.W: Graph = self._data.W
         self.n_samples = self._data.n_samples
         if self.n_clusters > self.n_samples:
-            message = f"n_clusters={n_clusters} is more than the {self.n_samples} samples."
-            raise ValueError(message)
+            raise ValueError(f"n_clusters={n_clusters} is more than the {self.n_samples} samples.")
         self._prior = _checked(constraints, self.n_samples, self.n_clusters)
         # The file of answers
         self._journal = None if path is None else Journal(Path(path))
@@ -218,8 +217,7 @@ default="uncertainty"
     def undo(self) -> Answer:
         """Take back the last answer and return it."""
         if not self.answers:
-            message = "There is no answer to take back."
-            raise ValueError(message)
+            raise ValueError("There is no answer to take back.")
         if self._journal is not None:
             self._journal.append({"undo": True})
         return self._remove_last()
@@ -347,8 +345,7 @@ def _strategy(strategy: str | Strategy) -> tuple[Strategy, str]:
         return strategy, getattr(strategy, "__name__", type(strategy).__name__)
     if strategy in STRATEGIES:
         return STRATEGIES[strategy], strategy
-    message = f"There is no strategy {strategy!r}; choose of {', '.join(STRATEGIES)}."
-    raise ValueError(message)
+    raise ValueError(f"There is no strategy {strategy!r}; choose of {', '.join(STRATEGIES)}.")
 
 
 def _checked(constraints: Constraints | None, n_samples: int, n_clusters: int) -> Constraints:

@@ -42,18 +42,16 @@ class TruthOracle:
         # As objects, since numpy would turn a NaN among texts into the text "nan".
         self.y = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
         if self.y.ndim != 1:
-            message = f"y must hold one label per sample; its shape is {self.y.shape}."
-            raise ValueError(message)
+            raise ValueError(f"y must hold one label per sample; its shape is {self.y.shape}.")
         self._known = _known(self.y)
 
     def __call__(self, i: int, j: int) -> str:
         """Answer about two samples."""
         if not (0 <= i < self.y.size and 0 <= j < self.y.size):
-            message = (
+            raise IndexError(
                 f"Samples {i} and {j} are asked about, but there are true labels of "
                 f"{self.y.size} samples only."
             )
-            raise IndexError(message)
         if not (self._known[i] and self._known[j]):
             return "unknown"
         return "same" if self.y[i] == self.y[j] else "different"
@@ -180,11 +178,10 @@ def simulate(session: Session, oracle: Oracle, budget: int, *, every: int = 1) -
     budget = as_count(budget, "budget", minimum=0)
     every = as_count(every, "every")
     if isinstance(oracle, TruthOracle) and oracle.y.size != session.n_samples:
-        message = (
+        raise ValueError(
             f"The oracle has true labels of {oracle.y.size} samples, the session is about "
             f"{session.n_samples}."
         )
-        raise ValueError(message)
     asked, labels, n_questions = [0], [session.labels], 0
     while n_questions < budget and (pair := session.next()) is not None:
         session.answer(*pair, oracle(*pair))

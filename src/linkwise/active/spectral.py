@@ -1,11 +1,11 @@
-"""Strategies that look at eigenvectors: pieces on which they are constant, and their derivatives.
+"""Strategies that look at eigenvectors: regions on which they are constant, and their derivatives.
 
 The signature is that of `strategies`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
 
     from linkwise._types import Floats, Ints
     from linkwise.active.state import Spectrum, State
+    from linkwise.active.strategies import Pair
 
-    Pair: TypeAlias = tuple[int, int]
 
-# Rows nearer than this share of the distance between pieces are one value of the eigenvectors.
+# Rows nearer than this share of the distance between regions are one value of the eigenvectors.
 CONSTANT = 0.1
 SMALL_EIGENVALUE = 0.02  # eigenvalues below are small, however much they differ
 N_UNCERTAIN = 150  # samples near a boundary whose pairs are compared
-N_CENTRAL = 3  # samples of each cluster that are surest
+N_CENTRAL = 3  # samples of each cluster with the most certain membership
 SMALLEST_GAP = 1e-10  # of eigenvalues; nearer ones count as this far apart
 
 
-# Pieces ------------------------------------------------------------------------------------
+# Regions ------------------------------------------------------------------------------------
 
 
-class Pieces(NamedTuple):
+class Regions(NamedTuple):
     """Sets of samples on which the leading eigenvectors are nearly constant."""
 
-    representative: Ints  # of each piece, its most central sample
+    representative: Ints  # of each region, its most central sample
     rows: Floats  # the embedding
-    is_constant: bool  # whether nothing is left to see inside the pieces
+    is_constant: bool  # whether nothing is left to see inside the regions
 
 
-def pieces(spectrum: Spectrum, n_clusters: int, doubled: int = 0) -> Pieces:
-    """Cut the samples into pieces, as many as there are small eigenvalues before the others.
+def regions(spectrum: Spectrum, n_clusters: int, doubled: int = 0) -> Regions:
+    """Cut the samples into regions, as many as there are small eigenvalues before the others.
 
-    That is where an eigenvalue exceeds the one before it by the largest factor. Each piece gets a
+    That is where an eigenvalue exceeds the one before it by the largest factor. Each region gets a
     row of the embedding, found farthest first, and the samples nearest to it.
-    With `doubled` the number of pieces is doubled so many times.
+    With `doubled` the number of regions is doubled so many times.
     """
     n, n_vectors = spectrum.vectors.shape
     count = min(n_clusters, n)
@@ -61,7 +61,7 @@ def pieces(spectrum: Spectrum, n_clusters: int, doubled: int = 0) -> Pieces:
     # Farthest first from the row nearest to the mean, which is not one of the seeds.
     near = _squared(rows - rows.mean(axis=0))
     far = _squared(rows - rows[np.argmin(near)])
-    nearest, piece = np.full(n, np.inf), np.zeros(n, dtype=np.intp)
+    nearest, region = np.full(n, np.inf), np.zeros(n, dtype=np.intp)
     apart, found = np.inf, 0
     while found < wanted:
         seed = int(np.argmax(far if found == 0 else nearest))
@@ -69,11 +69,11 @@ def pieces(spectrum: Spectrum, n_clusters: int, doubled: int = 0) -> Pieces:
             break  # all rows are seeds, or equal to one
         apart = apart if found == 0 else min(apart, nearest[seed])
         distance = _squared(rows - rows[seed])
-        piece[distance < nearest] = found
+        region[distance < nearest] = found
         nearest = np.minimum(nearest, distance)
         found += 1
     is_constant = bool(nearest.max() <= CONSTANT**2 * apart)
-    return Pieces(_central(rows, piece, found), rows, is_constant)
+    return Regions(_central(rows, region, found), rows, is_constant)
 
 
 def _squared(differences: Floats) -> Floats:
@@ -81,44 +81,44 @@ def _squared(differences: Floats) -> Floats:
     return squared
 
 
-def _central(rows: Floats, piece: Ints, count: int) -> Ints:
-    """Return the sample of each piece that is nearest to its mean."""
-    size = np.bincount(piece, minlength=count)
-    means = np.column_stack([np.bincount(piece, column, count) / size for column in rows.T])
+def _central(rows: Floats, region: Ints, count: int) -> Ints:
+    """Return the sample of each region that is nearest to its mean."""
+    size = np.bincount(region, minlength=count)
+    means = np.column_stack([np.bincount(region, column, count) / size for column in rows.T])
     # Both samples of a pair are equally central: rounding must not choose between them.
-    off = np.round(_squared(rows - means[piece]), 9)
-    order = np.lexsort((off, piece))
+    off = np.round(_squared(rows - means[region]), 9)
+    order = np.lexsort((off, region))
     central: Ints = order[np.concatenate(([0], np.cumsum(size)[:-1]))]
     return central
 
 
 def xu(state: State, n_queries: int, rng: np.random.RandomState) -> Ints:
-    """Ask about one representative of each piece on which the eigenvectors are constant.
+    """Ask about one representative of each region on which the eigenvectors are constant.
 
     The active clustering of Xu, desJardins & Wagstaff (2005). If each cluster consists of whole
-    pieces, it suffices to know which pieces belong together. The graph tells least about pieces
+    regions, it suffices to know which regions belong together. The graph tells least about regions
     that are far apart, so these are asked about first: on the XOR data two questions are enough.
-    When all pieces are decided and the eigenvectors are constant on them, nothing is left to ask;
-    when they are not constant, the pieces are cut in two, and the new ones are placed among the
+    When all regions are decided and the eigenvectors are constant on them, nothing is left to ask;
+    when they are not constant, the regions are cut in two, and the new ones are placed among the
     known neighbourhoods, the most similar ones first.
     """
-    candidates = _between_pieces(state)
-    level = pieces(state.base, state.n_clusters)
+    candidates = _between_regions(state)
+    level = regions(state.base, state.n_clusters)
     pair = next(candidates, None)
     if pair is None and level.is_constant:
         return np.empty((0, 2), dtype=np.intp)
     if pair is None:
-        return take(state, _inside_pieces(state), n_queries, rng=rng)
+        return take(state, _inside_regions(state), n_queries, rng=rng)
     listed = [pair, *(other for other, _ in zip(candidates, range(n_queries), strict=False))]
     return take(state, listed, min(n_queries, len(listed)), rng=rng)
 
 
-def _between_pieces(state: State) -> Iterator[Pair]:
+def _between_regions(state: State) -> Iterator[Pair]:
     """Yield the open pairs of representatives, the most distant first.
 
-    The logic is that of pieces: as soon as they form as many groups as clusters, all is known.
+    The logic is that of regions: as soon as they form as many groups as clusters, all is known.
     """
-    representative = pieces(state.base, state.n_clusters).representative
+    representative = regions(state.base, state.n_clusters).representative
     count = representative.size
     a, b = np.triu_indices(count, 1)
     relation = state.relation(representative[a], representative[b])
@@ -151,10 +151,10 @@ def _distances(state: State, samples: Ints) -> Floats:
     return along
 
 
-def _inside_pieces(state: State) -> Iterator[Pair]:
-    """Yield questions that place representatives of smaller and smaller pieces."""
+def _inside_regions(state: State) -> Iterator[Pair]:
+    """Yield questions that place representatives of smaller and smaller regions."""
     if not state.neighbourhoods:
-        representative = pieces(state.base, state.n_clusters).representative
+        representative = regions(state.base, state.n_clusters).representative
         a, b = np.triu_indices(representative.size, 1)
         far = np.argsort(-_distances(state, representative)[a, b], kind="stable")
         pairs = np.column_stack((representative[a[far]], representative[b[far]]))
@@ -163,7 +163,7 @@ def _inside_pieces(state: State) -> Iterator[Pair]:
     doubled = previous = 0
     while True:
         doubled += 1
-        found = pieces(state.base, state.n_clusters, doubled)
+        found = regions(state.base, state.n_clusters, doubled)
         if found.representative.size == previous:
             return
         previous = found.representative.size
@@ -191,7 +191,7 @@ def boundary(state: State, n_queries: int, rng: np.random.RandomState) -> Ints:
     with the entropy :math:`h` of the probability that the two are in one cluster. That comes
     from memberships which decrease with the squared distance to the means of the clusters in
     the embedding. Pairs are formed of the samples with the least certain membership, and of
-    those and the surest samples of each cluster.
+    those and the most certain samples of each cluster.
     """
     return take(state, _movable(state), n_queries, rng=rng)
 

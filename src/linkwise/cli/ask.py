@@ -77,8 +77,7 @@ def run(request: AskRequest, console: Console) -> int:
     check_output(request.session, "--session", inputs=inputs)
     check_distinct({"--output": request.output, "--session": request.session})
     if is_stdin(request.data):
-        message = "DATA must be a file: answers are what stdin is for."
-        raise BadInput(message)
+        raise BadInput("DATA must be a file: answers are what stdin is for.")
     options.limit_threads(request.threads)
     method = None if request.method is None else options.find_method(request.method)
     needs = method is not None and options.needs_features(method)
@@ -156,11 +155,10 @@ def _resumed(path: Path, task: Task, settings: dict[str, Any]) -> Session:
         differ = "the columns or values differ"
         if header.get("n_samples") != n_rows:
             differ = f"{header.get('n_samples')} rows, and these are {n_rows}"
-        message = (
+        raise BadInput(
             f"{path} keeps answers about other data: {differ}. Give the same DATA with the options "
             "of then (such as --drop, --features, --scale), or choose another file."
-        )
-        raise BadInput(message) from error
+        ) from error
 
 
 def _check_settings(path: Path, settings: dict[str, Any]) -> None:
@@ -171,11 +169,10 @@ def _check_settings(path: Path, settings: dict[str, Any]) -> None:
             continue
         # Without -k there is no question; the others may be left out.
         remedy = f"Use {option} {begun}" if name == "n_clusters" else f"Leave {option} out"
-        message = (
+        raise BadInput(
             f"{path} was begun with {option} {begun}, not {option} {typed}. {remedy}, or choose "
             "another file."
         )
-        raise BadInput(message)
 
 
 @contextmanager
@@ -225,11 +222,10 @@ class _Lines:
             return [WORDS[phrase]]
         if set(keys) <= {*ANSWERS, "z", "q"}:
             return list(keys)
-        message = (
+        raise BadInput(
             f"Line {self._number} of the answers is {_cut(line.strip(), WIDEST).rstrip()!r}, which "
             f"is no answer. Accepted, one a line: {ACCEPTED}."
         )
-        raise BadInput(message)
 
 
 def _key(terminal: int) -> str:

@@ -65,8 +65,7 @@ def run(request: CheckRequest, console: Console) -> int:
 def _names(request: CheckRequest) -> Data | None:
     if request.data is None:
         if request.labels or request.id_column:
-            message = "--id and --labels name columns of DATA, but no DATA was given."
-            raise BadInput(message)
+            raise BadInput("--id and --labels name columns of DATA, but no DATA was given.")
         return None
     return read_names(request)
 

@@ -101,17 +101,15 @@ def _check_column(request: ClusterRequest, data: Data) -> None:
     """Raise if the name for the clusters is taken."""
     if _is_annotated(request.output):
         if request.column in data.annotated.obs.columns:
-            message = (
+            raise BadInput(
                 f"--column {request.column}: obs of {request.name} has a column of that name. "
                 "Choose another with --column."
             )
-            raise BadInput(message)
     elif request.column == data.id_name:
-        message = (
+        raise BadInput(
             f"--column {request.column}: that is the name of the column of ids. Choose another "
             "with --column."
         )
-        raise BadInput(message)
 
 
 # Output ------------------------------------------------------------------------------------
@@ -230,20 +228,26 @@ def _note_result(summary: dict[str, Any], console: Console) -> None:
 
 
 def _note_suspects(suspects: list[dict[str, Any]], console: Console) -> None:
-    for one in suspects[:LISTED]:
-        what = f"label of {one['i']}"
-        if "j" in one:
-            what = f"{one['link']}-link {one['i']} - {one['j']} (line {one['line']})"
-        console.note(f"suspect: {what}, wrong with probability {one['probability']:.1%}")
-    if len(suspects) > LISTED:
-        console.note(f"suspect: {len(suspects) - LISTED} more; --json lists all")
+    lines = [
+        f"{_pair_in_words(one) if 'j' in one else 'label of ' + str(one['i'])}, "
+        f"wrong with probability {one['probability']:.1%}"
+        for one in suspects
+    ]
+    _note_first("suspect", lines, console)
 
 
 def _note_violated(pairs: list[dict[str, Any]], total: int, console: Console) -> None:
-    for pair in pairs[:LISTED]:
-        what = f"{pair['link']}-link {pair['i']} - {pair['j']}"
-        console.note(f"violated: {what} (line {pair['line']})")
-    if len(pairs) > LISTED:
-        console.note(f"violated: {len(pairs) - LISTED} more; --json lists all")
+    _note_first("violated", [_pair_in_words(pair) for pair in pairs], console)
     if total > len(pairs):
         console.note(f"violated: {counted(total - len(pairs), 'pair')} that labels imply")
+
+
+def _pair_in_words(pair: dict[str, Any]) -> str:
+    return f"{pair['link']}-link {pair['i']} - {pair['j']} (line {pair['line']})"
+
+
+def _note_first(what: str, lines: list[str], console: Console) -> None:
+    for line in lines[:LISTED]:
+        console.note(f"{what}: {line}")
+    if len(lines) > LISTED:
+        console.note(f"{what}: {len(lines) - LISTED} more; --json lists all")

@@ -69,24 +69,14 @@ def run(request: CompareRequest, console: Console) -> int:
         ),
     )
     tasks = _suited(task, chosen, settings, request=request)
-    left_out = [
-        key
-        for key, Method in chosen.items()
-        if tasks[key].data.X is None and not options.takes_graph(Method) and not request.methods
-    ]
-    for key in left_out:
-        del chosen[key]
+    left_out = [] if request.methods else _without_features(tasks, chosen)
     k = number_of_clusters(request.n_clusters, task.data, console)
     builds = {
         key: partial(
-            options.build,
-            Method,
-            settings[key],
-            tasks[key].prepared,
-            n_clusters=k,
-            request=request,
+            options.build, M, settings[key], tasks[key].prepared, n_clusters=k, request=request
         )
-        for key, Method in chosen.items()
+        for key, M in chosen.items()
+        if key not in left_out
     }
     rows = _rows(builds, tasks, _folds(task, request), W=task.prepared.W, console=console)
     save_prepared(task, request, console)
@@ -149,6 +139,12 @@ def _suited(
     if found is not task.data:
         other = Task(found, Prepared(found.X), task.known)
     return {key: other if key in needs else task for key in chosen}
+
+
+def _without_features(tasks: dict[str, Task], chosen: dict[str, Any]) -> list[str]:
+    """Return the methods that need features where there is only a graph."""
+    no_features = [key for key in chosen if tasks[key].data.X is None]
+    return [key for key in no_features if not options.takes_graph(chosen[key])]
 
 
 def _row(
@@ -245,45 +241,48 @@ def _show(
     done = sorted((row for row in rows if row.labels is not None), key=_rank)
     found: list[Any] = [row.labels for row in done]
     agreement = np.array([[metrics.adjusted_rand(a, b) for b in found] for a in found])
-    n = len(done)
-    mean = [(agreement[i].sum() - 1) / (n - 1) if n > 1 else None for i in range(n)]
-    cells = [
-        (
-            row.key,
-            str(row.violated),
-            _number(row.ncut),
-            _number(row.held_out),
-            _number(row.ari),
-            _number(mean[i]),
-            f"{row.seconds:.2f}",
-        )
-        for i, row in enumerate(done)
-    ]
     failed = {row.key: row.error for row in rows if row.labels is None}
+    cells = _cells(done, agreement)
     if request.output is not None:
         write_rows(request.output, HEADER, cells)
         console.note(f"wrote {request.output}")
-    hidden = {"labels", "infeasible"}
-    summary: dict[str, Any] = {
-        "command": "compare",
-        "methods": [
-            {
-                **{name: value for name, value in row._asdict().items() if name not in hidden},
-                "agreement": {o.key: agreement[i][j] for j, o in enumerate(done)},
-            }
-            for i, row in enumerate(done)
-        ],
-        "refused": failed,
-        "left_out": left_out,
-        "warnings": console.warnings,
-    }
-    console.summary(summary)
+    console.summary(
+        {
+            "command": "compare",
+            "methods": _facts(done, agreement),
+            "refused": failed,
+            "left_out": left_out,
+            "warnings": console.warnings,
+        }
+    )
     if not console.json:
         _print_tables(cells, agreement, console=console)
         for error in dict.fromkeys(failed.values()):
             click.echo(f"\n{', '.join(k for k in failed if failed[k] == error)}: {error}")
         if left_out:
             click.echo(f"\nleft out, because they need features: {', '.join(left_out)}")
+
+
+def _cells(done: list[Row], agreement: Floats) -> list[tuple[str, ...]]:
+    """Return the table as text."""
+    n = len(done)
+    cells = []
+    for row, shares in zip(done, agreement, strict=True):
+        mean = (shares.sum() - 1) / (n - 1) if n > 1 else None
+        scores = map(_number, (row.ncut, row.held_out, row.ari, mean))
+        cells.append((row.key, str(row.violated), *scores, f"{row.seconds:.2f}"))
+    return cells
+
+
+def _facts(done: list[Row], agreement: Floats) -> list[dict[str, Any]]:
+    """Return the table for machines, with the agreement between all methods."""
+    facts = []
+    for row, shares in zip(done, agreement, strict=True):
+        fact = row._asdict()
+        del fact["labels"], fact["infeasible"]
+        fact["agreement"] = dict(zip([other.key for other in done], shares, strict=True))
+        facts.append(fact)
+    return facts
 
 
 def _print_tables(cells: Sequence[Sequence[str]], agreement: Floats, *, console: Console) -> None:

@@ -49,17 +49,15 @@ def run(console: Console, name: str | None, output: Path | None) -> int:
 
 
 def _list(console: Console) -> None:
-    listed = available()
     rows = [
-        {
-            "name": entry.name,
-            "samples": entry.n_samples,
-            "features": entry.n_features,
-            "clusters": entry.n_clusters,
-            "origin": entry.origin,
-            "here": entry.here,
-        }
-        for entry in listed
+        dict(
+            zip(
+                HEADER,
+                (d.name, d.n_samples, d.n_features, d.n_clusters, d.origin, d.here),
+                strict=True,
+            )
+        )
+        for d in available()
     ]
     console.summary({"command": "datasets", "datasets": rows})
     if console.json:
@@ -75,12 +73,11 @@ def _write(data: Any, output: Path, console: Console) -> None:
         return
     if issparse(data.X):
         if data.X.min() < 0:
-            message = (
+            raise BadInput(
                 f"{data.name} has negative weights, which no edge list for `cluster --graph` may "
                 "have. Take .npz, and in Python linkwise.datasets.signed_parts, which makes a "
                 "graph and constraints of it."
             )
-            raise BadInput(message)
         console.warn(
             f"{output} holds the edges alone, without classes. Take .npz to keep them, and score "
             "with `cluster --truth y`."

@@ -97,11 +97,10 @@ def _read_text(source: Source, request: DataRequest, as_text: Sequence[str | int
         raise BadInput(_not_encoded(source, request.encoding)) from error
     except (pandas.errors.ParserError, pandas.errors.ParserWarning) as error:
         reason = str(error).rpartition("C error: ")[2].strip().rstrip(".")
-        message = (
+        raise BadInput(
             f"{source} is no regular table ({reason}). Every row needs as many values as the "
             "header; quote texts that contain the delimiter."
-        )
-        raise BadInput(message) from error
+        ) from error
     return frame
 
 
@@ -112,8 +111,7 @@ def _read_parquet(source: Source, request: DataRequest, _: Sequence[str | int]) 
     try:
         frame = pandas.read_parquet(source.open())
     except (ValueError, OSError) as error:  # pyarrow's errors are one or the other
-        message = f"{source} is no readable Parquet file ({error})."
-        raise BadInput(message) from error
+        raise BadInput(f"{source} is no readable Parquet file ({error}).") from error
     frame.columns = [str(name) for name in frame.columns]
     _check_distinct(list(frame.columns), source)
     index = frame.index
@@ -153,21 +151,18 @@ def _checked_header(source: Source, encoding: str, separator: str) -> list[str]:
         message = f"--encoding {encoding}: there is no such encoding. utf-8 and latin-1 are common."
         raise BadInput(message) from error
     except (csv.Error, TypeError) as error:
-        message = (
+        raise BadInput(
             f"{source}: the first line cannot be read with --delimiter {separator!r} ({error})."
-        )
-        raise BadInput(message) from error
+        ) from error
     if not header or not any(header):
-        message = f"{source} is empty. Its first line must name the columns."
-        raise BadInput(message)
+        raise BadInput(f"{source} is empty. Its first line must name the columns.")
     if len(header) == 1:
         for other in ("\t", ";", "|", ","):
             if other in header[0]:
-                message = (
+                raise BadInput(
                     f"{source} has one column, {header[0][:60]!r}, which holds {other!r}. "
                     f"Use --delimiter {'$' * (other == chr(9))}{other!r}."
                 )
-                raise BadInput(message)
     _check_distinct(header, source)
     return header
 
@@ -198,8 +193,7 @@ def _check_distinct(header: list[str], source: Source) -> None:
         remedy = "Rename one."
         if _is_all_numbers(header):
             remedy = "Its first line must name the columns, but holds numbers only."
-        message = f"{source} has more than one column called {repeated[0]!r}. {remedy}"
-        raise BadInput(message)
+        raise BadInput(f"{source} has more than one column called {repeated[0]!r}. {remedy}")
 
 
 def _not_encoded(source: Source, encoding: str) -> str:
@@ -222,8 +216,7 @@ def _load(source: Source) -> Any:
         if "Object arrays" in str(error):
             message = f"{source} holds Python objects; save arrays of numbers or text instead."
             raise BadInput(message) from error
-        message = f"{source} is no readable NumPy file of numbers ({error})."
-        raise BadInput(message) from error
+        raise BadInput(f"{source} is no readable NumPy file of numbers ({error}).") from error
 
 
 def _read_array(source: Source, _: DataRequest, __: Sequence[str | int]) -> Arrays:
@@ -235,16 +228,14 @@ def _read_matrix_market(source: Source, _: DataRequest, __: Sequence[str | int])
     try:
         return Arrays(scipy_io.mmread(source.open()), {})
     except (ValueError, OverflowError, EOFError) as error:
-        message = f"{source} is no readable Matrix Market file ({error})."
-        raise BadInput(message) from error
+        raise BadInput(f"{source} is no readable Matrix Market file ({error}).") from error
 
 
 def _read_archive(source: Source, request: DataRequest, _: Sequence[str | int]) -> Arrays:
     """Read an .npz file: a sparse matrix or X, with other arrays beside it."""
     arrays = _load(source)
     if not isinstance(arrays, dict):
-        message = f"{source} holds a single array, no archive of some. Call it .npy."
-        raise BadInput(message)
+        raise BadInput(f"{source} holds a single array, no archive of some. Call it .npy.")
     if set(arrays) >= SPARSE_KEYS:
         others = {name: array for name, array in arrays.items() if name not in SPARSE_PARTS}
         sparse = require("scipy.sparse", extra="cli", purpose="Reading matrices")
@@ -252,17 +243,15 @@ def _read_archive(source: Source, request: DataRequest, _: Sequence[str | int]) 
             with source.binary() as file:
                 matrix = sparse.load_npz(file)
         except UNREADABLE as error:
-            message = f"{source} is no readable sparse matrix ({error})."
-            raise BadInput(message) from error
+            raise BadInput(f"{source} is no readable sparse matrix ({error}).") from error
         return Arrays(matrix, others)
     tables = [name for name, array in arrays.items() if array.ndim == 2]
     name = "X" if "X" in tables else tables[0] if len(tables) == 1 else None
     if name is None:
-        message = (
+        raise BadInput(
             f"{request.name} holds {', '.join(arrays) or 'nothing'}: call the matrix with "
             "one row a sample X."
         )
-        raise BadInput(message)
     return Arrays(arrays[name], arrays)
 
 
@@ -274,8 +263,7 @@ def _read_annotated(source: Source, _: DataRequest, __: Sequence[str | int]) -> 
     try:
         return anndata.read_h5ad(source.path)
     except (OSError, KeyError, ValueError) as error:
-        message = f"{source} is no readable .h5ad file ({error})."
-        raise BadInput(message) from error
+        raise BadInput(f"{source} is no readable .h5ad file ({error}).") from error
 
 
 # Writing -----------------------------------------------------------------------------------

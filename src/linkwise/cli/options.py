@@ -33,8 +33,7 @@ def find_method(key: str) -> Method:
     found = METHODS.get(key) or METHODS.get(key.lower()) or classes.get(key.lower())
     if found is None:
         meant = hint(key, METHODS)
-        message = f"--method {key}: no such method.{meant} There are: {', '.join(METHODS)}."
-        raise BadInput(message)
+        raise BadInput(f"--method {key}: no such method.{meant} There are: {', '.join(METHODS)}.")
     return found
 
 
@@ -67,11 +66,9 @@ def parse_settings(texts: Iterable[str], Method: Method) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         name = name.strip()
         if not equals or not name:
-            message = f"--set {text}: write it as NAME=VALUE, for example --set hard=true."
-            raise BadInput(message)
+            raise BadInput(f"--set {text}: write it as NAME=VALUE, for example --set hard=true.")
         if name in RESERVED:
-            message = f"--set {text}: use {RESERVED[name]} instead."
-            raise BadInput(message)
+            raise BadInput(f"--set {text}: use {RESERVED[name]} instead.")
         if name.startswith(GRAPH_PREFIX) and takes_graph(Method):
             short = name.removeprefix(GRAPH_PREFIX)
             graph[short] = _parse(short, value, Affinity, prefix=GRAPH_PREFIX)
@@ -92,10 +89,9 @@ def _parse(name: str, text: str, owner: type[Any], *, prefix: str = "") -> Any:
         shown = ", ".join(prefix + known for known in valid) or "none"
         if not prefix and "affinity" in signature(owner).parameters:
             shown += f", and {GRAPH_PREFIX}NAME for the graph's"
-        message = (
+        raise BadInput(
             f"--set {prefix}{name}: {owner.__name__} has no such parameter.{meant} It has: {shown}."
         )
-        raise BadInput(message)
     allowed = owner._parameter_constraints.get(name, [])
     texts = [option for rule in allowed if isinstance(rule, StrOptions) for option in rule.options]
     if text in texts:
@@ -114,8 +110,7 @@ def _validate(estimator: Any, place: str) -> None:
     try:
         estimator._validate_params()
     except ValueError as error:
-        message = f"{place}: {error}"
-        raise BadInput(message) from error
+        raise BadInput(f"{place}: {error}") from error
 
 
 def build(
@@ -133,14 +128,12 @@ def build(
         given.setdefault("n_jobs", request.threads)
     if prepared.is_graph and not takes_graph(Method):
         usable = ", ".join(key for key, other in METHODS.items() if takes_graph(other))
-        message = (
+        raise BadInput(
             f"--method {key_of(Method)} needs features, but DATA is a graph. Methods that take "
             f"one: {usable}."
         )
-        raise BadInput(message)
     if prepared.is_graph and "affinity" in given:
-        message = "--set affinity__...: DATA is a graph already; leave it out."
-        raise BadInput(message)
+        raise BadInput("--set affinity__...: DATA is a graph already; leave it out.")
     given["affinity"] = prepared.affinity
     return Method(**{name: value for name, value in given.items() if name in valid})
 

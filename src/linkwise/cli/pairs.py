@@ -66,16 +66,14 @@ def read_constraints(
     if found and (is_both or not accepts_contradictions):
         words = conflict_in_words(found[0], data.names, data.label_names)
         more = f" {total - 1} more: linkwise check lists them." if total > 1 else ""
-        message = f"{path}: {words}{more}"
-        raise Infeasible(message)
+        raise Infeasible(f"{path}: {words}{more}")
     return pairs.constraints()
 
 
 def read_pairs(path: Path, data: Data | None) -> Pairs:
     """Read a CSV file of pairs; without DATA every name in it is a sample."""
     if path.is_dir() or not path.exists():
-        message = f"There is no file {path}." if not path.exists() else f"{path} is a folder."
-        raise BadInput(message)
+        raise BadInput(f"There is no file {path}." if not path.exists() else f"{path} is a folder.")
     n, ids = (None, None) if data is None else (data.n_samples, data.names)
     try:
         columns = format_of(path).read(path)
@@ -94,8 +92,7 @@ def read_pairs(path: Path, data: Data | None) -> Pairs:
 def _names_in(columns: Columns, path: Path) -> list[str]:
     names = parsing.names_in(columns)
     if not names:
-        message = f"{path} has a header but no pairs."
-        raise ValueError(message)
+        raise ValueError(f"{path} has a header but no pairs.")
     return names
 
 
@@ -111,11 +108,10 @@ def _raise_if_session(path: Path) -> None:
         return
     if isinstance(header, dict) and str(header.get("format")).startswith("linkwise session"):
         command = f"linkwise ask DATA -k {header.get('n_clusters')} --session {path} -o pairs.csv"
-        message = (
+        raise BadInput(
             f"{path} is a session of linkwise ask, not a file of pairs. Write its answers as "
             f"pairs: {command}, with the options that it was begun with."
         )
-        raise BadInput(message)
 
 
 def violated_pairs(known: Constraints, labels: Ints, ids: list[Any]) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from linkwise.cli.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from linkwise._types import AnyArray, Floats, Ints
     from linkwise.cli.formats import Arrays
@@ -82,8 +82,7 @@ def _frame(source: Source, request: DataRequest, as_text: Sequence[str | int]) -
     """Read a table with at least one row."""
     frame = FORMATS[source.suffix].read(source, request, as_text)
     if not len(frame):
-        message = f"{source} has a header but no rows."
-        raise BadInput(message)
+        raise BadInput(f"{source} has a header but no rows.")
     return frame
 
 
@@ -109,11 +108,10 @@ def _check_options(request: DataRequest, what: str, options: Sequence[str]) -> N
     }
     for option in options:
         if given[option]:
-            message = (
+            raise BadInput(
                 f"{request.name} is {what}, which has no columns for {option}. Leave it out; "
                 "what is known goes into --constraints."
             )
-            raise BadInput(message)
 
 
 # Tables ------------------------------------------------------------------------------------
@@ -150,30 +148,18 @@ def _identified(source: Source, request: DataRequest) -> tuple[Any, Data]:
     """Read a table and the columns that are no features."""
     special = [name for name in (request.id_column, request.labels, request.truth) if name]
     frame = _frame(source, request, special)
-    columns = [str(name) for name in frame.columns]
-    for option, name in (
-        ("--id", request.id_column),
-        ("--labels", request.labels),
-        ("--truth", request.truth),
-    ):
-        if name:
-            check_columns([name], columns, option)
     data = Data(len(frame))
-    id_column = request.id_column
-    if id_column is None:
-        id_column, shown = _found_ids(frame, (*request.features, *request.drop, *special))
-        if id_column is not None:
+    columns = {str(name): frame[name] for name in frame.columns}
+    _take_columns(data, request, columns, place="column", remedy=TABLE_REMEDY)
+    if request.id_column is None:
+        found, shown = _found_ids(frame, (*request.features, *request.drop, *special))
+        if found is not None:
             data.notes.append(f"ids are the {shown} (--id chooses another)")
-    if id_column is not None:
-        data.names = _distinct(text_of(frame[id_column]), f"column {id_column!r}", TABLE_REMEDY)
-        data.id_name = id_column
-    if request.labels:
-        data.labels, data.label_names = _partial(text_of(frame[request.labels]), request.labels)
-    if request.truth:
-        data.truth, data.truth_names = codes(text_of(frame[request.truth]))
+            data.names = _distinct(text_of(frame[found]), f"column {found!r}", TABLE_REMEDY)
+            data.id_name = found
     index = frame.attrs.get("index")
     asked = (*request.features, *request.drop, *request.categorical, *special)
-    if index not in (None, id_column, *asked):  # the file calls it names, no features
+    if index not in (None, data.id_name, *asked):  # the file calls it names, no features
         frame = frame.drop(columns=index)
     return frame, data
 
@@ -194,24 +180,14 @@ def _distinct(names: list[str], source: str, remedy: str) -> list[str]:
     first: dict[str, int] = {}
     for row, name in enumerate(names):
         if not name:
-            message = f"The {source} has no id in row {row}. Every row needs one."
-            raise BadInput(message)
+            raise BadInput(f"The {source} has no id in row {row}. Every row needs one.")
         if name in first:
-            message = (
+            raise BadInput(
                 f"The {source} has the id {name!r} in rows {first[name]} and {row}. Ids must be "
                 f"unique: {remedy}."
             )
-            raise BadInput(message)
         first[name] = row
     return names
-
-
-def _partial(texts: Sequence[str], name: str) -> tuple[Ints, list[str]]:
-    labels, known = codes(texts)
-    if not known:
-        message = f"--labels {name}: all values are empty, so no label is known."
-        raise BadInput(message)
-    return labels, known
 
 
 def _edge_list(source: Source, request: DataRequest) -> Data:
@@ -225,8 +201,7 @@ def _edge_list(source: Source, request: DataRequest) -> Data:
     for row, pair in enumerate(zip(*ends, strict=True)):
         for name in pair:
             if not name:
-                message = f"{request.name} has an edge without an end in row {row}."
-                raise BadInput(message)
+                raise BadInput(f"{request.name} has an edge without an end in row {row}.")
             number.setdefault(name, len(number))
     weights = np.ones(len(frame))
     if len(frame.columns) > 2:
@@ -247,11 +222,10 @@ def _edge_weights(texts: list[str], column: str) -> Floats:
         except ValueError:
             weights[row] = np.nan
         if not 0 <= weights[row] < np.inf:
-            message = (
+            raise BadInput(
                 f"The weight of an edge is a number from 0 up, but column {column!r} has {text!r} "
                 f"in row {row}."
             )
-            raise BadInput(message)
     return weights
 
 
@@ -263,11 +237,10 @@ def _merged_edges(ends: AnyArray, weights: Floats, names: list[str]) -> csr_arra
     differs = np.flatnonzero(weights != weights[first][which])
     if differs.size:
         row, other = int(differs[0]), int(first[which[differs[0]]])
-        message = (
+        raise BadInput(
             f"The edge {names[low[row]]} - {names[high[row]]} has the weight {weights[other]:g} in "
             f"row {other} and {weights[row]:g} in row {row}. Remove one of them."
         )
-        raise BadInput(message)
     upper = coo_array((weights[first], (distinct // n, distinct % n)), shape=(n, n))
     upper.setdiag(0)
     return csr_array(upper + upper.T)
@@ -283,14 +256,18 @@ def _matrix(arrays: Arrays, request: DataRequest) -> Data:
         message = f"{request.name} holds an array of shape {matrix.shape}, not rows and columns."
         raise BadInput(message)
     if matrix.dtype.kind not in "biuf":
-        message = f"{request.name} holds {matrix.dtype} values, which are no numbers."
-        raise BadInput(message)
+        raise BadInput(f"{request.name} holds {matrix.dtype} values, which are no numbers.")
     is_square = matrix.shape[0] == matrix.shape[1]
     data = Data(matrix.shape[0])
-    _take_columns(data, request, arrays.others)
+    beside = {
+        name: array
+        for name, array in arrays.others.items()
+        if array.ndim == 1 and len(array) == data.n_samples
+    }
+    remedy = "correct it, or choose another with --id"
+    _take_columns(data, request, beside, place="array", remedy=remedy)
     if request.graph and not is_square:
-        message = f"--graph: {request.name} is not square but of shape {matrix.shape}."
-        raise BadInput(message)
+        raise BadInput(f"--graph: {request.name} is not square but of shape {matrix.shape}.")
     if request.graph or (issparse(matrix) and is_square):
         _check_options(request, "a graph", NUMBER_OPTIONS)
         data.W = csr_array(matrix).astype(np.float64)
@@ -309,28 +286,26 @@ def _matrix(arrays: Arrays, request: DataRequest) -> Data:
     return data
 
 
-def _take_columns(data: Data, request: DataRequest, beside: dict[str, Any] | None) -> None:
-    """Find ids, labels and truth among the other arrays of the file."""
-    arrays = {
-        name: array
-        for name, array in (beside or {}).items()
-        if array.ndim == 1 and len(array) == data.n_samples
-    }
-    for option, name in (
-        ("--id", request.id_column),
-        ("--labels", request.labels),
-        ("--truth", request.truth),
-    ):
+def _take_columns(
+    data: Data, request: DataRequest, columns: Mapping[str, Any], *, place: str, remedy: str
+) -> None:
+    """Find ids, labels and truth among the columns or arrays of the file."""
+    options = {"--id": request.id_column, "--labels": request.labels, "--truth": request.truth}
+    for option, name in options.items():
         if name:
-            check_columns([name], list(arrays), option)
+            check_columns([name], list(columns), option)
     if request.id_column:
-        place, remedy = f"array {request.id_column!r}", "correct it, or choose another with --id"
-        data.names = _distinct(text_of(arrays[request.id_column]), place, remedy)
+        source = f"{place} {request.id_column!r}"
+        data.names = _distinct(text_of(columns[request.id_column]), source, remedy)
         data.id_name = request.id_column
     if request.labels:
-        data.labels, data.label_names = _partial(text_of(arrays[request.labels]), request.labels)
+        data.labels, data.label_names = codes(text_of(columns[request.labels]))
+        if not data.label_names:
+            raise BadInput(
+                f"--labels {request.labels}: all values are empty, so no label is known."
+            )
     if request.truth:
-        data.truth, data.truth_names = codes(text_of(arrays[request.truth]))
+        data.truth, data.truth_names = codes(text_of(columns[request.truth]))
 
 
 def _dense(X: Floats, request: DataRequest) -> Floats:
@@ -353,11 +328,10 @@ def _check_finite(values: Floats, request: DataRequest) -> None:
         return
     rows = np.flatnonzero(bad.any(axis=1)) if bad.ndim == 2 else np.flatnonzero(bad)
     remedy = ", or use --impute median" if np.isnan(values).any() else ""
-    message = (
+    raise BadInput(
         f"{request.name} has {int(bad.sum())} missing or infinite values, the first in row "
         f"{rows[0]}. Correct them{remedy}."
     )
-    raise BadInput(message)
 
 
 # AnnData -----------------------------------------------------------------------------------
@@ -368,13 +342,8 @@ def _annotated(source: Source, request: DataRequest, *, needs_features: bool) ->
     data = Data(adata.n_obs, id_name="cell", annotated=adata)
     remedy = "call adata.obs_names_make_unique() and save it again"
     data.names = _distinct([str(name) for name in adata.obs_names], "index obs_names", remedy)
-    for option, name in (("--labels", request.labels), ("--truth", request.truth)):
-        if name:
-            check_columns([name], [str(column) for column in adata.obs.columns], option)
-    if request.labels:
-        data.labels, data.label_names = _partial(text_of(adata.obs[request.labels]), request.labels)
-    if request.truth:
-        data.truth, data.truth_names = codes(text_of(adata.obs[request.truth]))
+    obs = {str(name): adata.obs[name] for name in adata.obs.columns}
+    _take_columns(data, replace(request, id_column=None), obs, place="column", remedy=remedy)
     key = request.use or _preferred(adata, needs_features=needs_features)
     if key is not None and key in adata.obsp:
         graph = csr_array(adata.obsp[key]).astype(np.float64)
@@ -387,11 +356,10 @@ def _annotated(source: Source, request: DataRequest, *, needs_features: bool) ->
     if matrix is None:
         keys = [*adata.obsp, *adata.obsm, "X"]
         wanted = f"no {key!r}" if key else "neither obsp['connectivities'] nor obsm['X_pca']"
-        message = (
+        raise BadInput(
             f"{request.name} has {wanted}. Compute neighbours or PCA first (scanpy.pp.neighbors, "
             f"scanpy.pp.pca), or choose with --use: {', '.join(keys)}."
         )
-        raise BadInput(message)
     data.X, data.feature_names = _features(matrix, str(key), request)
     where = "X" if key == "X" else f"obsm[{key!r}]"
     data.notes.append(f"{data.n_samples} cells, {data.X.shape[1]} features of {where}")

@@ -77,19 +77,16 @@ def source_of(request: DataRequest) -> Source:
     path, suffix = request.data, suffix_of(request)
     if not is_stdin(path):
         if path.is_dir():
-            message = f"{path} is a folder, not a file."
-            raise BadInput(message)
+            raise BadInput(f"{path} is a folder, not a file.")
         if not path.exists():
-            message = f"There is no file {path}."
-            raise BadInput(message)
+            raise BadInput(f"There is no file {path}.")
     if suffix not in FORMATS:
         message = f"{path}: the name must end in one of {', '.join(FORMATS)}, or use --format."
         raise BadInput(message)
     if path.is_file():
         return Source(request.name, path, suffix)
     if FORMATS[suffix].needs_file:
-        message = f"{request.name} is a pipe, but {suffix} needs a file. Save it first."
-        raise BadInput(message)
+        raise BadInput(f"{request.name} is a pipe, but {suffix} needs a file. Save it first.")
     if is_stdin(path):
         return Source(request.name, path, suffix, sys.stdin.buffer.read())
     return Source(request.name, path, suffix, path.read_bytes())

@@ -20,13 +20,11 @@ if TYPE_CHECKING:
     from linkwise.cli.requests import DataRequest
 
 
-SEPARATORS = {".tsv": "\t", ".tab": "\t"}
 # What people and programs write for "not known"; pandas' own list, for columns kept as text.
 UNKNOWN = {"", "-1", "-1.0", "?", "na", "n/a", "nan", "null", "none", "<na>"}
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 FEW_CATEGORIES, MANY_CATEGORIES = 10, 100
 SHOWN = 8
-ID_NAMES = ("id", "ids", "")  # first columns that are taken for names without asking
 
 
 class Features(NamedTuple):
@@ -87,8 +85,7 @@ def _natural(text: str) -> tuple[int, float, str]:
 def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> Features:
     """Turn columns into numbers: numeric ones as they are, categories into one column each."""
     if not len(frame.columns):
-        message = "No column is left as a feature. Choose some with --features."
-        raise BadInput(message)
+        raise BadInput("No column is left as a feature. Choose some with --features.")
     numeric: dict[str, Floats] = {}
     categories: dict[str, list[str]] = {}
     for name in frame.columns:
@@ -102,8 +99,7 @@ def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> F
         if not np.isfinite(values).all():
             row = int(np.argmin(np.isfinite(values)))
             remedy = f"Correct it, or --drop {shlex.quote(name)}."
-            message = f"Column {name!r} is infinite in {place(row)}. {remedy}"
-            raise BadInput(message)
+            raise BadInput(f"Column {name!r} is infinite in {place(row)}. {remedy}")
     constant = [name for name, values in numeric.items() if values.min() == values.max()]
     constant += [name for name, texts in categories.items() if len(set(texts)) == 1]
     warn_of_constants(constant, len(frame.columns))
@@ -136,55 +132,49 @@ def _numbers(
     pandas = require("pandas", extra="cli", purpose="Reading tables")
     if name in request.categorical:
         return None
-    typed = shlex.quote(name)
     kinds = pandas.api.types
     if kinds.is_bool_dtype(column) or kinds.is_numeric_dtype(column):
-        return np.asarray(
-            column.astype("float64" if not column.hasnans else "Float64").to_numpy(
-                dtype=np.float64, na_value=np.nan
-            )
-        )
-    if not (
-        kinds.is_object_dtype(column)
-        or kinds.is_string_dtype(column)
-        or isinstance(column.dtype, pandas.CategoricalDtype)
-    ):
-        message = (
+        exact = column.astype("Float64" if column.hasnans else "float64")
+        return np.asarray(exact.to_numpy(dtype=np.float64, na_value=np.nan))
+    is_category = isinstance(column.dtype, pandas.CategoricalDtype)
+    if not (kinds.is_object_dtype(column) or kinds.is_string_dtype(column) or is_category):
+        raise BadInput(
             f"Column {name!r} holds {column.dtype} values, which are no numbers. "
-            f"Use --drop {typed}, or --categorical {typed}."
+            f"Use --drop {shlex.quote(name)}, or --categorical {shlex.quote(name)}."
         )
-        raise BadInput(message)
     texts = text_of(column)
     parsed = np.asarray(pandas.to_numeric(pandas.Series(texts), errors="coerce"), dtype=np.float64)
     given = np.array([bool(text) for text in texts])
-    no_number = np.flatnonzero(given & np.isnan(parsed))
-    if given.any() and not no_number.size:
+    no_number = np.flatnonzero(given & np.isnan(parsed)).tolist()
+    if given.any() and not no_number:
         return parsed
-    if no_number.size and all(DECIMAL_COMMA.fullmatch(texts[row]) for row in no_number):
-        row = int(no_number[0])
-        message = (
-            f"Column {name!r} holds numbers with a comma, first {texts[row]!r} in {place(row)}. "
+    _check_categories(texts, no_number, name, place=place)
+    return None
+
+
+def _check_categories(
+    texts: list[str], no_number: list[int], name: str, *, place: Callable[[int], str]
+) -> None:
+    """Raise if a column of text is rather one of numbers, or has too many values."""
+    typed, n_distinct = shlex.quote(name), len(set(texts))
+    first = f"first {texts[no_number[0]]!r} in {place(no_number[0])}" if no_number else ""
+    if no_number and all(DECIMAL_COMMA.fullmatch(texts[row]) for row in no_number):
+        raise BadInput(
+            f"Column {name!r} holds numbers with a comma, {first}. "
             f"Use --decimal , if it stands before the fraction, or --categorical {typed}."
         )
-        raise BadInput(message)
-    if no_number.size * 2 < given.sum():
-        row = int(no_number[0])
-        message = (
-            f"Column {name!r} holds numbers, but text in {no_number.size} row(s), first "
-            f"{texts[row]!r} in {place(row)}. Correct it, or use --drop {typed}, or "
-            f"--categorical {typed}."
+    if len(no_number) * 2 < sum(map(bool, texts)):
+        raise BadInput(
+            f"Column {name!r} holds numbers, but text in {len(no_number)} row(s), {first}. "
+            f"Correct it, or use --drop {typed}, or --categorical {typed}."
         )
-        raise BadInput(message)
-    n_distinct = len(set(texts))
     limit = min(max(FEW_CATEGORIES, len(texts) // 10), MANY_CATEGORIES)
     if n_distinct > limit or n_distinct == len(texts):
-        message = (
+        raise BadInput(
             f"Column {name!r} is text with {n_distinct} different values in {len(texts)} rows, too "
             f"many for categories. Use --id {typed} if it names the rows, --drop {typed}, or "
             f"--categorical {typed}."
         )
-        raise BadInput(message)
-    return None
 
 
 def _fill_missing(
@@ -202,8 +192,7 @@ def _fill_missing(
         return
     for name, where in missing.items():
         if where.all():
-            message = f"Column {name!r} has no values at all. Use --drop {shlex.quote(name)}."
-            raise BadInput(message)
+            raise BadInput(f"Column {name!r} has no values at all. Use --drop {shlex.quote(name)}.")
     if impute is None:
         rows = np.logical_or.reduce(list(missing.values()))
         shown = ", ".join(f"{name!r} ({int(w.sum())})" for name, w in list(missing.items())[:SHOWN])

@@ -63,17 +63,15 @@ def prepare(data: Data, affinity: Affinity | None, request: DataRequest) -> Prep
     except ValueError as error:
         raise BadInput(str(error)) from error
     if not _is_same(stored.X, made.X):
-        message = (
+        raise BadInput(
             f"--prepared {path} was made of other data. Give the same DATA and the same options "
             "for reading it, or another file."
         )
-        raise BadInput(message)
     if _graph_settings(stored) != _graph_settings(made):
-        message = (
+        raise BadInput(
             f"--prepared {path} was made with the graph {_graph_settings(stored)}, not "
             f"{_graph_settings(made)}. Give the same --set affinity__... options, or another file."
         )
-        raise BadInput(message)
     return stored
 
 
@@ -115,8 +113,7 @@ def number_of_clusters(
     if Method is not None and signature(Method).parameters["n_clusters"].default == "auto":
         return "auto"
     if len(data.label_names) < 2:
-        message = "-k is missing: say how many clusters you want, for example -k 3."
-        raise BadInput(message)
+        raise BadInput("-k is missing: say how many clusters you want, for example -k 3.")
     console.note(f"-k {len(data.label_names)}: as many clusters as different labels")
     return len(data.label_names)
 

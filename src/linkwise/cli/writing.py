@@ -23,27 +23,21 @@ def check_output(
     if path is None:
         return
     if path.is_dir():
-        message = f"{option} {path} is a folder. Name a file in it."
-        raise BadInput(message)
+        raise BadInput(f"{option} {path} is a folder. Name a file in it.")
     folder = path.resolve().parent
     if not folder.is_dir():
-        message = f"{option} {path}: there is no folder {folder}. Create it first."
-        raise BadInput(message)
+        raise BadInput(f"{option} {path}: there is no folder {folder}. Create it first.")
     is_special = path.exists() and not path.is_file()
     if not is_special and not os.access(folder, os.W_OK | os.X_OK):
-        message = f"{option} {path}: nothing can be written to the folder {folder}."
-        raise BadInput(message)
+        raise BadInput(f"{option} {path}: nothing can be written to the folder {folder}.")
     if path.exists() and not os.access(path, os.W_OK):
-        message = f"{option} {path} is write-protected. Choose another name."
-        raise BadInput(message)
+        raise BadInput(f"{option} {path} is write-protected. Choose another name.")
     for given in inputs:
         if given is not None and _is_same_file(path, given):
-            message = f"{option} {path} would overwrite the input. Choose another name."
-            raise BadInput(message)
+            raise BadInput(f"{option} {path} would overwrite the input. Choose another name.")
     # A pipe or a device has no suffix to go by; it gets the first format.
     if formats and not is_special and path.suffix.lower() not in formats:
-        message = f"{option} {path}: the name must end in one of {', '.join(formats)}."
-        raise BadInput(message)
+        raise BadInput(f"{option} {path}: the name must end in one of {', '.join(formats)}.")
 
 
 def check_distinct(outputs: Mapping[str, Path | None]) -> None:
@@ -52,8 +46,7 @@ def check_distinct(outputs: Mapping[str, Path | None]) -> None:
     for k, (option, path) in enumerate(given):
         for other, taken in given[:k]:
             if _is_same_file(path, taken):
-                message = f"{option} {path} is the file of {other}. Choose another name."
-                raise BadInput(message)
+                raise BadInput(f"{option} {path} is the file of {other}. Choose another name.")
 
 
 def _is_same_file(path: Path, other: Path) -> bool:

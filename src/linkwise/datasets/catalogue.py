@@ -61,7 +61,6 @@ class Stored:
     """A file ``NAME.npz`` in the data folder, or else OpenML's."""
 
     openml: OpenML | None = None
-    fingerprint: str | None = None
 
 
 @dataclass(frozen=True)
@@ -219,10 +218,7 @@ STORED = (
         "hepatitis",
         (13, 67),
         19,
-        Stored(
-            OpenML(55, "hepatitis", preprocess.complete_cases, codes=_hepatitis_codes()),
-            "7213b992b4b80df962b550922a12529e05c2db785d6f471168680bbde1a2c683",
-        ),
+        Stored(OpenML(55, "hepatitis", preprocess.complete_cases, codes=_hepatitis_codes())),
         "Patients who died and who lived: the 80 of 155 without a missing value.",
         f"{SIGNED}; {LABELS}",
     ),
@@ -230,10 +226,7 @@ STORED = (
         "ionosphere",
         (126, 225),
         34,
-        Stored(
-            OpenML(59, "ionosphere"),
-            "29cea0eac707e2d0055b74190bb143498702e7ddbfab370b55e7f6e0ecfdfa8c",
-        ),
+        Stored(OpenML(59, "ionosphere")),
         "Radar returns, bad and good. The second feature is 0 everywhere; it is kept.",
         f"{SRCP}; {SIGNED}; {LABELS}",
     ),
@@ -241,10 +234,7 @@ STORED = (
         "dermatology",
         (112, 61, 72, 49, 52, 20),
         34,
-        Stored(
-            OpenML(35, "dermatology", preprocess.median_filled),
-            "57305e95d4624e710c713d3a72cb81ae0701989b01d56e5e0894f5d66aed5210",
-        ),
+        Stored(OpenML(35, "dermatology", preprocess.median_filled)),
         "Six diseases of the skin. The 8 unknown ages are set to the median, 35, since the paper "
         "counts all 366 samples and does not say what it did.",
         SIGNED,
@@ -253,20 +243,14 @@ STORED = (
         "dermatology_cc",
         (111, 60, 71, 48, 48, 20),
         34,
-        Stored(
-            OpenML(35, "dermatology", preprocess.complete_cases),
-            "9c05fbc117324eaa741800f36bfe99e2f44f3e0c1ef7ad69335b3d8aa0f4340b",
-        ),
+        Stored(OpenML(35, "dermatology", preprocess.complete_cases)),
         "Dermatology without the 8 samples of unknown age.",
     ),
     Entry(
         "glass",
         (70, 76, 17, 13, 9, 29),
         9,
-        Stored(
-            OpenML(41, "glass", classes=GLASS),
-            "d123810cbef7d53e357788f4031fbe9a2d5cf2fa3d84a4f93834464c60560a86",
-        ),
+        Stored(OpenML(41, "glass", classes=GLASS)),
         "Six kinds of glass.",
         SIGNED,
     ),
@@ -283,32 +267,18 @@ STORED = (
         "ecoli",
         (143, 77, 2, 2, 35, 20, 5, 52),
         7,
-        Stored(
-            OpenML(39, "ecoli"),
-            "ccfdc88ff9302a91c0c1efcde6afd09e59ca236e69d5f588ef8270f06991b492",
-        ),
+        Stored(OpenML(39, "ecoli")),
         "Proteins at eight places of a cell.",
         SIGNED,
     ),
     Entry(
-        "sonar",
-        (111, 97),
-        60,
-        Stored(
-            OpenML(40, "sonar"),
-            "3827e7a4581ba1d5e275dc3a2d30744f9641b0b9ebc7a742b2c9dadfdcc4f89f",
-        ),
-        "Echoes of mines and of rocks.",
-        COSC,
+        "sonar", (111, 97), 60, Stored(OpenML(40, "sonar")), "Echoes of mines and of rocks.", COSC
     ),
     Entry(
         "spambase",
         (2528, 1679),
         57,
-        Stored(
-            OpenML(44, "spambase", preprocess.unique_rows),
-            "8a34bc04d46145f0b4d6747fe733853a550cd6137f04bc8782425f5aba84261f",
-        ),
+        Stored(OpenML(44, "spambase", preprocess.unique_rows)),
         "Mail and spam: the 4207 different feature vectors of 4601, each with its first label.",
         COSC,
     ),
@@ -316,10 +286,7 @@ STORED = (
         "usps",
         (1553, 1269, 929, 824, 852, 716, 834, 792, 708, 821),
         256,
-        Stored(
-            OpenML(41082, "USPS", preprocess.unit_range, numeric=True),
-            "961cdf488653d87df90191b35534a9e86e3b4e3c7445818b7628d7db586bc442",
-        ),
+        Stored(OpenML(41082, "USPS", preprocess.unit_range, numeric=True)),
         "Handwritten digits of 16 x 16 pixels, grey values 0 to 1, training and test set.",
         COSC,
     ),
@@ -335,10 +302,7 @@ STORED = (
         "mnist",
         MNIST_SIZES,
         784,
-        Stored(
-            OpenML(554, "mnist_784", preprocess.as_bytes, numeric=True),
-            "630a5f4cff18cb4d253954c5aa25623fecf22cb0c46f3990b9a288c7387a697a",
-        ),
+        Stored(OpenML(554, "mnist_784", preprocess.as_bytes, numeric=True)),
         "Handwritten digits of 28 x 28 pixels as bytes, training and test set.",
         COSC,
     ),
@@ -354,7 +318,7 @@ STORED = (
         "soybean_small",
         (10, 10, 10, 17),
         35,
-        Stored(None, "a5bfb4dbdbe0f6d2acd7efb744eadbfea40e556e7deafcc50bf67b7e7ed3ab9f"),
+        Stored(),
         "Four diseases of soybeans. OpenML has the large set of 683 samples only.",
         XU,
     ),
@@ -362,10 +326,7 @@ STORED = (
         "zoo",
         (41, 20, 5, 13, 4, 8, 10),
         16,
-        Stored(
-            OpenML(62, "zoo", classes=ZOO, drop=("animal",)),
-            "17f53d73d1293467e04ec902be1a920263502135545732e62787f241ba6d9208",
-        ),
+        Stored(OpenML(62, "zoo", classes=ZOO, drop=("animal",))),
         "Seven kinds of animals, without their names.",
         SRCP,
     ),
@@ -373,7 +334,7 @@ STORED = (
         "yale_32x32",
         (11,) * 15,
         1024,
-        Stored(None, "01396ade2a54e7a1718c9794033b20684062e3916711777147a9430dcc282780"),
+        Stored(),
         "Faces of 15 people, 32 x 32 pixels, as cropped by Deng Cai.",
         SIGNED,
     ),
@@ -381,7 +342,7 @@ STORED = (
         "orl_32x32",
         (10,) * 40,
         1024,
-        Stored(None, "b5730be8be2abe9af9b554955c1408128117659c34813a38555f18b64d29b115"),
+        Stored(),
         "Faces of 40 people, 32 x 32 pixels, as cropped by Deng Cai.",
         SIGNED,
     ),
@@ -406,6 +367,24 @@ STORED = (
 )
 
 CATALOGUE: dict[str, Entry] = {entry.name: entry for entry in (*BUILT_IN, *MADE, *STORED)}
+
+# Of the content of stored data, as `preprocess.fingerprint` computes it.
+FINGERPRINTS = {
+    "hepatitis": "7213b992b4b80df962b550922a12529e05c2db785d6f471168680bbde1a2c683",
+    "ionosphere": "29cea0eac707e2d0055b74190bb143498702e7ddbfab370b55e7f6e0ecfdfa8c",
+    "dermatology": "57305e95d4624e710c713d3a72cb81ae0701989b01d56e5e0894f5d66aed5210",
+    "dermatology_cc": "9c05fbc117324eaa741800f36bfe99e2f44f3e0c1ef7ad69335b3d8aa0f4340b",
+    "glass": "d123810cbef7d53e357788f4031fbe9a2d5cf2fa3d84a4f93834464c60560a86",
+    "ecoli": "ccfdc88ff9302a91c0c1efcde6afd09e59ca236e69d5f588ef8270f06991b492",
+    "sonar": "3827e7a4581ba1d5e275dc3a2d30744f9641b0b9ebc7a742b2c9dadfdcc4f89f",
+    "spambase": "8a34bc04d46145f0b4d6747fe733853a550cd6137f04bc8782425f5aba84261f",
+    "usps": "961cdf488653d87df90191b35534a9e86e3b4e3c7445818b7628d7db586bc442",
+    "mnist": "630a5f4cff18cb4d253954c5aa25623fecf22cb0c46f3990b9a288c7387a697a",
+    "soybean_small": "a5bfb4dbdbe0f6d2acd7efb744eadbfea40e556e7deafcc50bf67b7e7ed3ab9f",
+    "zoo": "17f53d73d1293467e04ec902be1a920263502135545732e62787f241ba6d9208",
+    "yale_32x32": "01396ade2a54e7a1718c9794033b20684062e3916711777147a9430dcc282780",
+    "orl_32x32": "b5730be8be2abe9af9b554955c1408128117659c34813a38555f18b64d29b115",
+}
 
 # Names that the papers use.
 ALIASES = {

@@ -72,5 +72,4 @@ def _shown(array: AnyArray) -> str:
 
 
 def _raise_unusable(path: Path, why: str, cause: Exception | None = None) -> NoReturn:
-    message = f"{path} is no data set: {why}."
-    raise ValueError(message) from cause
+    raise ValueError(f"{path} is no data set: {why}.") from cause

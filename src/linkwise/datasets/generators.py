@@ -344,11 +344,10 @@ def extend_by_shifts(images: NDArray[np.generic], shape: tuple[int, int]) -> NDA
     images = np.asarray(images)
     height, width = shape
     if images.ndim != 2 or images.shape[1] != height * width:
-        message = (
+        raise ValueError(
             f"images must have one row of {height} x {width} = {height * width} pixels a sample, "
             f"but their shape is {images.shape}."
         )
-        raise ValueError(message)
     n = images.shape[0]
     frames = images.reshape(n, height, width)
     extended = np.zeros((1 + len(SHIFTS), n, height, width), dtype=images.dtype)
@@ -396,15 +395,13 @@ def _moved(step: int, size: int) -> tuple[slice, slice]:
 
 def _check_blocks(n_samples: int, n_clusters: int) -> None:
     if not 1 <= n_clusters <= n_samples:
-        message = f"{n_samples} samples cannot be shared out among {n_clusters} clusters."
-        raise ValueError(message)
+        raise ValueError(f"{n_samples} samples cannot be shared out among {n_clusters} clusters.")
 
 
 def _check_probabilities(**given: float) -> None:
     for name, p in given.items():
         if not 0 <= p <= 1:
-            message = f"{name} must be a probability, between 0 and 1, but it is {p}."
-            raise ValueError(message)
+            raise ValueError(f"{name} must be a probability, between 0 and 1, but it is {p}.")
 
 
 def _even_labels(n_samples: int, n_clusters: int) -> Ints:

@@ -13,6 +13,7 @@ from linkwise.datasets import folder, openml
 from linkwise.datasets.catalogue import (
     ALIASES,
     CATALOGUE,
+    FINGERPRINTS,
     BuiltIn,
     Derived,
     Entry,
@@ -145,18 +146,16 @@ def available(*, data_home: PathLike | None = None) -> list[Listing]:
 
 def _entry(name: Any) -> Entry:
     if not isinstance(name, str):
-        message = (
+        raise TypeError(
             f"A data set is asked for by its name, got {type(name).__name__} {name!r}. "
             f"available() lists the names."
         )
-        raise TypeError(message)
     key = name.strip().lower().replace("-", "_").replace(" ", "_")
     key = ALIASES.get(key, key)
     if key in CATALOGUE:
         return CATALOGUE[key]
     near = hint(key, [*CATALOGUE, *ALIASES], listed=CATALOGUE)
-    message = f"There is no data set {name!r}.{near}"
-    raise ValueError(message)
+    raise ValueError(f"There is no data set {name!r}.{near}")
 
 
 def _root(entry: Entry) -> Entry:
@@ -207,7 +206,7 @@ class _Request:
             X, y, source, same = self.obtain(CATALOGUE[how.base])
             return *how.change(X, y), source, same
         X, y, source = self._stored(entry.name, how)
-        same = self._same(entry, how, (X, y), source=source)
+        same = self._same(entry, (X, y), source)
         return X, y, source, same
 
     def _stored(self, name: str, how: Stored) -> tuple[Any, Any, str]:
@@ -238,22 +237,20 @@ class _Request:
             f"{folder.VARIABLE}."
         )
 
-    def _same(
-        self, entry: Entry, how: Stored, data: tuple[Any, Any], *, source: str
-    ) -> bool | None:
+    def _same(self, entry: Entry, data: tuple[Any, Any], source: str) -> bool | None:
         """Return whether data are those of the catalogue; raise for those of another size."""
         X, y = data
         sizes = tuple(np.bincount(y).tolist())
         if (X.shape[1], sizes) == (entry.n_features, entry.class_sizes):
-            return None if how.fingerprint is None else how.fingerprint == fingerprint(X, y)
+            known = FINGERPRINTS.get(entry.name)
+            return None if known is None else known == fingerprint(X, y)
         if not self.verify:
             return None
-        message = (
+        raise ValueError(
             f"{entry.name} has {entry.n_samples} samples of {entry.n_features} features, in "
             f"classes of {_sizes(entry.class_sizes)}; but {source} has {len(y)} of {X.shape[1]}, "
             f"in classes of {_sizes(sizes)}. Pass verify=False to take it as it is."
         )
-        raise ValueError(message)
 
 
 def _sizes(sizes: tuple[int, ...]) -> str:

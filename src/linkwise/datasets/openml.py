@@ -42,8 +42,7 @@ def fetch(wanted: OpenML) -> tuple[AnyArray, Ints]:
             raise
     found = str(bunch.details["name"])
     if found.lower() != wanted.name.lower():
-        message = f"OpenML's data set {wanted.data_id} is {found!r}, not {wanted.name!r}."
-        raise ValueError(message)
+        raise ValueError(f"OpenML's data set {wanted.data_id} is {found!r}, not {wanted.name!r}.")
     X = decoded(bunch.data, list(bunch.feature_names), bunch.categories or {}, wanted=wanted)
     y = encoded(bunch.target, wanted.classes)
     return (X, y) if wanted.prepare is None else wanted.prepare(X, y)

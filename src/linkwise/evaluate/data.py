@@ -46,8 +46,7 @@ class Problem:
         y = encoded(self.y)
         X = self.X if self.X is None or issparse(self.X) else np.asarray(self.X)
         if X is None and self.W is None:
-            message = "A data set needs X, or a graph W, or both."
-            raise ValueError(message)
+            raise ValueError("A data set needs X, or a graph W, or both.")
         if X is not None and (X.ndim != 2 or X.shape[0] != y.size):
             message = f"X must have one row per sample: its shape is {X.shape}, y has {y.size}."
             raise ValueError(message)
@@ -73,14 +72,12 @@ def named_datasets(given: Any) -> dict[str, Problem]:
     elif isinstance(given, list):
         named = {_name(value): _dataset(value, _name(value)) for value in given}
         if len(named) < len(given):
-            message = "Two data sets have the same name. Give a dict of name: data set."
-            raise ValueError(message)
+            raise ValueError("Two data sets have the same name. Give a dict of name: data set.")
     else:
         name = getattr(given, "name", "data")
         named = {name: _dataset(given, name)}
     if not named:
-        message = "There is no data set. Give a dict of name: (X, y)."
-        raise ValueError(message)
+        raise ValueError("There is no data set. Give a dict of name: (X, y).")
     for name, dataset in named.items():
         _check_classes(dataset, name)
     return named
@@ -88,11 +85,10 @@ def named_datasets(given: Any) -> dict[str, Problem]:
 
 def _check_classes(dataset: Problem, name: str) -> None:
     if not dataset.y.any():
-        message = (
+        raise ValueError(
             f"Data set {name!r}: all {dataset.y.size} samples are of one class, so there is "
             "nothing to find or to score. Give data of two classes or more."
         )
-        raise ValueError(message)
 
 
 def check_finite(dataset: Problem, name: str) -> None:
@@ -109,11 +105,10 @@ def check_finite(dataset: Problem, name: str) -> None:
     else:
         row, column = np.argwhere(~np.isfinite(X))[0]
         value = X[row, column]
-    message = (
+    raise ValueError(
         f"Data set {name!r}: X[{row}, {column}] is {value}, so its graph cannot be built. Fill or "
         "leave out such values, or give the graph, as Problem(X, y, W=W)."
     )
-    raise ValueError(message)
 
 
 def _dataset(value: Any, name: object) -> Problem:
@@ -127,13 +122,11 @@ def _dataset(value: Any, name: object) -> Problem:
         if hasattr(value, "X") and hasattr(value, "y"):
             return Problem(value.X, value.y)
     except ValueError as error:
-        message = f"Data set {name!r}: {error}"
-        raise ValueError(message) from error
-    message = (
+        raise ValueError(f"Data set {name!r}: {error}") from error
+    raise TypeError(
         f"Data set {name!r} must be (X, y), a Problem, or what a loader of linkwise or "
         f"scikit-learn returns; got {type(value).__name__}."
     )
-    raise TypeError(message)
 
 
 def _name(value: Any) -> str:

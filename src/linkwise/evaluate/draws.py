@@ -163,14 +163,12 @@ def counts(
 ) -> list[int]:
     """Return the amounts as distinct numbers of pairs or labels, in increasing order."""
     if share_of not in {"samples", "pairs"}:
-        message = f"share_of must be 'samples' or 'pairs', got {share_of!r}."
-        raise ValueError(message)
+        raise ValueError(f"share_of must be 'samples' or 'pairs', got {share_of!r}.")
     _checked_kind(kind)
     n_samples = y.size
     whole = n_samples * (n_samples - 1) // 2 if share_of == "pairs" else n_samples
     if share_of == "pairs" and kind != "pairs":
-        message = f"share_of='pairs' is for kind='pairs'; kind is {_name(kind)}."
-        raise ValueError(message)
+        raise ValueError(f"share_of='pairs' is for kind='pairs'; kind is {_name(kind)}.")
     found = sorted({_count(asked, whole, kind) for asked in amounts})
     if not found:
         message = "amounts is empty. Give numbers of pairs or labels, for example [0, 10, '20%']."
@@ -184,17 +182,15 @@ def _count(asked: Any, whole: int, kind: Kind) -> int:
         return int(asked)
     share = _share(asked)
     if share is None:
-        message = (
+        raise ValueError(
             f"The amount {asked!r} is neither a number of constraints (0, 1, 2, ...) nor a share: "
             "a float between 0 and 1, or a percentage such as '10%'."
         )
-        raise ValueError(message)
     if kind == "per_class":
-        message = (
+        raise ValueError(
             f"With kind='per_class' the amount is a number of labels, but {asked!r} is a share. "
             "Take kind='stratified' for shares of every class."
         )
-        raise ValueError(message)
     # The small addition undoes what 0.1 * 3 lacks of 0.3; half a constraint is rounded up.
     return int(np.floor(share * whole + 0.5 + 1e-9))
 
@@ -215,10 +211,9 @@ def encoded(y: ArrayLike) -> Ints:
     """Return the classes of `y`, numbered from 0."""
     array = np.asarray(y)
     if array.ndim != 1 or array.size < 2:
-        message = (
+        raise ValueError(
             f"y must hold the class of each of at least two samples; its shape is {array.shape}."
         )
-        raise ValueError(message)
     if array.dtype.kind == "f" and np.isnan(array).any():
         message = f"y[{int(np.flatnonzero(np.isnan(array))[0])}] is nan. Leave such samples out."
         raise ValueError(message)

@@ -93,8 +93,7 @@ class NamedEstimator:
         return partial(self.estimator, copied(data.X), constraints, data.n_clusters, random_state)
 
     def _raise_needs_features(self) -> NoReturn:
-        message = f"{self.name} needs the features X, but this data set has only a graph."
-        raise ValueError(message)
+        raise ValueError(f"{self.name} needs the features X, but this data set has only a graph.")
 
 
 def copied(value: Any) -> Any:
@@ -148,16 +147,14 @@ def _as_estimator(value: Any) -> Any:
     if isinstance(value, str):
         if value not in METHODS:
             near = hint(value, METHODS, listed=METHODS)
-            message = f"No method is registered as {value!r}.{near}"
-            raise ValueError(message)
+            raise ValueError(f"No method is registered as {value!r}.{near}")
         return METHODS[value]()
     made = value() if isclass(value) else value
     if not callable(made) and not (hasattr(made, "fit_predict") and hasattr(made, "get_params")):
-        message = (
+        raise TypeError(
             f"A method is a registry key, an estimator with fit_predict, or a function; "
             f"got {type(made).__name__}."
         )
-        raise TypeError(message)
     return made
 
 

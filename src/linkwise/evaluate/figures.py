@@ -38,8 +38,7 @@ def draw_curves(curves: Curves, metric: str = "adjusted_rand", *, spread: str = 
         Not shown on any screen; save it with ``figure.savefig(path)``.
     """
     if spread not in {"sem", "std", "quartiles", "none"}:
-        message = f"spread must be 'sem', 'std', 'quartiles' or 'none', got {spread!r}."
-        raise ValueError(message)
+        raise ValueError(f"spread must be 'sem', 'std', 'quartiles' or 'none', got {spread!r}.")
     module = require("matplotlib.figure", extra="plot", purpose="Drawing curves")
     summary = curves.summary(metric)
     names = list(dict.fromkeys(line["data"] for line in summary))

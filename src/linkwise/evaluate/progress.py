@@ -11,15 +11,7 @@ SECONDS_BETWEEN_LINES = 30.0
 
 
 class Progress:
-    """Counts fits, on the error stream.
-
-    Parameters
-    ----------
-    n_fits : int
-        How many there will be.
-    shown : bool
-        Whether to print anything.
-    """
+    """Counts fits, of which there will be `n_fits`, on the error stream if `shown`."""
 
     def __init__(self, n_fits: int, *, shown: bool) -> None:
         self._n_fits, self._n_done, self._n_failed = n_fits, 0, 0

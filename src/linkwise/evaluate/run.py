@@ -231,8 +231,7 @@ class _Plan(NamedTuple):
             with pinned():
                 return with_graph(self.datasets[data], self.affinity)
         except ValueError as error:
-            message = f"Data set {data!r}: {error}"
-            raise ValueError(message) from error
+            raise ValueError(f"Data set {data!r}: {error}") from error
 
 
 def _fill(
@@ -315,28 +314,23 @@ def _chosen(metrics: Iterable[str] | None) -> tuple[str, ...]:
     names = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     for name in names:
         if name not in METRICS:
-            message = f"There is no metric {name!r}.{hint(name, METRICS, listed=METRICS)}"
-            raise ValueError(message)
+            raise ValueError(f"There is no metric {name!r}.{hint(name, METRICS, listed=METRICS)}")
     if not names:
-        message = "metrics is empty. Name at least one score, or pass None for all."
-        raise ValueError(message)
+        raise ValueError("metrics is empty. Name at least one score, or pass None for all.")
     return tuple(names)
 
 
 def _check_settings(*, n_draws: Any, random_state: Any, retry: Any) -> None:
     if not isinstance(n_draws, Integral) or n_draws < 1:
-        message = f"n_draws must be a positive integer, got {n_draws!r}."
-        raise ValueError(message)
+        raise ValueError(f"n_draws must be a positive integer, got {n_draws!r}.")
     if not isinstance(random_state, Integral) or random_state < 0:
-        message = (
+        raise ValueError(
             f"random_state must be an integer from 0 up, got {random_state!r}: a run can only be "
             "continued if its draws can be drawn again."
         )
-        raise ValueError(message)
     unknown = set(retry) - set(STATUSES)
     if isinstance(retry, str) or unknown:
-        message = f"retry must be a set of {', '.join(map(repr, STATUSES))}; got {retry!r}."
-        raise ValueError(message)
+        raise ValueError(f"retry must be a set of {', '.join(map(repr, STATUSES))}; got {retry!r}.")
 
 
 def _digest(dataset: Problem) -> str:

@@ -126,8 +126,7 @@ def read_rows(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Row]]:
     with path.open("rb") as file:
         header, records, _ = _read(file, path)
     if header is None:
-        message = f"{path} holds no settings yet: its run was stopped before it began."
-        raise ValueError(message)
+        raise ValueError(f"{path} holds no settings yet: its run was stopped before it began.")
     settings, rows = _merged(header, records)
     return settings, list(rows.values())
 
@@ -150,11 +149,10 @@ def _read(file: IO[bytes], path: Path) -> tuple[dict[str, Any] | None, list[Row]
     content = file.read()
     beginning = BEGINNING.encode()
     if not content.startswith(beginning) and not beginning.startswith(content):
-        message = (
+        raise ValueError(
             f"{path} is not the file of a learning curve: it does not start with {BEGINNING}. "
             "It was left as it is. Choose another path."
         )
-        raise ValueError(message)
     good = content.rfind(b"\n") + 1
     records = list(_records(content[:good], path))
     # A last line without its end was cut off while it was written.
@@ -168,12 +166,11 @@ def _records(content: bytes, path: Path) -> Iterator[dict[str, Any]]:
             if number > 1 and "more" not in record:
                 key_of(record)
         except (ValueError, KeyError, TypeError) as error:
-            message = (
+            raise ValueError(
                 f"{path}, line {number} is damaged: {line[:60]!r}. Only the last line can be cut "
                 "off by a stopped run, so something else wrote here. Delete the line to compute "
                 "it again."
-            )
-            raise ValueError(message) from error
+            ) from error
         yield {
             name: math.nan if value is None and number > 1 else value
             for name, value in record.items()
@@ -205,9 +202,8 @@ def _additions(stored: dict[str, Any], asked: dict[str, Any], path: Path) -> dic
 def _check_same(path: Path, name: str, *, stored: Any, asked: Any) -> None:
     is_same = stored == asked or (isinstance(asked, str) and stored == by_name_only(asked))
     if not is_same:
-        message = (
+        raise ValueError(
             f"{path} was made with other settings: {name} is {stored!r} there, and {asked!r} now. "
             "Mixed in one table, the numbers would mean nothing. Repeat the call with the "
             "settings of the file, or choose another path."
         )
-        raise ValueError(message)

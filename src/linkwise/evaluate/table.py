@@ -210,8 +210,7 @@ class Curves:
         """
         self._check(metric, a, b)
         if not 0 < confidence < 1:
-            message = f"confidence must be between 0 and 1, got {confidence!r}."
-            raise ValueError(message)
+            raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
         found, cells = Table(), self._cells()
         names = self._names("data")
         points = {(data, amount) for data, _, amount in cells}
@@ -250,10 +249,9 @@ class Curves:
         """
         self._check(metric, *([] if baseline is None else [baseline]))
         if baseline is None and not any(row["amount"] == 0 for row in self.rows):
-            message = (
+            raise ValueError(
                 "Nothing was fitted without constraints. Add the amount 0, or name a baseline."
             )
-            raise ValueError(message)
         found, cells = Table(), self._cells()
         for (data, method, amount), rows in cells.items():
             if method == baseline or (baseline is None and amount == 0):

@@ -151,8 +151,7 @@ def _compared(y_true: ArrayLike, labels: ArrayLike, outside: Outside) -> tuple[I
     """Return classes and clusters of the points to score, as numbers."""
     classes, clusters = as_codes(y_true, "y_true"), as_codes(labels, "labels")
     if classes.size != clusters.size:
-        message = f"y_true has {classes.size} entries, but labels has {clusters.size}."
-        raise ValueError(message)
+        raise ValueError(f"y_true has {classes.size} entries, but labels has {clusters.size}.")
     free = free_points(outside, clusters.size)
     return classes[free], clusters[free]
 

@@ -31,12 +31,10 @@ def as_codes(values: ArrayLike, name: str) -> Ints:
 def _vector(values: ArrayLike, name: str) -> AnyArray:
     array = np.asarray(values)
     if array.ndim != 1:
-        message = f"{name} must be one-dimensional, but has shape {array.shape}."
-        raise ValueError(message)
+        raise ValueError(f"{name} must be one-dimensional, but has shape {array.shape}.")
     if array.dtype.kind == "f" and np.isnan(array).any():
         where = int(np.flatnonzero(np.isnan(array))[0])
-        message = f"{name}[{where}] is nan. Leave out samples without a label."
-        raise ValueError(message)
+        raise ValueError(f"{name}[{where}] is nan. Leave out samples without a label.")
     return array
 
 
@@ -46,11 +44,10 @@ def free_points(outside: Outside, n_samples: int) -> Bools:
         return np.ones(n_samples, dtype=bool)
     mask = np.asarray(getattr(outside, "constrained", outside))
     if mask.dtype != bool or mask.ndim != 1:
-        message = (
+        raise ValueError(
             "outside must be Constraints, or a boolean mask that is True for the points to "
             f"leave out; got an array of type {mask.dtype} and shape {mask.shape}."
         )
-        raise ValueError(message)
     check_length(mask.size, n_samples, "outside is about")
     return ~mask
 
@@ -58,17 +55,13 @@ def free_points(outside: Outside, n_samples: int) -> Bools:
 def check_length(n_given: int, n_labels: int, about: str) -> None:
     """Raise ValueError if something is about another number of samples than the labels."""
     if n_given != n_labels:
-        message = f"{about} {n_given} samples, but labels has {n_labels} entries."
-        raise ValueError(message)
+        raise ValueError(f"{about} {n_given} samples, but labels has {n_labels} entries.")
 
 
 def as_graph(W: Matrix, n_labels: int) -> Matrix:
     """Return a square matrix, sparse by rows or dense."""
     W = csr_array(W) if issparse(W) else np.asarray(W)
     if W.ndim != 2 or W.shape[0] != W.shape[1]:
-        message = f"W must be a square matrix, but has shape {W.shape}."
-        raise ValueError(message)
-    if W.shape[0] != n_labels:
-        message = f"W is about {W.shape[0]} samples, but labels has {n_labels} entries."
-        raise ValueError(message)
+        raise ValueError(f"W must be a square matrix, but has shape {W.shape}.")
+    check_length(W.shape[0], n_labels, "W is about")
     return W

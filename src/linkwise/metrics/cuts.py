@@ -34,7 +34,7 @@ def cut(W: Matrix, labels: ArrayLike, *, outside: Outside = None) -> float:
     >>> cut(np.array([[0, 3, 1], [3, 0, 0], [1, 0, 0]]), [0, 0, 1])
     1.0
     """
-    return float(_Cuts.of(W, labels, outside).cut.sum() / 2)
+    return float(ClusterCuts.of(W, labels, outside).cut.sum() / 2)
 
 
 def ncut(
@@ -71,7 +71,7 @@ def ncut(
     >>> round(ncut(W, [0, 0, 1]), 4)  # 1 / 7 + 1 / 1
     1.1429
     """
-    cuts = _Cuts.of(W, labels, outside)
+    cuts = ClusterCuts.of(W, labels, outside)
     return _total_ratio(cuts.cut, cuts.volume, convention)
 
 
@@ -93,11 +93,11 @@ def rcut(
     >>> rcut(np.array([[0, 3, 1], [3, 0, 0], [1, 0, 0]]), [0, 0, 1])  # 1 / 2 + 1 / 1
     1.5
     """
-    cuts = _Cuts.of(W, labels, outside)
+    cuts = ClusterCuts.of(W, labels, outside)
     return _total_ratio(cuts.cut, cuts.size, convention)
 
 
-class _Cuts(NamedTuple):
+class ClusterCuts(NamedTuple):
     """For each cluster: weight to the other clusters, sum of degrees, number of vertices."""
 
     cut: Floats
@@ -105,7 +105,8 @@ class _Cuts(NamedTuple):
     size: Floats
 
     @classmethod
-    def of(cls, W: Matrix, labels: ArrayLike, outside: Outside) -> _Cuts:
+    def of(cls, W: Matrix, labels: ArrayLike, outside: Outside = None) -> ClusterCuts:
+        """Compute them for the graph, or for the free points alone."""
         codes = as_codes(labels, "labels")
         W = as_graph(W, codes.size)
         if outside is not None:
@@ -130,15 +131,15 @@ def _sums(codes: Ints, values: AnyArray, n_clusters: int) -> Floats:
 
 
 def _total_ratio(lost: Floats, weight: Floats, convention: str) -> float:
-    total = _ratios(lost, weight).sum()
+    total = ratios(lost, weight).sum()
     if convention == "one_vs_rest":
-        total += _ratios(lost, weight.sum() - weight).sum()
+        total += ratios(lost, weight.sum() - weight).sum()
     elif convention != "per_cluster":
-        message = f"convention must be 'per_cluster' or 'one_vs_rest', got {convention!r}."
-        raise ValueError(message)
+        raise ValueError(f"convention must be 'per_cluster' or 'one_vs_rest', got {convention!r}.")
     return float(total)
 
 
-def _ratios(lost: Floats, weight: Floats) -> Floats:
+def ratios(lost: Floats, weight: Floats) -> Floats:
+    """Divide; 0 where there is no weight."""
     ratios: Floats = np.divide(lost, weight, out=np.zeros(lost.shape), where=weight > 0)
     return ratios

@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from linkwise.constraints import Constraints, Suspect
 from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.graph import Prepared
+from linkwise.metrics.checks import check_length
 from linkwise.result import Result
 
 if TYPE_CHECKING:
@@ -41,10 +42,9 @@ class Partition:
         """Check labels of any kind and number them."""
         array = np.asarray(labels)
         if array.ndim != 1 or array.size == 0:
-            message = f"{name} must hold one label a sample, but has shape {array.shape}."
-            raise ValueError(message)
+            raise ValueError(f"{name} must hold one label a sample, but has shape {array.shape}.")
         if n_samples is not None:
-            check_length(array.size, n_samples, name)
+            check_length(array.size, n_samples, f"{name} is about")
         if array.dtype.kind == "f" and np.isnan(array).any():
             message = f"{name}[{int(np.isnan(array).argmax())}] is nan. Every sample needs a label."
             raise ValueError(message)
@@ -61,7 +61,7 @@ class Partition:
         array = np.asarray(labels)
         if array.ndim != 1:
             return cls.of(array, name, n_samples)
-        check_length(array.size, n_samples, name)
+        check_length(array.size, n_samples, f"{name} is about")
         known = np.array([not _is_unknown(value) for value in array.tolist()], dtype=bool)
         if not known.any():
             return None
@@ -88,7 +88,7 @@ class Features:
         if values.ndim != 2:
             message = f"feature_values must have rows and columns, but has shape {values.shape}."
             raise ValueError(message)
-        check_length(values.shape[0], n_samples, "feature_values")
+        check_length(values.shape[0], n_samples, "feature_values is about")
         if names is None:
             names = range(values.shape[1]) if columns is None else columns
             prefix = "feature " if columns is None else ""
@@ -96,10 +96,9 @@ class Features:
             prefix = ""
         shown = [f"{prefix}{_name(name)}" for name in names]
         if len(shown) != values.shape[1]:
-            message = (
+            raise ValueError(
                 f"feature_names has {len(shown)} entries, but there are {values.shape[1]} columns."
             )
-            raise ValueError(message)
         if values.dtype.kind in "fiub":
             return cls(values, shown, 0)
         return cls._numbers_among(values, shown)
@@ -211,21 +210,13 @@ def _is_unknown(value: Any) -> bool:
     return isinstance(value, (int, float)) and (value != value or value == -1)  # noqa: PLR0124
 
 
-def check_length(n_given: int, n_samples: int, name: str) -> None:
-    """Raise ValueError if an argument is about another number of samples than the labels."""
-    if n_given != n_samples:
-        message = f"{name} is about {n_given} samples, but labels has {n_samples} entries."
-        raise ValueError(message)
-
-
 def _fitted(model: Any) -> Result:
     result = getattr(model, "result_", None)
     if not isinstance(result, Result):
-        message = (
+        raise TypeError(
             "result must be a linkwise.Result or a fitted estimator of linkwise, got "
             f"{type(model).__name__}."
         )
-        raise TypeError(message)
     return result
 
 
@@ -254,7 +245,7 @@ def _suspects(model: Any, n_samples: int) -> list[Suspect]:
 
 def _data(X: Any, n_samples: int) -> Matrix:
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
-    check_length(X.shape[0], n_samples, "X")
+    check_length(X.shape[0], n_samples, "X is about")
     return csr_array(X) if issparse(X) else X
 
 
@@ -264,7 +255,7 @@ def _data_and_graph(
     """Return the data and their graph, each of which may be missing."""
     W = getattr(model, "affinity_matrix_", None) if W is None else W
     if isinstance(X, Prepared):
-        check_length(X.n_samples, n_samples, "X")
+        check_length(X.n_samples, n_samples, "X is about")
         return None if X.is_graph else X.X, X
     X = None if X is None else _data(X, n_samples)
     # The graph of a single sample has no edges to report on.
@@ -273,7 +264,7 @@ def _data_and_graph(
 
 def _graph(W: Any, n_samples: int) -> Prepared:
     W = check_array(W, accept_sparse="csr", dtype=np.float64, input_name="W")
-    check_length(W.shape[0], n_samples, "W")
+    check_length(W.shape[0], n_samples, "W is about")
     with warnings.catch_warnings():
         # The report says how many components there are.
         warnings.simplefilter("ignore", DisconnectedGraphWarning)
@@ -284,13 +275,12 @@ def _constraints(given: Any, n_samples: int) -> Constraints:
     if given is None:
         return Constraints(n_samples)
     if not isinstance(given, Constraints):
-        message = f"constraints must be a linkwise.Constraints, got {type(given).__name__}."
-        raise TypeError(message)
-    check_length(given.n_samples, n_samples, "constraints")
+        raise TypeError(f"constraints must be a linkwise.Constraints, got {type(given).__name__}.")
+    check_length(given.n_samples, n_samples, "constraints is about")
     return given
 
 
 def _ids(given: Any, n_samples: int) -> list[str]:
     names = [_name(name) for name in given]
-    check_length(len(names), n_samples, "ids")
+    check_length(len(names), n_samples, "ids is about")
     return names

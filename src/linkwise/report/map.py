@@ -48,6 +48,12 @@ class Map(NamedTuple):
     is_sampled: bool
     has_ids: bool  # identifiers are shown; else row numbers
 
+    def positions(self, n_samples: int) -> Ints:
+        """Return the place of each sample on the map; -1 if it is not there."""
+        found = np.full(n_samples, -1, dtype=np.intp)
+        found[self.chosen] = np.arange(self.chosen.size)
+        return found
+
 
 class StaticMap(NamedTuple):
     """A picture of a sample, for a page without scripts."""
@@ -154,8 +160,7 @@ def map_data(inputs: Inputs, drawn: Drawn, made: Map) -> dict[str, Any]:
     """Return what the script of the page reads, to be written as JSON."""
     k = inputs.clusters.n_groups
     width = 1 if k <= 256 else 2 if k <= 65_536 else 4
-    position = np.full(inputs.n_samples, -1, dtype=np.intp)
-    position[made.chosen] = np.arange(made.chosen.size)
+    position = made.positions(inputs.n_samples)
     ends = position[drawn.pairs]
     inside = (ends >= 0).all(axis=1)
     pairs = np.column_stack((ends, drawn.is_must, drawn.is_broken))[inside]
@@ -205,8 +210,7 @@ def static_map(inputs: Inputs, drawn: Drawn, made: Map, *, rng: np.random.Random
         members = xy[some[codes[some] == cluster]].tolist()
         # A line of no length with round ends is a dot.
         paths.append((cluster, "".join(f"M{x} {y}h0" for x, y in members)))
-    position = np.full(inputs.n_samples, -1, dtype=np.intp)
-    position[made.chosen] = np.arange(made.chosen.size)
+    position = made.positions(inputs.n_samples)
     lines = []
     for is_must in (True, False):
         for is_broken in (False, True):

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.metrics import silhouette_samples
 
 from linkwise import metrics
-from linkwise.linalg.laplacian import degrees
+from linkwise.metrics.cuts import ClusterCuts, ratios
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,18 +136,8 @@ def silhouette(points: Any, clusters: Partition, rng: np.random.RandomState) -> 
 
 def cluster_cuts(W: Any, clusters: Partition) -> Cuts:
     """Return what each cluster loses; the sum of the shares is the normalised cut."""
-    codes, k = clusters.codes, clusters.n_groups
-    members = csr_array((np.ones(codes.size), (codes, np.arange(codes.size))), (k, codes.size))
-    if issparse(W):
-        rows = np.repeat(codes, np.diff(W.indptr))
-        crossing = rows != codes[W.indices]
-        lost = np.bincount(rows[crossing], W.data[crossing], minlength=k).astype(np.float64)
-    else:
-        between = np.asarray((members @ W) @ members.T)
-        np.fill_diagonal(between, 0)
-        lost = between.sum(axis=1)
-    volume = np.bincount(codes, weights=degrees(W), minlength=k)
-    return Cuts(lost, np.divide(lost, volume, out=np.zeros(k), where=volume > 0))
+    lost, volume, _ = ClusterCuts.of(W, clusters.codes)
+    return Cuts(lost, ratios(lost, volume))
 
 
 # Features ----------------------------------------------------------------------------------
