@@ -370,7 +370,7 @@ def test_trees_whose_labels_did_not_change_are_not_grown_again(monkeypatch):
     points, labels = make_blobs(60, centers=4, random_state=0)
     grown = forest.Forest(points)
     grown.leaves(labels)
-    monkeypatch.setattr(forest, "DecisionTreeClassifier", None)
+    monkeypatch.setattr(forest, "DecisionTreeRegressor", None)
     grown.leaves(labels.copy())
 
 

@@ -349,7 +349,7 @@ def test_generalized_problem_against_lapack(n, kind):
     A, B = combinatorial(random_graph(n)), positive_definite(n, kind)
     dense_B = np.diag(B) if B.ndim == 1 else B @ np.eye(n)
     values, vectors = eigh(A.toarray(), dense_B, subset_by_index=(0, 3))
-    pairs = generalized_smallest(A, B, 4, rng(), tol=1e-9)
+    pairs = generalized_smallest(A, B, 4, rng=rng(), tol=1e-9)
     assert_allclose(pairs.values, values, atol=1e-7)
     assert_eigenpairs(A, pairs, B=dense_B, tol=1e-6, order="increasing")
     agreement = np.abs(np.sum(vectors * (dense_B @ pairs.vectors), axis=0))
@@ -360,7 +360,7 @@ def test_generalized_problem_against_lapack(n, kind):
 def test_generalized_problem_of_the_normalized_cut():
     # Shi and Malik 2000: L x = lambda D x has the spectrum of the normalised Laplacian.
     W = random_graph(ITERATIVE)
-    of_cut = generalized_smallest(combinatorial(W), W.sum(axis=1), 4, rng())
+    of_cut = generalized_smallest(combinatorial(W), W.sum(axis=1), 4, rng=rng())
     assert_allclose(of_cut.values, smallest(symmetric(W), 4, rng()).values, atol=1e-9)
     assert_allclose(np.ptp(of_cut.vectors[:, 0]), 0, atol=1e-6)
 
@@ -371,7 +371,7 @@ def test_indefinite_right_hand_side_is_an_error(n, sparse):
     B = combinatorial(random_graph(n)) - 5 * eye_array(n)
     B = csr_array(B) if sparse else B.toarray()
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
-        generalized_smallest(csr_array(eye_array(n)), B, 2, rng())
+        generalized_smallest(csr_array(eye_array(n)), B, 2, rng=rng())
 
 
 # --- operators
@@ -448,7 +448,7 @@ def test_a_singular_right_hand_matrix_is_refused(n, form):
     ring = np.roll(np.eye(n), 1, axis=1)
     B = 2 * np.eye(n) - ring - ring.T  # a Laplacian: constant vectors are in its kernel
     with pytest.raises(np.linalg.LinAlgError, match=r"not positive definite|leading minor"):
-        generalized_smallest(np.eye(n), form(B), 2, np.random.RandomState(0))
+        generalized_smallest(np.eye(n), form(B), 2, rng=np.random.RandomState(0))
 
 
 def test_many_pairs_of_a_large_matrix_stay_sparse():

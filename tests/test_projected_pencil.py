@@ -37,7 +37,7 @@ def test_projected_is_the_product_of_three_matrices(c):
 @pytest.mark.parametrize("k", [1, 5])
 def test_pencil_of_an_indefinite_and_a_definite_matrix(k):
     A, B = symmetric(60, 0), definite(60, 1)
-    pairs = pencil_largest(A, B, k, np.random.RandomState(0), inverse=np.linalg.inv(B))
+    pairs = pencil_largest(A, B, k, rng=np.random.RandomState(0), inverse=np.linalg.inv(B))
     values, vectors = eigh(A, B)
     assert_allclose(pairs.values, values[::-1][:k], rtol=1e-9)
     assert_allclose(pairs.vectors.T @ B @ pairs.vectors, np.eye(k), atol=1e-8)
@@ -57,7 +57,7 @@ def test_a_singular_pencil_on_the_range_of_its_solves():
     A, B = np.zeros((30, 30)), np.zeros((30, 30))
     A[1:, 1:], B[1:, 1:] = symmetric(29, 2), definite(29, 3)
     inverse = np.linalg.pinv(B, hermitian=True)
-    pairs = pencil_largest(A, B, 3, np.random.RandomState(0), inverse=inverse)
+    pairs = pencil_largest(A, B, 3, rng=np.random.RandomState(0), inverse=inverse)
     assert_allclose(pairs.values, eigh(A[1:, 1:], B[1:, 1:])[0][::-1][:3], rtol=1e-9)
     assert_allclose(pairs.vectors[0], 0, atol=1e-12)
 
@@ -66,7 +66,7 @@ def test_the_same_seed_gives_the_same_pairs():
     A, B = symmetric(60, 0), definite(60, 1)
     inverse = np.linalg.inv(B)
     first, second = (
-        pencil_largest(A, B, 2, np.random.RandomState(5), inverse=inverse) for _ in range(2)
+        pencil_largest(A, B, 2, rng=np.random.RandomState(5), inverse=inverse) for _ in range(2)
     )
     assert_array_equal(first.vectors, second.vectors)
 
@@ -75,7 +75,9 @@ def test_giving_up_is_said():
     A, B = symmetric(400, 0), np.diag(np.logspace(-6, 0, 400))
     inverse = np.diag(1 / B.diagonal())
     with pytest.warns(ConvergenceWarning, match="eigenpairs of a pencil did not converge"):
-        pairs = pencil_largest(-A @ A, B, 4, np.random.RandomState(0), inverse=inverse, max_iter=1)
+        pairs = pencil_largest(
+            -A @ A, B, 4, rng=np.random.RandomState(0), inverse=inverse, max_iter=1
+        )
     assert not pairs.converged
     assert pairs.values.size < 4
 
@@ -86,4 +88,6 @@ def test_an_error_of_the_solves_reaches_the_caller():
 
     broken = LinearOperator((60, 60), matvec=refuse, dtype=float)
     with pytest.raises(ArithmeticError):
-        pencil_largest(symmetric(60, 0), np.eye(60), 2, np.random.RandomState(0), inverse=broken)
+        pencil_largest(
+            symmetric(60, 0), np.eye(60), 2, rng=np.random.RandomState(0), inverse=broken
+        )

@@ -10,6 +10,16 @@ from numba import njit
 if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats, Int32s, Int64s, Ints, UInt64s
 
+# splitmix64 (Steele, Lea & Flood 2014). Unsigned throughout: numba would mix in floats.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = (np.uint64(s) for s in (30, 27, 31, 11))
+TWO_TO_MINUS_53 = 1.0 / 9007199254740992.0
+
+
+# A heap of vertices, each in it at most once ------------------------------------------------
+
 
 class Heap(NamedTuple):
     """Vertices by rank, then by key, the largest first.
@@ -104,12 +114,7 @@ def sink(heap: Heap, at: int) -> None:
     heap.place[v] = at
 
 
-# splitmix64 (Steele, Lea & Flood 2014). Unsigned throughout: numba would mix in floats.
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-MIX_2 = np.uint64(0x94D049BB133111EB)
-SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = (np.uint64(s) for s in (30, 27, 31, 11))
-TWO_TO_MINUS_53 = 1.0 / 9007199254740992.0
+# Random numbers: a state that is handed over, never a global one ---------------------------
 
 
 @njit(cache=True, nogil=True)

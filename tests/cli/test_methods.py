@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
-from linkwise import METHODS
+from linkwise import METHODS, Prepared
 
 pytest.importorskip("click")
 
 from linkwise._params import StrOptions
 from linkwise.cli import options
+from linkwise.cli.requests import ClusterRequest
 
 every_method = pytest.mark.parametrize("key", METHODS)
 
@@ -50,7 +53,8 @@ def test_every_default_can_be_typed(key):
 @every_method
 def test_a_method_is_built_with_what_was_typed(key):
     Method = METHODS[key]
-    model = options.build(Method, 3, {}, seed=7, threads=2, precomputed=False)
+    request = ClusterRequest(data=Path("x.csv"), method=key, seed=7, threads=2)
+    model = options.build(Method, {}, Prepared(np.eye(4)), n_clusters=3, request=request)
     assert model.n_clusters == 3
     assert model.random_state == 7
     assert getattr(model, "n_jobs", 2) == 2

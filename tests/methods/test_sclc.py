@@ -233,7 +233,7 @@ def test_an_odd_ring_inside_a_part_does_not_force_zeros():
     X, _ = make_blobs(60, centers=3, cluster_std=2.0, random_state=0)
     W = Affinity(6).fit_transform(X)
     ring = Constraints(60, cannot_link=[(0, 1), (1, 2), (0, 2), (3, 4)])
-    halving = _Halving(W, ring, 3, np.random.RandomState(0))
+    halving = _Halving(W, ring, 3, rng=np.random.RandomState(0))
     members = np.arange(40)
     labels = halving.split(W[:40, :40], members)
     (_, cut) = halving.cuts[members.tobytes()]

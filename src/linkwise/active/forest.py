@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeRegressor
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
@@ -51,10 +51,15 @@ class Forest:
     def leaves(self, labels: Ints) -> Ints:
         """Return the leaf of every sample in each tree of a forest that learnt the labels."""
         before, self._labels = self._labels, labels.copy()
+        # The squared error of indicator columns is the Gini impurity: the trees of the classifier,
+        # which takes longer to check its labels than to grow a tree of 500 rows.
+        indicators = np.eye(int(labels.max()) + 1)[labels]
         for t, rows in enumerate(self._rows):
             if before is None or not np.array_equal(before[rows], labels[rows]):
-                tree = DecisionTreeClassifier(max_features="sqrt", random_state=self._seeds[t])
+                tree = DecisionTreeRegressor(max_features="sqrt", random_state=self._seeds[t])
                 weight = self._counts[t]
-                tree.fit(self._points[rows], labels[rows], sample_weight=weight, check_input=False)
+                tree.fit(
+                    self._points[rows], indicators[rows], sample_weight=weight, check_input=False
+                )
                 self._leaves[t] = tree.tree_.apply(self._points)
         return self._leaves.T

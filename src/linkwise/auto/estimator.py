@@ -36,7 +36,7 @@ from linkwise.auto.survey import (
 )
 from linkwise.auto.task import cluster_of_label, labelled_samples
 from linkwise.constraints import Constraints
-from linkwise.constraints.suspect import Suspect
+from linkwise.constraints.conflict import Suspect
 from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.result import Result
 from linkwise.search.objective import certain_groups, warn_interrupted, workers

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linkwise.auto.task import misplaced
-from linkwise.constraints.suspect import Suspect, make_suspects
+from linkwise.constraints.conflict import Suspect, make_suspects
 
 if TYPE_CHECKING:
     from linkwise._types import Ints

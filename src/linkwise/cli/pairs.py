@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
     from linkwise._types import Ints
     from linkwise.cli.reading import Data
-    from linkwise.constraints.conflict import Conflict
+    from linkwise.constraints.conflict import Conflict, Suspect
     from linkwise.constraints.formats import Columns
-    from linkwise.constraints.suspect import Suspect
     from linkwise.constraints.table import PairTable
     from linkwise.exceptions import ConflictError
 

@@ -1,7 +1,7 @@
 """Can a number of clusters satisfy all certain constraints? The order of work, and the answer.
 
 Either a proper colouring of the groups, or an error that proves, in the user's own pairs, that
-there is none, or an error that says honestly that neither was found.
+there is none, or an error that neither was found.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def require_coloring(
 def check_feasible(constraints: Constraints, n_clusters: int) -> None:
     """Raise ConflictError if it is proved that `n_clusters` clusters are too few.
 
-    Exact for one and two clusters. For more, colouring is NP-hard, and silence is no promise.
+    Exact for one and two clusters. For more, colouring is NP-hard, and no error proves nothing.
     """
     facts, contraction = constraints.facts, constraints.contraction
     if facts.classes.size > n_clusters:
@@ -120,17 +120,7 @@ def check_feasible(constraints: Constraints, n_clusters: int) -> None:
 
 
 def explain_infeasible(constraints: Constraints, n_clusters: int, attempt: Coloring) -> NoReturn:
-    """Raise the error about constraints for which no colouring was found.
-
-    Parameters
-    ----------
-    constraints : Constraints
-        What was to be satisfied.
-    n_clusters : int
-        The number of clusters.
-    attempt : Coloring
-        The best colouring of the groups of `feasible_groups` that was found.
-    """
+    """Raise the error about constraints for which `attempt` is the best colouring found."""
     check_feasible(constraints, n_clusters)
     _raise_undecided(constraints, n_clusters, attempt)
 
@@ -242,7 +232,7 @@ def _samples_of(contraction: logic.Contraction, groups: list[int]) -> tuple[int,
     return tuple(first[groups].tolist())
 
 
-# The honest error --------------------------------------------------------------------------
+# Undecided ---------------------------------------------------------------------------------
 
 
 def _raise_undecided(constraints: Constraints, n_clusters: int, attempt: Coloring) -> NoReturn:

@@ -65,7 +65,7 @@ def _read_csv(path: Path) -> Columns:
 
 
 def _csv_columns(reader: Any, path: Path) -> Columns:
-    """Collect the columns we know from a csv reader; blank lines are skipped."""
+    """Collect the columns of pairs from a csv reader; blank lines are skipped."""
     try:
         header = next(reader, None)
         if header is None:

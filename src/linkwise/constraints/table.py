@@ -255,5 +255,5 @@ def constraint_matrix(constraints: Constraints, limit: int = MAX_LISTED) -> csr_
     """Return the symmetric matrix of signed beliefs, of `some_pairs`: `Y` or `Q` in the papers."""
     listed = some_pairs(constraints, limit)
     matrix = symmetric_matrix(listed.pairs, listed.weight, constraints.n_samples)
-    matrix.eliminate_zeros()  # evidence that cancels out says nothing
+    matrix.eliminate_zeros()  # evidence that cancels out
     return matrix

@@ -379,7 +379,7 @@ class Constraints:
             Also check whether this many clusters suffice, if none has to be used. The answer is
             exact for one and two clusters, and whenever every group of cannot-links has a
             member with fewer than `n_clusters`. For others the question is graph colouring: an
-            error is always right, but silence is no promise.
+            error is always right, but no error proves nothing.
 
         Raises
         ------
@@ -486,9 +486,9 @@ class Constraints:
         """Which explicit pairs the labels imply as well."""
         if self.labels is None:
             return np.zeros(self.table.sign.size, dtype=bool)
-        ends = self.labels[self.table.pairs]
-        same: Bools = ends[:, 0] == ends[:, 1]
-        return (ends >= 0).all(axis=1) & (same == self.table.is_must_link)
+        labels = self.labels[self.table.pairs]
+        same: Bools = labels[:, 0] == labels[:, 1]
+        return (labels >= 0).all(axis=1) & (same == self.table.is_must_link)
 
     # Pairs for methods ---------------------------------------------------------------------
 
@@ -678,7 +678,7 @@ class Constraints:
         message = "Constraints are not an array. Use to_matrix() or signed_pairs()."
         raise TypeError(message)
 
-    # Copies and pickles: numpy forgets that an array is read-only --------------------------
+    # Copies and pickles: numpy does not keep that an array is read-only --------------------------
 
     def __copy__(self) -> Constraints:
         return self

@@ -1,4 +1,4 @@
-"""Affinity: the one builder of similarity graphs."""
+"""Affinity: the one builder of similarity graphs; `WEIGHTS` are its weight functions."""
 
 from __future__ import annotations
 
@@ -47,6 +47,14 @@ if TYPE_CHECKING:
 XU_EPSILON = 1e-3  # affinity of a sample to its m-th neighbour, at least (Xu et al. 2005)
 # Zelnik-Manor & Perona (2004) scale by the distance to the 7th neighbour.
 SELF_TUNING_NEIGHBOR = 7
+LARGEST = 1e151  # feature whose square can be used; 1 / LARGEST is the smallest such one
+# An exact search is the rule while it is cheap. CPU seconds of an exact and an approximate search
+# (k = 10, five clusters, one thread): n = 20,000, 8 features 1.2 and 0.5, 16 features 1.8 and 0.9,
+# 50 features 2.6 and 1.2; n = 50,000, 8 features 8.4 and 1.0, 16 features 9.1 and 2.0, 50 features
+# 17.6 and 4.7. A k-d tree keeps up in few dimensions: n = 100,000, 2 features 0.6 and 1.3, 4
+# features 1.7 and 1.5, 8 features 22.7 and 2.5.
+EXACT_SAMPLES = 30_000
+EXACT_FEATURES = 4
 
 
 class Weight(NamedTuple):
@@ -146,18 +154,9 @@ FIXED = Weight(given_sigma, gaussian_of_sigma)  # if the scale is a number
 def largest_gap(blocks: Iterable[Floats]) -> tuple[int, float]:
     """Find the rank m after which some sample has its largest gap (Xu et al. 2005).
 
-    Parameters
-    ----------
-    blocks : iterable of ndarray of shape (n_rows, n_samples)
-        All distances, infinite from a sample to itself. One block is held at a time.
-
-    Returns
-    -------
-    m : int
-        The m of the largest ``delta_{i,m+1} - delta_{i,m}`` over all samples i, where
-        ``delta_{i,m}`` is the distance of sample i to its m-th neighbour.
-    widest : float
-        ``max_i delta_{i,m}``.
+    Returns the m of the largest ``delta_{i,m+1} - delta_{i,m}`` over all samples i, where
+    ``delta_{i,m}`` is the distance of sample i to its m-th neighbour, and ``max_i delta_{i,m}``.
+    `blocks` are rows of all distances, infinite from a sample to itself; one is held at a time.
     """
     best, m = -np.inf, 1
     widest: Floats | float = 0.0
@@ -190,16 +189,6 @@ def symmetrized(A: Matrix, how: str) -> Matrix:
     if not issparse(A):
         return np.maximum(A, transposed) if how == "union" else np.minimum(A, transposed)
     return A.maximum(transposed) if how == "union" else A.minimum(transposed)
-
-
-LARGEST = 1e151  # feature whose square can be used; 1 / LARGEST is the smallest such one
-# An exact search is the rule while it is cheap. CPU seconds of an exact and an approximate search
-# (k = 10, five clusters, one thread): n = 20,000, 8 features 1.2 and 0.5, 16 features 1.8 and 0.9,
-# 50 features 2.6 and 1.2; n = 50,000, 8 features 8.4 and 1.0, 16 features 9.1 and 2.0, 50 features
-# 17.6 and 4.7. A k-d tree keeps up in few dimensions: n = 100,000, 2 features 0.6 and 1.3, 4
-# features 1.7 and 1.5, 8 features 22.7 and 2.5.
-EXACT_SAMPLES = 30_000
-EXACT_FEATURES = 4
 
 
 class Affinity(TransformerMixin, BaseEstimator):

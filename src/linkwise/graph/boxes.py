@@ -50,27 +50,12 @@ def build_boxes(X: Floats) -> BoxTree:
 def closest_by_boxes(
     tree: BoxTree, forest: Ints, skipped: int, *, exponent: float
 ) -> tuple[Floats, Ints, Ints]:
-    """For every component the closest pair of a member and another sample.
+    """Return for every component the closest pair of a member and another sample, and its distance.
 
-    One pass over the samples. A box is passed over when it lies in the sample's own component,
-    or farther than the closest pair that its component has so far: most samples, which are far
-    from the border, end at the root.
-
-    Parameters
-    ----------
-    tree : BoxTree
-        All samples.
-    forest : ndarray of shape (n_samples,)
-        Component of every sample, numbered from 0.
-    skipped : int
-        Component that is left out.
-    exponent : float
-        Of the Minkowski distance; 2 is Euclidean.
-
-    Returns
-    -------
-    distance, member, target : ndarray of shape (n_components,)
-        Infinite and -1 for the skipped component.
+    One pass over the samples of the `tree`. A box is passed over when it lies in the sample's own
+    component, or farther than the closest pair that its component has so far: most samples, which
+    are far from the border, end at the root. `forest` is the component of every sample, numbered
+    from 0; the result is infinite and -1 for the component `skipped`.
     """
     forest = np.ascontiguousarray(forest, dtype=np.intp)
     powers, member, target = _closest(tree, forest, skipped, exponent)

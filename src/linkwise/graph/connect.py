@@ -33,22 +33,9 @@ def shortest_links(search: NeighborSearch, component: Ints, *, budget: int = EXA
     """Minimum spanning tree between the components, by the rounds of Boruvka.
 
     In each round every component but the largest proposes its shortest link to a sample outside.
-
-    Parameters
-    ----------
-    search : NeighborSearch
-        Gives the distances.
-    component : ndarray of shape (n_samples,)
-        Component of every sample, numbered from 0.
-    budget : int
-        Distance evaluations of a round up to which the links are the shortest. Beyond, a big
-        component is linked by `locally_shortest`, and of small ones only some members are
-        compared. In few dimensions a tree of boxes finds the shortest links, without any limit.
-
-    Returns
-    -------
-    recarray of shape (n_components - 1,)
-        The fields `i` and `j`, two samples to join, and `distance`.
+    They are the shortest while a round takes at most `budget` distances. Beyond, a big component is
+    linked by `locally_shortest`, and of small ones only some members are compared. In few
+    dimensions a tree of boxes finds the shortest links, without any limit.
     """
     forest, rounds = component, [np.rec.array(None, dtype=FIELDS, shape=0)]
     boxes = build_boxes(search.X) if boxes_pay(search) else None

@@ -134,23 +134,11 @@ def sort_rows(distances: Floats, indices: Ints) -> tuple[Floats, Ints]:
 class NeighborSearch:
     """Answers which samples of `X` are near, and how far they are.
 
-    Parameters
-    ----------
-    X : ndarray or csr matrix of shape (n_samples, n_features)
-        Samples; for ``metric="precomputed"`` their distances, of shape (n_samples, n_samples).
-    metric : str or callable
-        Any metric of scikit-learn's neighbours, or "precomputed".
-    metric_params : dict or None
-        Parameters of the metric.
-    n_jobs : int or None
-        Threads for the trees, as in scikit-learn. Comparisons of all pairs use the threads of
-        OpenMP instead.
-
-    Notes
-    -----
-    A k-d tree answers for the Minkowski metrics in few dimensions (see `tree_is_faster`). All
-    else is scikit-learn's: blocks of pairs, whose memory does not grow with n^2, or its own trees
-    for metrics such as haversine. Euclidean distances are exact to rounding in both ways.
+    `metric` is any metric of scikit-learn's neighbours, or "precomputed": then `X` holds distances.
+    A k-d tree answers for the Minkowski metrics in few dimensions (see `tree_is_faster`), on
+    `n_jobs` threads. All else is scikit-learn's: blocks of pairs, whose memory does not grow with
+    n^2, on the threads of OpenMP, or its own trees for metrics such as haversine. Euclidean
+    distances are exact to rounding in both ways.
     """
 
     def __init__(
@@ -341,7 +329,7 @@ class NeighborSearch:
             found.append((block[i, j], i + part.start, j))
             n_found += i.size
             check_ball_sizes(n_found, radius)
-        values, i, j = (np.concatenate(pieces) for pieces in zip(*found, strict=True))
+        values, i, j = (np.concatenate(blocks) for blocks in zip(*found, strict=True))
         return csr_array((values, (i, j)), shape=(rows.shape[0], self.n_samples))
 
     def closest(self, rows: Ints, cols: Ints) -> tuple[Floats, Ints]:

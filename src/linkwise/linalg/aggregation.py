@@ -72,7 +72,7 @@ def aggregated(matrix: Matrix, bounds: tuple[float, float]) -> Aggregates | None
         profile = np.abs(_moved(matrix, profile, low)) / (high - low)
     profile = np.maximum(profile, 1e-3 * profile.mean())
     weight = profile / np.sqrt(np.bincount(of, profile**2, minlength=n_aggregates))[of]
-    return Aggregates(of, weight, _restricted(matrix, of, weight, n_aggregates))
+    return Aggregates(of, weight, _restricted(matrix, of, weight, n_aggregates=n_aggregates))
 
 
 @njit(cache=True, nogil=True)
@@ -163,7 +163,7 @@ def _joined(matrix, least, of):  # type: ignore[no-untyped-def]
     return n_aggregates
 
 
-def _restricted(matrix: Matrix, of: Any, weight: Floats, n_aggregates: int) -> Matrix:
+def _restricted(matrix: Matrix, of: Any, weight: Floats, *, n_aggregates: int) -> Matrix:
     members = np.argsort(of, kind="stable").astype(np.int64)
     starts = np.append(0, np.cumsum(np.bincount(of, minlength=n_aggregates))).astype(np.int64)
     counts = _counted(matrix, of, members, starts)

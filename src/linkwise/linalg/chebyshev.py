@@ -14,8 +14,9 @@ calculations using Chebyshev-filtered subspace iteration*). What is particular h
 - Leading pairs that have converged take no more part in the filter (they do in Rayleigh-Ritz).
 - A large sparse matrix is solved roughly on a coarse level an eighth its size first, and that on a
   level of its own (`linkwise.linalg.aggregation`). What comes out is where the filter starts, with
-  some noise: what the coarse level does not know is met as by random vectors, at tolerances of 1e-6
-  and below. (At loose ones the noise has not grown enough when all that it knows has converged.)
+  some noise: what the coarse level does not contain is found as by random vectors, at tolerances of
+  1e-6 and below. (At loose ones the noise has not grown enough when all that it contains has
+  converged.)
 - The degree follows from the gap that the Ritz values show and from what is missing.
 
 Multiple eigenvalues need no care: a random block meets every direction of an eigenspace.
@@ -51,7 +52,7 @@ MIN_DEGREE = 4
 MAX_GAIN = 1e3
 SURPLUS = 2.0  # what is asked of a filter, over what is missing
 # Share of the predicted gain that shows that the filter's bound is not too low.
-KEPT_PROMISE = 0.7
+GROWTH_SHARE = 0.7
 MARGIN = 0.01  # below a Ritz value that proves the bound of the spectrum wrong
 NEAR_TOP = 1e-6  # known values this close to the largest are among the wanted ones
 # Rows from which a coarse level is solved first, how well, and the share of noise in what it gives.
@@ -105,37 +106,15 @@ def leading(  # noqa: PLR0913
     max_iter: int = 1_000,
     warm: EigenWarmStart | None = None,
 ) -> Leading:
-    """Compute the largest eigenpairs of a symmetric matrix of norm 1.
+    """Compute the largest eigenpairs of a symmetric matrix with eigenvalues between -1 and 1.
 
-    Parameters
-    ----------
-    A : csr_array or LinearOperator of shape (n, n)
-        Symmetric, with eigenvalues between -1 and 1. What `as_sum` understands is multiplied in
-        single precision, other operators as they are.
-    k : int
-        Number of pairs; `block_width` of them must fit into the space several times.
-    rng : RandomState
-        Source of the start vectors.
-    bounds : tuple of float
-        Lower bound of the spectrum, and about the largest eigenvalue. The bound is corrected if
-        Ritz values show that it is none.
-    tol : float
-        Residuals aimed at.
-    known : ndarray or csr_array of shape (n, c), optional
-        Orthonormal eigenvectors known beforehand. The answer is orthogonal to them.
-    known_values : ndarray of shape (c,), optional
-        Their values.
-    max_iter : int, default=1_000
-        Limit on the number of filters.
-    warm : EigenWarmStart, optional
-        Approximate eigenvectors to start from, and what else another call found out about nearly
-        the same matrix. The answer does not depend on it, only the time does. The order of the
-        rows and the value below which the filter damped are written to it.
-
-    Returns
-    -------
-    Leading
-        At most `k` pairs, which together with `known` hold the `k` largest.
+    At most `k` pairs, orthogonal to the orthonormal eigenvectors `known`; together they hold the
+    `k` largest. `block_width` of them must fit into the space several times. What `as_sum` takes
+    apart is multiplied in single precision, other operators as they are. `bounds` are a lower bound
+    of the spectrum, corrected if Ritz values show that it is none, and about the largest
+    eigenvalue. `tol` is the residual aimed at, `max_iter` a limit on the number of filters. The
+    answer does not depend on `warm`, only the time does; the order of the rows and the value below
+    which the filter damped are written to it.
     """
     values = np.empty(0) if known_values is None else np.sort(known_values)[::-1]
     n_on_top = int((values >= bounds[1] - NEAR_TOP).sum())
@@ -157,7 +136,7 @@ def leading(  # noqa: PLR0913
         cutoff = None if start is None else warm.cutoffs.get(k)
         goal = _Goal(k, tol, values, is_warm=start is not None, cutoff=cutoff)
         n_iter = _iterate(basis, goal, bounds=bounds, max_iter=max_iter)
-        # The first one stays: that of a short search says less.
+        # The first one stays: that of a short search is less accurate.
         warm.cutoffs.setdefault(k, float(basis.values[-1]))
         return basis.answer(min(k, width), n_iter)
 
@@ -188,7 +167,7 @@ def _iterate(basis: _Basis, goal: _Goal, *, bounds: tuple[float, float], max_ite
     """Filter until all wanted pairs have converged; return the number of filters."""
     low, high = bounds
     bound = float(basis.values[-1])
-    promise, before = np.inf, 0.0
+    expected, before = np.inf, 0.0
     # Random vectors are trusted to have met every direction once they grew this much. From a
     # random start they have, when anything has converged.
     growth, trusted = 0.0, np.log(10 * np.sqrt(basis.product.n)) if goal.is_warm else 0.0
@@ -208,10 +187,10 @@ def _iterate(basis: _Basis, goal: _Goal, *, bounds: tuple[float, float], max_ite
             basis.renew(n_wanted)
             seen = basis.values + basis.norms
         low = min(low, float(basis.values[-1]) - MARGIN)
-        if before < worst * np.exp(min(KEPT_PROMISE * promise, 500.0)):
+        if before < worst * np.exp(min(GROWTH_SHARE * expected, 500.0)):
             bound = float(basis.values[-1])
         last = float(basis.values[max(n_wanted - 1, 0)])
-        # The first Ritz values of a random block say nothing about the largest eigenvalue, which
+        # The first Ritz values of a random block tell nothing of the largest eigenvalue, which
         # the filter must not let grow out of the range of single precision.
         top = max(float(basis.values[0]), float(goal.known_values.max(initial=-1.0)), high)
         bound = _below(bound, last, low)
@@ -223,8 +202,8 @@ def _iterate(basis: _Basis, goal: _Goal, *, bounds: tuple[float, float], max_ite
             trusting = _degree((low, better), last=last, top=top, gain=1.1 * np.exp(trusted))
             if trusting <= BRIEF_DEGREE:
                 bound, degree = better, trusting
-        promise, before = _log_growth(degree, (low, bound), last), worst
-        growth += promise
+        expected, before = _log_growth(degree, (low, bound), last), worst
+        growth += expected
         n_locked = int(np.argmax(np.append(basis.norms[:n_wanted], np.inf) > goal.tol))
         if not basis.filter((low, bound), degree, n_locked):
             # Something below the bound has grown out of range.
@@ -284,7 +263,7 @@ class _Basis:
         self._n_done = 0  # columns of X whose products are in AX
 
     def fill_from_coarse(self, k: int, bounds: tuple[float, float]) -> None:
-        """Set the block to what a coarse level knows of the matrix, else to random vectors."""
+        """Set the block to vectors of a coarse level of the matrix, else to random ones."""
         coarse = self.product.coarse_level(bounds)
         if coarse is None or coarse.n < ROWS_PER_COLUMN * self.X.shape[1]:
             self.fill(None)
@@ -319,7 +298,7 @@ class _Basis:
         ratio = 1 / outside
         alpha, beta = ratio / half, 0.0
         for _ in range(SMOOTHING):
-            self.product.advance((E, self.R, Y), 0, center, (alpha * one, beta * one, 0 * one))
+            self.product.advance((E, self.R, Y), (alpha * one, beta * one, 0 * one), center=center)
             E, Y = Y, E
             following = 1 / (2 * outside - ratio)
             alpha, beta, ratio = 2 * following / half, ratio * following, following
@@ -360,13 +339,13 @@ class _Basis:
         ratio, now, before = 1 / outside, t / outside, np.ones_like(t)
         coefficients = (ratio / half, 0 * ratio, before)
         for _ in range(degree - 1):
-            self.product.advance((E, self.R, Y), first, center, coefficients)
+            self.product.advance((E, self.R, Y), coefficients, center=center, first=first)
             E, Y = Y, E
             following = 1 / (2 * outside - ratio)
             coefficients = (2 * following / half, ratio * following, now)
             now, before = 2 * following * t * now - ratio * following * before, now
             ratio = following
-        self.product.advance((E, self.R, Y), first, center, coefficients)
+        self.product.advance((E, self.R, Y), coefficients, center=center, first=first)
         self.X[:, first:] *= now
         self.X[:, first:] += Y
         # What was locked has not changed: its products follow from its residuals.
@@ -468,7 +447,7 @@ class _Product:
         return None
 
     def norm_bound(self) -> float:
-        """Return a bound of the norm of the matrix, which was said to be 1."""
+        """Return a bound of the norm of the matrix, which was assumed to be 1."""
         return 2.0
 
     def apply(self, X: Floats, first: int, out: Floats) -> None:
@@ -479,9 +458,10 @@ class _Product:
     def advance(
         self,
         blocks: tuple[AnyArray, AnyArray, AnyArray],
-        first: int,
-        center: float,
         coefficients: Any,
+        *,
+        center: float,
+        first: int = 0,
     ) -> None:
         """Overwrite `Y` by ``alpha (A X - center X + gamma R[:, first:]) - beta Y``."""
         X, R, Y = blocks
@@ -571,9 +551,10 @@ class _SparseProduct(_Product):
     def advance(
         self,
         blocks: tuple[AnyArray, AnyArray, AnyArray],
-        first: int,
-        center: float,
         coefficients: Any,
+        *,
+        center: float,
+        first: int = 0,
     ) -> None:
         X, _, Y = blocks
         self.n_products += X.shape[1]

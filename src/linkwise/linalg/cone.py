@@ -114,28 +114,10 @@ def minimize(
 
     .. math:: f(M) - f(M^*) \le 2 \langle Z, M \rangle - 2 \min(0, \lambda_{\min}(Z)) \, tr M^* ,
 
-    and a bound on the trace of the minimiser makes the right-hand side a certificate. It is zero
-    exactly where the optimality conditions hold: `Z` positive semidefinite and orthogonal to `M`.
-
-    Parameters
-    ----------
-    form : QuadraticForm
-        Convex objective of matrices of the shape of `start`.
-    start : ndarray of shape (m, m)
-        Positive semidefinite.
-    rng : RandomState
-        Source of the start vector when the Lipschitz constant is computed.
-    trace_bound : float
-        No minimiser has a larger trace.
-    tol : float, default=1e-6
-        Stop when the gap is at most this share of the objective.
-    max_iter : int, default=20_000
-        Iteration limit.
-
-    Returns
-    -------
-    ConeSolution
-        When the gap misses the tolerance a ``ConvergenceWarning`` is issued.
+    and `trace_bound`, which no minimiser exceeds, makes the right-hand side a certificate. It is
+    zero exactly where the optimality conditions hold: `Z` positive semidefinite and orthogonal to
+    `M`. Stops when it is at most the share `tol` of the objective, else with a
+    ``ConvergenceWarning``.
 
     Examples
     --------

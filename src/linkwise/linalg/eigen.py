@@ -12,7 +12,7 @@ Three things are added to ARPACK:
 - a Krylov space contains one vector of an eigenspace, however many dimensions that has. Once
   ARPACK is done, a short Lanczos run in the complement of what it found looks for values
   above the last one returned; as long as there are any, they are computed and merged;
-- whatever happens, a full block of vectors comes back, and its residuals say what it is worth.
+- whatever happens, a full block of vectors comes back, with its residuals.
 """
 
 from __future__ import annotations
@@ -107,7 +107,12 @@ def largest(  # noqa: PLR0913
     warm: EigenWarmStart | None = None,
     warns: bool = True,
 ) -> EigenPairs:
-    r"""Compute the `k` algebraically largest eigenpairs of a symmetric matrix.
+    """Compute the `k` algebraically largest eigenpairs of a symmetric matrix, in decreasing order.
+
+    When the residuals miss the tolerance a ``ConvergenceWarning`` is issued and `converged` is
+    false; the block is complete nonetheless. The cost is a number of products with `A` that grows
+    like the inverse square root of the gap after the k-th value, and twice as many passes over a
+    basis of ``2 k + 20`` vectors.
 
     Parameters
     ----------
@@ -119,34 +124,19 @@ def largest(  # noqa: PLR0913
         Source of the start vectors.
     tol : float, default=1e-6
         Residuals aimed at, relative to the norm of `A`. Zero means machine precision.
-    known : ndarray or csr_array of shape (n, c), optional
+    known, known_values : arrays of shape (n, c) and (c,), optional
         Orthonormal eigenvectors known beforehand, such as the indicator vectors of connected
-        components. They are taken out of the problem and merged into the answer. Values at
-        the wanted end cost nothing; others are allowed.
-    known_values : ndarray of shape (c,), optional
-        Their eigenvalues.
+        components, and their values. They are taken out of the problem and merged into the answer.
     method : {'auto', 'dense', 'arpack', 'lobpcg', 'chebyshev'}, default='auto'
         'auto' is 'dense' for small matrices or many pairs, 'chebyshev' for large ones that are
         sparse, or sparse plus terms of low rank, else 'arpack'.
     max_iter : int, default=1000
         Limit on the restarts of ARPACK, the iterations of LOBPCG, or the filters of 'chebyshev'.
     warm : EigenWarmStart, optional
-        What a solve of nearly the same matrix found, such as approximate eigenvectors to begin
-        with. It saves time when it is good; the answer is right whatever it is. What this solve
-        finds replaces it.
+        What a solve of nearly the same matrix found; what this solve finds replaces it. It saves
+        time when it is good; the answer is right whatever it is.
     warns : bool, default=True
         Whether a missed tolerance is a warning; a start of another search may be rough.
-
-    Returns
-    -------
-    EigenPairs
-        In decreasing order. When the residuals miss the tolerance a ``ConvergenceWarning``
-        is issued and `converged` is false; the block is complete nonetheless.
-
-    Notes
-    -----
-    The cost is a number of products with `A` that grows like the inverse square root of the
-    gap after the k-th value, and twice as many passes over a basis of ``2 k + 20`` vectors.
 
     Examples
     --------

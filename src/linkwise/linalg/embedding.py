@@ -31,27 +31,11 @@ def spectral_embedding(
 ) -> EigenPairs:
     """Return the `k` leading eigenpairs of ``D^-1/2 W D^-1/2``, with loops at isolated vertices.
 
-    Parameters
-    ----------
-    W : csr_array or ndarray of shape (n, n)
-        The graph: symmetric, non-negative.
-    k : int
-        Number of pairs, at most `n`.
-    rng : RandomState
-        Source of the start vectors. One number is drawn from it, or none if the graph has at least
-        `k` components: what follows does not depend on how long the solver takes.
-    d : ndarray of shape (n,), optional
-        The degrees, if they are at hand.
-    tol : float, default=1e-6
-        Residuals aimed at.
-    warm : EigenWarmStart, optional
-        Where the solver starts, and leaves what it finds.
-
-    Returns
-    -------
-    EigenPairs
-        The eigenvalues of the normalised Laplacian are ``1 - values``; the eigenvectors of the
-        random walk ``D^-1 W`` are ``random_walk_vectors(vectors, d)``.
+    The eigenvalues of the normalised Laplacian are ``1 - values``; the eigenvectors of the random
+    walk ``D^-1 W`` are ``random_walk_vectors(vectors, d)``. One number is drawn from `rng`, or none
+    if the graph has at least `k` components: what follows does not depend on how long the solver
+    takes. `d` are the degrees, if they are at hand; `warm` is where the solver starts, and leaves
+    what it finds.
 
     Examples
     --------

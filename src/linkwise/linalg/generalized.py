@@ -33,44 +33,25 @@ def generalized_smallest(
     A: Symmetric,
     B: Graph,
     k: int,
-    rng: np.random.RandomState,
     *,
+    rng: np.random.RandomState,
     tol: float = DEFAULT_TOL,
     method: Method = "auto",
     max_iter: int | None = None,
 ) -> EigenPairs:
-    r"""Compute the `k` smallest eigenpairs of :math:`A x = \lambda B x`.
+    r"""Compute the `k` smallest eigenpairs of :math:`A x = \lambda B x`, in increasing order.
 
-    With a factor :math:`B = G G^T` the problem is the standard one of
-    :math:`G^{-1} A G^{-T}`, which `smallest` solves. The factor is a square root when `B` is
-    diagonal, and a Cholesky factor, dense or sparse like `B`, otherwise.
-
-    Parameters
-    ----------
-    A : ndarray, csr_array or LinearOperator of shape (n, n)
-        Symmetric.
-    B : ndarray or csr_array of shape (n, n), or ndarray of shape (n,)
-        Symmetric and positive definite, or the diagonal of such a matrix.
-    k, rng, method, max_iter
-        As in `largest`.
-    tol : float, default=1e-6
-        Residuals of the standard problem aimed at, relative to its norm.
-
-    Returns
-    -------
-    EigenPairs
-        In increasing order. The vectors are B-orthonormal, the residuals are the norms of
-        ``A x - lambda B x``, and `converged` is that of the standard problem.
-
-    Raises
-    ------
-    LinAlgError
-        If `B` is not positive definite.
+    `B` is symmetric and positive definite (else LinAlgError), or the diagonal of such a matrix.
+    With a factor :math:`B = G G^T` the problem is the standard one of :math:`G^{-1} A G^{-T}`,
+    which `smallest` solves to `tol`. The factor is a square root when `B` is diagonal, and a
+    Cholesky factor, dense or sparse like `B`, otherwise. The vectors are B-orthonormal, the
+    residuals are the norms of ``A x - lambda B x``, and `converged` is that of the standard
+    problem.
 
     Examples
     --------
     >>> A, B = np.diag([1.0, 3.0, 2.0]), np.array([1.0, 10.0, 1.0])
-    >>> generalized_smallest(A, B, 2, np.random.RandomState(0)).values.round(12).tolist()
+    >>> generalized_smallest(A, B, 2, rng=np.random.RandomState(0)).values.round(12).tolist()
     [0.3, 1.0]
     """
     factor = _factor(B)
@@ -86,44 +67,27 @@ def pencil_largest(
     A: Symmetric,
     B: Symmetric,
     k: int,
-    rng: np.random.RandomState,
     *,
+    rng: np.random.RandomState,
     inverse: LinearOperator,
     tol: float = 1e-9,
     max_iter: int | None = None,
 ) -> EigenPairs:
-    r"""Compute the `k` largest eigenpairs of :math:`A x = \mu B x` from solves with `B`.
+    r"""Compute the `k` largest eigenpairs of :math:`A x = \mu B x`, in decreasing order.
 
-    Lanczos in the inner product of `B` (ARPACK's second mode). `A` may be indefinite. `B` is
-    positive definite on the range of `inverse`, to which all vectors belong; outside of it both
-    matrices are zero.
-
-    Parameters
-    ----------
-    A, B : ndarray, csr_array or LinearOperator of shape (n, n)
-        Symmetric; `B` positive semidefinite.
-    k : int
-        Number of pairs, at most two less than the dimension of the range.
-    rng : RandomState
-        Source of the start vector.
-    inverse : LinearOperator of shape (n, n)
-        Solves with `B`: its pseudoinverse.
-    tol : float, default=1e-9
-        Accuracy of the values, relative to each.
-    max_iter : int, default=1000
-        Limit on the restarts.
-
-    Returns
-    -------
-    EigenPairs
-        In decreasing order, B-orthonormal. The residuals are the norms of ``A x - mu B x``. When
-        ARPACK gives up, only the pairs that it found come back, with a ``ConvergenceWarning``.
+    Lanczos in the inner product of `B` (ARPACK's second mode), from solves with `B` by `inverse`,
+    its pseudoinverse. `A` may be indefinite. `B` is positive definite on the range of `inverse`, to
+    which all vectors belong; outside of it both matrices are zero. `k` is less than its dimension
+    by two or more; `tol` is relative to each value. The vectors are B-orthonormal, the residuals
+    are the norms of ``A x - mu B x``. When ARPACK gives up, only the pairs that it found come back,
+    with a ``ConvergenceWarning``.
 
     Examples
     --------
     >>> A, B = np.diag(np.arange(-20.0, 20.0)), np.diag(np.full(40, 2.0))
     >>> inverse = np.diag(1 / B.diagonal())
-    >>> pencil_largest(A, B, 2, np.random.RandomState(0), inverse=inverse).values.round(9).tolist()
+    >>> rng = np.random.RandomState(0)
+    >>> pencil_largest(A, B, 2, rng=rng, inverse=inverse).values.round(9).tolist()
     [9.5, 9.0]
     """
     counted = Counted(A)

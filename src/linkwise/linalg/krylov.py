@@ -31,7 +31,7 @@ SLACK = 4.0
 # Share of a random vector in start vectors made of given ones: these may lack a direction.
 START_NOISE = 1e-2
 NORM_STEPS = 10  # of Lanczos, to estimate the spectrum bounds or the norm
-# Products the search for missed copies may cost: a share of those spent so far, and a least
+# Products the search for missed eigenpairs may cost: a share of those spent so far, and a least
 # number. Up to CHECK_THOROUGHLY rows, where regular grids and rings mostly live and a product
 # is cheap, it searches longer.
 CHECK_SHARE, CHECK_LEAST = 0.25, 30

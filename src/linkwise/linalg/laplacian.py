@@ -1,8 +1,8 @@
-r"""Degrees, normalised adjacencies and Laplacians of a weighted graph.
+r"""Degrees, normalised adjacencies, Laplacians and connected components of a weighted graph.
 
 `W` is the symmetric adjacency of the graph: a ``csr_array``, or a dense array. Sparse in
 gives sparse out, dense in gives dense out, and `W` is never changed. Its weights are
-non-negative, except in the functions whose name says *signed* or *absolute*.
+non-negative, except in the functions named *signed* or *absolute*.
 
 With the degrees :math:`d_i = \sum_j w_{ij}` and :math:`\bar d_i = \sum_j |w_{ij}|` on the
 diagonals of :math:`D` and :math:`\bar D`:

@@ -1,6 +1,6 @@
 r"""Products ``G T G'`` that are never formed: few columns of a resolvent, values where needed.
 
-The resolvent of a walk, :math:`(I - \alpha S)^{-1}`, decays away from the diagonal like
+The resolvent of a random walk, :math:`(I - \alpha S)^{-1}`, decays away from the diagonal like
 :math:`\alpha` to the power of the distance. Its columns at few vertices are therefore sparse up
 to a tolerance, and pushing finds them without touching the rest of the graph (Andersen, Chung
 & Lang 2006, *Local graph partitioning using PageRank vectors*).
@@ -30,27 +30,11 @@ def resolvent_columns(
 ) -> csr_array:
     r"""Return columns of :math:`P = (I - \alpha S)^{-1}`, entries too small to matter left out.
 
-    A vertex with residual above ``tol * profile`` keeps it and hands :math:`\alpha` of it on to
-    its neighbours, until no such vertex is left.
-
-    Parameters
-    ----------
-    S : csr_array of shape (n, n)
-        Symmetric and non-negative.
-    profile : ndarray of shape (n,)
-        Positive, with ``S @ profile <= profile``: the square roots of the degrees for a
-        normalised adjacency.
-    columns : ndarray of shape (c,)
-        Which columns.
-    alpha : float
-        Between 0 and 1.
-    tol : float
-        Residual that is left at a vertex, relative to its `profile`.
-
-    Returns
-    -------
-    csr_array of shape (n, c)
-        Never above `P`, and below it by at most ``tol / (1 - alpha) * profile`` in each entry.
+    A vertex with residual above ``tol * profile`` keeps it and hands :math:`\alpha` of it on to its
+    neighbours, until no such vertex is left. `S` is symmetric and non-negative, and `profile`
+    positive with ``S @ profile <= profile``: the square roots of the degrees for a normalised
+    adjacency. The answer is never above `P`, and below it in each entry by at most
+    ``tol / (1 - alpha) * profile``.
     """
     given = (S.indptr, S.indices, alpha * S.data, tol * profile)
     chosen = np.asarray(columns, dtype=np.int64)
@@ -117,22 +101,10 @@ def _push(indptr, indices, data, least, columns):  # type: ignore[no-untyped-def
 
 
 def values_on(G: csr_array, T: csr_array, pattern: csr_array) -> Floats:
-    """Return the values of the symmetric ``G T G'`` at the stored entries of `pattern`.
+    """Return the values of the symmetric ``G T G'`` at the stored entries of `pattern`, in order.
 
-    Parameters
-    ----------
-    G : csr_array of shape (n, c)
-        Sparse factor.
-    T : csr_array of shape (c, c)
-        Symmetric.
-    pattern : csr_array of shape (n, n)
-        Only its index arrays are read. Few columns in a row: the cost is, for each row, one
-        product with `T` and one sparse inner product an entry.
-
-    Returns
-    -------
-    ndarray of shape (nnz of pattern,)
-        In the order of ``pattern.indices``.
+    `G` is sparse, of shape (n, c). For each row of `pattern`, the cost is one product with `T` and
+    one sparse inner product an entry.
     """
     parts = (G.indptr, G.indices, G.data, T.indptr, T.indices, T.data)
     return np.asarray(_values_on(*parts, pattern.indptr, pattern.indices, T.shape[0]))

@@ -3,8 +3,8 @@
 Each operator is a ``scipy.sparse.linalg.LinearOperator`` of float64. A product with a block
 of vectors is a handful of matrix products, never a loop over its columns.
 
-`as_sum` looks inside: an operator that is a sparse matrix plus terms of low rank says so, and a
-solver can then multiply with the sparse matrix by a kernel of its own, in single precision.
+`as_sum` takes an operator apart that is a sparse matrix plus terms of low rank: a solver can then
+multiply with the sparse matrix by a kernel of its own, in single precision.
 """
 
 from __future__ import annotations

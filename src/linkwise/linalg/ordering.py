@@ -25,12 +25,7 @@ SAMPLE = 100_000  # entries that are looked at
 def local_order(A: csr_array, row_bytes: int) -> Ints | None:
     """Return the reverse Cuthill-McKee order of a symmetric matrix, or None if it does not pay.
 
-    Parameters
-    ----------
-    A : csr_array of shape (n, n)
-        Symmetric.
-    row_bytes : int
-        Bytes of a row of the blocks that `A` will be multiplied with.
+    `row_bytes` are the bytes of a row of the blocks that `A` will be multiplied with.
 
     Examples
     --------

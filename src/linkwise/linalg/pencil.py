@@ -74,26 +74,11 @@ def lowest(
 ) -> EigenPairs:
     """Compute the `k` lowest eigenpairs of ``A z = lambda B z``, those of the kernel first.
 
-    Parameters
-    ----------
-    A : csr_array or ndarray of shape (n, n)
-        Symmetric positive semidefinite.
-    B : csr_array of shape (n, n)
-        The identity plus a sparse positive semidefinite matrix.
-    k : int
-        Number of pairs, more than the columns of `kernel`.
-    rng : RandomState
-        Source of the start vectors.
-    kernel : ndarray of shape (n, c)
-        B-orthonormal basis of the kernel of `A`.
-    solver : {"lanczos", "multigrid"}, default="lanczos"
-        See above; ``"multigrid"`` needs a sparse `A` and pyamg.
-
-    Returns
-    -------
-    EigenPairs
-        In increasing order, B-orthonormal. The residuals are ``||A z - lambda B z||``. As `B` is
-        no less than the identity, an eigenvalue of the pencil lies within each of them.
+    `A` is symmetric positive semidefinite, `B` the identity plus a sparse such matrix, and `kernel`
+    a B-orthonormal basis of the kernel of `A`, of fewer than `k` columns. The solver
+    ``"multigrid"`` needs a sparse `A` and pyamg. The vectors are B-orthonormal, the residuals are
+    ``||A z - lambda B z||``. As `B` is no less than the identity, an eigenvalue of the pencil lies
+    within each of them.
 
     Examples
     --------

@@ -74,22 +74,11 @@ def definite_solve(
 ) -> Solution:
     """Solve ``A X = B`` for a symmetric positive definite `A`.
 
-    Parameters
-    ----------
-    A : csr_array or ndarray of shape (n, n)
-        Symmetric positive definite matrix.
-    B : ndarray of shape (n, n_columns)
-        Right-hand sides.
-    method : {"auto", "direct", "cg"}, default="auto"
-        ``"direct"`` factorises (dense: Cholesky; sparse: SuperLU without pivoting).
-        ``"cg"`` runs conjugate gradients with Jacobi's preconditioner.
-        ``"auto"`` factorises dense and small matrices, and sparse ones of up to 20,000 rows on
-        which conjugate gradients fail.
-    tol : float, default=1e-10
-        Stop conjugate gradients when every column has ``||b - A x|| <= tol ||b||`` in the scaled
-        system. A residual of ten times ``tol (||b|| + ||x||)`` counts as converged.
-    max_iter : int, default=2_000
-        Iteration limit.
+    ``method="direct"`` factorises (dense: Cholesky; sparse: SuperLU without pivoting), ``"cg"``
+    runs conjugate gradients with Jacobi's preconditioner, ``"auto"`` factorises dense and small
+    matrices, and sparse ones of up to 20,000 rows on which conjugate gradients fail. These stop
+    when every column has ``||b - A x|| <= tol ||b||`` in the scaled system. A residual of ten times
+    ``tol (||b|| + ||x||)`` counts as converged.
 
     Examples
     --------
@@ -121,33 +110,16 @@ def resolvent(S: Matrix, alpha: float, B: Floats, **options: Any) -> Solution:
 
 
 def dirichlet(W: Matrix, fixed: Bools, values: Floats, **options: Any) -> Solution:
-    r"""Extend values harmonically from some vertices to all.
+    """Extend `values` harmonically from the vertices `fixed` to all, one problem a column.
 
     Solves
 
     .. math:: L_{uu} F_u = W_{ul} Y_l
 
-    so that every other vertex has the weighted mean of its neighbours' values.
+    so that every other vertex has the weighted mean of its neighbours' values, within the range of
+    the given ones (maximum principle). Components without a fixed vertex have no harmonic
+    extension: they get 0. `options` are `method`, `tol` and `max_iter` of `definite_solve`.
 
-    Parameters
-    ----------
-    W : csr_array or ndarray of shape (n, n)
-        Graph.
-    fixed : ndarray of bool of shape (n,)
-        Vertices of known value.
-    values : ndarray of shape (n_fixed, n_columns)
-        Their values, one problem a column.
-    **options
-        `method`, `tol` and `max_iter` of `definite_solve`.
-
-    Returns
-    -------
-    Solution
-        `x` of shape (n, n_columns), within the range of the values (maximum principle).
-        Components without a fixed vertex have no harmonic extension: they get 0.
-
-    Notes
-    -----
     Vertices without a fixed one among them that hang on the rest by edges below 1e-10 of the
     degrees of both ends would make the system singular to rounding. Their extension is constant to
     that precision, so they are contracted to one vertex and solved afterwards.
@@ -176,22 +148,11 @@ def dirichlet(W: Matrix, fixed: Bools, values: Floats, **options: Any) -> Soluti
 def poisson_solve(
     W: Matrix, B: Floats, *, method: Method = "auto", tol: float = TOL, max_iter: int = MAX_ITER
 ) -> Solution:
-    r"""Solve ``L U = B`` for the Laplacian ``L = D - W`` of a graph.
+    """Solve ``L U = B`` for the Laplacian ``L = D - W``; settings as in `definite_solve`.
 
-    Parameters
-    ----------
-    W : csr_array or ndarray of shape (n, n)
-        Graph, perhaps of several components; without faint edges, see `solid`.
-    B : ndarray of shape (n, n_columns)
-        Sources. The sum over each component is subtracted evenly: without that there is no
-        solution.
-    method, tol, max_iter
-        As in `definite_solve`.
-
-    Returns
-    -------
-    Solution
-        `x` is the solution with ``sum_i d_i u_i = 0`` in each component.
+    The graph may have several components, but no faint edges, see `solid`. The sum of `B` over each
+    component is subtracted evenly: without that there is no solution. The one returned has
+    ``sum_i d_i u_i = 0`` in each component.
 
     Examples
     --------

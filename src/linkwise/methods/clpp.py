@@ -89,7 +89,7 @@ def _directions(
     weight = _vertex_weights(W_tilde)
     origin = weight @ Z / weight.sum()
     left, right = locality_matrices((Z - origin) @ P, W_tilde, weight)
-    pairs = generalized_smallest(left, right, min(m, kept), rng, method="dense")
+    pairs = generalized_smallest(left, right, min(m, kept), rng=rng, method="dense")
     vectors = P @ pairs.vectors
     if basis is not None:
         vectors, origin = basis @ vectors, basis @ origin

@@ -562,7 +562,7 @@ class _ShiftedInverse(SymmetricOperator):
         """Compute the `k` largest `mu`; halve `tau` while it proves to be too large."""
         while True:
             try:
-                pairs = pencil_largest(self.B.A, self.B, k, rng, inverse=self)
+                pairs = pencil_largest(self.B.A, self.B, k, rng=rng, inverse=self)
             except _NotDefiniteError:
                 self.B.shift(self.B.tau / 2)
                 continue

@@ -255,7 +255,7 @@ class ConstrainedCut(ConstrainedClusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Means of the clusters, with the objective ``"kmeans"``.
     result_ : CutResult
-        Ints and objective; `n_violated`; in soft mode the `path`, the estimated `noise` and
+        Labels and objective; `n_violated`; in soft mode the `path`, the estimated `noise` and
         the `suspects`: constraints most likely wrong.
 
     See Also

@@ -48,25 +48,25 @@ def sclc(
     if n_clusters == 2:
         cut = constrained_cut(W, signed_groups(facts), rng)
         return _result(W, relabelled(cut.labels), [(np.arange(W.shape[0]), cut)])
-    halving = _Halving(W, facts, n_clusters, rng)
+    halving = _Halving(W, facts, n_clusters, rng=rng)
     labels = recursive_bisection(W, n_clusters - 1, halving.split).labels
     labels = halving.last(labels)
-    return _result(W, labels, halving.kept(labels))
+    return _result(W, labels, halving.used(labels))
 
 
 class _Halving:
     """Splits of parts of a graph under the constraints on them, each computed once."""
 
     def __init__(
-        self, W: Graph, facts: Constraints, n_clusters: int, rng: np.random.RandomState
+        self, W: Graph, facts: Constraints, n_clusters: int, *, rng: np.random.RandomState
     ) -> None:
         self.W, self.facts, self.n_clusters, self.rng = W, facts, n_clusters, rng
         self.cuts: dict[bytes, tuple[Ints, Cut]] = {}
 
     def split(self, part: Graph, members: Ints) -> Ints | None:
         """Return the two sides of a part, or None if must-links hold it together."""
-        # In a part of three clusters or more, the endpoints of a cannot-link may well be on one
-        # side: only a part that is to become two clusters gets its cannot-links.
+        # In a part of three clusters or more, both samples of a cannot-link may be on one side:
+        # only a part that is to become two clusters is split under its cannot-links.
         n_expected = members.size * self.n_clusters // self.W.shape[0]
         groups = signed_groups(self.facts.restrict(members), cannot_link=n_expected <= 2)
         groups = groups.without_contradictions()
@@ -94,7 +94,7 @@ class _Halving:
             default=labels,
         )
 
-    def kept(self, labels: Ints) -> list[tuple[Ints, Cut]]:
+    def used(self, labels: Ints) -> list[tuple[Ints, Cut]]:
         """Return the splits that were used: a part that was split for trial has one label."""
         return [(members, cut) for members, cut in self.cuts.values() if np.ptp(labels[members])]
 
@@ -133,14 +133,14 @@ def signed_groups(constraints: Constraints, *, cannot_link: bool = True) -> Sign
     """Return the groups of samples that certain pairs and labels connect, and their signs.
 
     Every group of must-linked samples stands for two vertices, one a sign. A cannot-link connects
-    each of them with the other sign of its other endpoint: a component then holds one sign of each
-    group, or both of them if the cannot-links contradict each other.
+    each of them with the other sign of its other group: a connected component then holds one sign
+    of each group, or both of them if the cannot-links contradict each other.
     """
     must = constraints.components()
     n = int(must.max()) + 1
     a, b = _apart(constraints, must).T if cannot_link else np.empty((2, 0), dtype=np.intp)
-    ends = np.concatenate([a, a + n]), np.concatenate([b + n, b])
-    double = csr_array((np.ones(ends[0].size), ends), shape=(2 * n, 2 * n))
+    edges = np.concatenate([a, a + n]), np.concatenate([b + n, b])
+    double = csr_array((np.ones(edges[0].size), edges), shape=(2 * n, 2 * n))
     _, component = connected_components(double, directed=False)
     positive, negative = component[:n], component[n:]
     sign = np.sign(negative - positive).astype(np.float64)

@@ -41,28 +41,12 @@ def recursive_bisection(
 
     .. math:: \sum_c \mathrm{cut}(c, V \setminus c) / b(c)
 
-    over all clusters, the rule of Rangapuram & Hein (2012), section 5, with the
-    convention of :func:`linkwise.metrics.ncut`. Each cluster is tried once, so `split` is
-    called at most ``2 k - 3`` times.
-
-    Parameters
-    ----------
-    W : csr_array or ndarray of shape (n, n)
-        Symmetric graph.
-    k : int
-        Number of clusters to reach.
-    split : callable
-        ``split(W_sub, indices)`` gets the subgraph of a cluster of at least two vertices and
-        their indices in `W`, and returns labels 0 and 1, or None if it should stay whole.
-        One label for all also means that it stays whole.
-    weights : ndarray of shape (n,), optional
-        Vertex weights :math:`b`: degrees (normalised cut) unless given; ones make it ratio cut.
-
-    Returns
-    -------
-    Bisection
-        Labels numbered by first appearance, and the total cut above. There are fewer than `k`
-        clusters if none that are left can be split.
+    over all clusters, the rule of Rangapuram & Hein (2012), section 5, with the convention of
+    :func:`linkwise.metrics.ncut`. The vertex weights :math:`b` are the degrees (normalised cut)
+    unless given; ones make it ratio cut. ``split(W_sub, indices)`` gets the subgraph of a cluster
+    of at least two vertices and their indices in `W`, and returns labels 0 and 1; None, or one
+    label for all, if it should stay whole. Each cluster is tried once, so `split` is called at most
+    ``2 k - 3`` times. There are fewer than `k` clusters if none that are left can be split.
 
     Examples
     --------

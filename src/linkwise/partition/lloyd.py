@@ -70,35 +70,18 @@ def kmeans(
 
     .. math:: \sum_{c=1}^{k} \sum_{i \in c} \| v_i - \mu_c \|^2 .
 
-    The rows are taken as they are; spectral methods that want directions pass
-    :func:`unit_rows`. Several runs from random starts (k-means++) compete with one from the
-    farthest-first rows, which depends neither on the seed nor on the order of the rows; the
-    best of them is run until no row changes its cluster. Above 5,000 rows the competition is
-    held on a random sample and judged on all rows, and the last run ends when the centres move
-    by less than 1e-4 of the variance. An iteration costs ``O(n_rows * n_columns * k)``.
+    The rows are taken as they are; spectral methods that want directions pass :func:`unit_rows`.
+    Several runs from random starts (k-means++; 20 up to 2,000 rows and 10 above, unless given)
+    compete with one from the farthest-first rows, which depends neither on the seed nor on the
+    order of the rows; the best of them is run until no row changes its cluster. Above 5,000 rows
+    the competition is held on a random sample and judged on all rows, and the last run ends when
+    the centres move by less than 1e-4 of the variance. An iteration costs
+    ``O(n_rows * n_columns * k)``.
 
-    Parameters
-    ----------
-    V : ndarray of shape (n_rows, n_columns)
-        Rows to cluster.
-    k : int
-        Number of clusters.
-    rng : RandomState
-        Source of the random starts.
-    n_init : int, optional
-        Number of random starts: 20 up to 2,000 rows and 10 above, unless given.
-    max_iter : int, default=300
-        Iteration limit of each run.
-
-    Returns
-    -------
-    KMeansPartition
-        Labels numbered by first appearance (row 0 is in cluster 0), the centres in that order,
-        the inertia, and the iterations of the final run over all rows.
-        There are exactly `k` non-empty clusters when at least `k` rows are distinct. With fewer
-        distinct rows each of them is a cluster, so there are fewer than `k`: equal rows are
-        never separated, because must-linked samples often have them. Rows are distinct when
-        they are farther apart than 1e-12 times the largest entry of `V`.
+    Labels are numbered by first appearance (row 0 is in cluster 0), the centres in that order.
+    There are exactly `k` non-empty clusters when at least `k` rows are distinct: farther apart than
+    1e-12 times the largest entry of `V`. With fewer distinct rows each of them is a cluster: equal
+    rows are never separated, because must-linked samples often have them.
 
     Examples
     --------

@@ -35,33 +35,18 @@ def best_threshold(
     .. math:: \frac{\mathrm{cut}(A_t, B_t)}{b(A_t)} + \frac{\mathrm{cut}(A_t, B_t)}{b(B_t)}
        \quad\text{or}\quad \frac{\mathrm{cut}(A_t, B_t)}{\min(b(A_t), b(B_t))},
 
-    the cut counting each edge once and :math:`b` being the volume or the size. All thresholds
-    together cost one sort and one pass over the edges: moving a vertex across the threshold
-    adds its weights to one side to the cut and takes off those to the other.
+    the cut counting each edge once. In the name of the objective, `n` makes :math:`b` the volume
+    and `r` the size; other vertex weights are given by `weights`. All thresholds together cost one
+    sort and one pass over the edges: moving a vertex across the threshold adds its weights to one
+    side to the cut and takes off those to the other.
 
-    Parameters
-    ----------
-    W : csr_array or ndarray of shape (n, n)
-        Symmetric graph.
-    v : ndarray of shape (n,)
-        Value of each vertex.
-    objective : {"ncut", "rcut", "ncheeger", "rcheeger"}, default="ncut"
-        The sum (cut) or the worse side (Cheeger) of the two ratios; `n` divides by the volume,
-        `r` by the number of vertices.
-    weights : ndarray of shape (n,), optional
-        Vertex weights to divide by in place of volume or size, such as those of a contracted graph.
-    offset : float, default=0.0
-        Added to every cut. With ``W + gamma (Q_must - Q_cannot)`` in place of `W`, the degrees
-        of `W` as weights, and gamma times the number of cannot-links as offset, the objective
-        is the penalised cut of Rangapuram & Hein (2012), eq. 1.
+    `offset` is added to every cut. With ``W + gamma (Q_must - Q_cannot)`` in place of `W`, the
+    degrees of `W` as weights, and gamma times the number of cannot-links as offset, the objective
+    is the penalised cut of Rangapuram & Hein (2012), eq. 1.
 
-    Returns
-    -------
-    Threshold
-        Labels (1 where ``v > value``), the largest value of the lower side, and the objective.
-        A threshold never separates equal values, nor leaves a side without weight. If no
-        threshold is left (`v` is constant, or one vertex only) all labels are 0, the value is
-        the largest of `v`, and the objective is infinite.
+    A threshold never separates equal values, nor leaves a side without weight. If no threshold is
+    left (`v` is constant, or one vertex only) all labels are 0, the value is the largest of `v`,
+    and the objective is infinite.
 
     Examples
     --------

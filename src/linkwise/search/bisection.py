@@ -343,7 +343,7 @@ class Bisection:
         return Split(self.value(z), self.family.vector(z) > 0)
 
     def _refined(self, z: Int32s, rng: np.random.RandomState) -> Int32s:
-        """Move single vertices and chains, if the settings say so and it lowers the value."""
+        """Move single vertices and chains, if the settings ask for it and it lowers the value."""
         if not self.settings.refine:
             return z
         return min((self.cuts.local_search(z, rng), z), key=self.value)

@@ -168,7 +168,7 @@ def chain_gain(p: Problem, s: State, scratch: Scratch, size: int, a: int, b: int
             for e in range(p.soft_indptr[v], p.soft_indptr[v + 1]):
                 u = p.soft_indices[e]
                 if scratch.mark[u] == now:
-                    # Pairs inside the chain keep their relation whatever the tables say.
+                    # Pairs inside the chain keep their relation, which the tables do not show.
                     soft += p.soft_weight[e] if s.z[u] == here else -p.soft_weight[e]
     size_a = s.size[a] - count[0] + count[1]
     size_b = s.size[b] - count[1] + count[0]

@@ -1,4 +1,4 @@
-"""What a search minimises, what it works with, and what it returns.
+"""What a search minimises, what it works with, and partitions that satisfy every constraint.
 
 Three objectives follow one protocol: the normalised cut (:mod:`linkwise.search.cut`), the sum of
 squares (:mod:`linkwise.search.means`), and the 1-spectral cut, in two clusters

@@ -8,7 +8,8 @@ a penalty of each violated cannot-link,
    \qquad S(1_C) = \frac{b(C) \, b(\bar C)}{b(V)}.
 
 At an indicator ``F`` is the cut plus the penalty of violated pairs, times ``1/b(C) + 1/b(C')``; its
-minimum over all vectors is the minimum over all partitions (Theorem 2.2).
+minimum over all vectors is the minimum over all partitions (Theorem 2.2). Its quadratic relaxation,
+with equal and opposite values of constrained samples (SCLC), is one of the starts.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ MAX_OUTER = 200  # steps; a handful is usual
 PATIENCE = 400  # inner iterations after which any descent will do
 ROUGH_ITER = 200  # inner iterations without descent, where the answer is refined afterwards
 ROUGH_LEAST = 1e-4  # share of the value below which a step is the last one, there
+SMALL = 500  # vertices up to which the projected matrix of the relaxation is dense
 EVERY = 5.0  # seconds between two reports of the steps of a descent
 
 
@@ -303,7 +305,7 @@ def ratio_dca(
     return Critical(f, best, n_outer, n_iter, gap, converged)
 
 
-SMALL = 500  # vertices up to which the projected matrix is dense
+# The quadratic relaxation with linear constraints --------------------------------------------
 
 
 class SignedGroups(NamedTuple):

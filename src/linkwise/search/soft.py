@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise.constraints import Constraints
 from linkwise.constraints.coloring import CannotLinkGraph
-from linkwise.constraints.suspect import make_suspects
+from linkwise.constraints.conflict import make_suspects
 from linkwise.constraints.table import symmetric_matrix
 from linkwise.exceptions import ConflictError, ConvergenceWarning
 from linkwise.search.objective import Answer, Context, Found, Task, hard_labels
@@ -57,22 +57,22 @@ class Path(NamedTuple):
 
 def soft_path(
     objective: Objective,
-    ends: tuple[Int32s, Int32s],
+    endpoints: tuple[Int32s, Int32s],
     context: Context,
     *,
     strengths: Sequence[float] = STRENGTHS,
 ) -> Path:
     """Follow the best partition from no penalty to a high one and back.
 
-    `ends` are a good partition without constraints, and one that satisfies them as well as it can.
-    Interrupting keeps what was reached; strengths not reached have the better one of the ends.
+    `endpoints` are a good partition without constraints, and one that satisfies them as well as it
+    can. Interrupting returns what was reached; other strengths have the better one of these.
     """
     ordered = tuple(sorted(strengths))
     at = {t: objective.at(t * objective.unit) for t in ordered}
     best: dict[float, Int32s] = {}
     interrupted = False
     try:
-        for direction, z in ((ordered, ends[0]), (ordered[::-1], ends[1])):
+        for direction, z in ((ordered, endpoints[0]), (ordered[::-1], endpoints[1])):
             for t in direction:
                 z = at[t].local_search(z, context.rng)  # noqa: PLW2901
                 z = at[t].recombine(best[t], z, context.rng) if t in best else z  # noqa: PLW2901
@@ -85,7 +85,7 @@ def soft_path(
         raise_if_not_interrupt(error)
         interrupted = True
         for t in ordered:
-            best.setdefault(t, min(ends, key=at[t].value))
+            best.setdefault(t, min(endpoints, key=at[t].value))
     context.log("path " + ", ".join(f"{t:g}: {at[t].value(best[t]):.6g}" for t in ordered))
     return Path(ordered, tuple(best[t] for t in ordered), interrupted)
 

@@ -456,7 +456,7 @@ class Scratch(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def new_scratch(n: int) -> Scratch:
-    """Return memory for chains of `n` vertices, none of them locked."""
+    """Return arrays for chains of `n` vertices, none of them locked."""
     return Scratch(
         np.empty(n, np.int32),
         np.zeros(n, np.int64),

@@ -34,26 +34,13 @@ def assign(
     *,
     n_restarts: int = 30,
 ) -> Coloring:
-    """Return a proper colouring whose total cost is small.
+    """Return a proper colouring whose total cost is small; arguments as in `guided_coloring`.
 
     Exact where the graph is a forest, by dynamic programming; elsewhere the trees that hang
     from cycles are folded into them, exactly, and what remains is coloured greedily, guided by
     costs with more and more noise, and improved by swapping Kempe chains. Every component
-    keeps its best colouring.
-
-    Parameters
-    ----------
-    graph, cost, rng
-        As in :func:`guided_coloring`.
-    n_restarts : int, default=30
-        Greedy colourings to improve; none is needed for forests.
-
-    Returns
-    -------
-    Coloring
-        If there are at least as many vertices as colours, every colour is in use. Where the
-        cheapest colouring leaves one unused, that costs something, and the little that is
-        changed for it need not be the best.
+    keeps its best colouring. Where the cheapest colouring leaves a colour unused, the little that
+    is changed for it need not be the best.
     """
     cost = np.ascontiguousarray(cost, dtype=np.float64)
     n, k = cost.shape

@@ -1,4 +1,4 @@
-"""Proper colourings by greedy, tabu and spectral search, guided by costs."""
+"""The graph of cannot-links between groups, its core, and proper colourings guided by costs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ from linkwise.constraints.coloring import kernels
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Int32s, Int64s, Ints
+
+ANNEALING_SWEEPS = 1_000  # of the second guess
+GUESS_ROUNDS = 10  # greedy colourings that follow a guess
+GUESS_TABU_STEPS = 1_000_000
+ROUNDS, TABU_STEPS = 60, 200_000  # of a guided colouring
+STEPS_PER_VERTEX = 5_000  # of the tabu search, at the most
+DENSE_SPECTRUM = 400  # vertices up to which all eigenvectors are computed
 
 
 class CannotLinkGraph(NamedTuple):
@@ -65,14 +72,6 @@ def peel(graph: CannotLinkGraph, n_colors: int) -> Peeling:
     return Peeling(*kernels.peel_below(*graph, n_colors))
 
 
-ANNEALING_SWEEPS = 1_000  # of the second guess
-GUESS_ROUNDS = 10  # greedy colourings that follow a guess
-GUESS_TABU_STEPS = 1_000_000
-ROUNDS, TABU_STEPS = 60, 200_000  # of a guided colouring
-STEPS_PER_VERTEX = 5_000  # of the tabu search, at the most
-DENSE_SPECTRUM = 400  # vertices up to which all eigenvectors are computed
-
-
 class Coloring(NamedTuple):
     """A colour for each vertex; no two neighbours share one."""
 
@@ -91,29 +90,11 @@ def guided_coloring(
 ) -> Coloring:
     """Look for a proper colouring of low total cost.
 
-    Colours the core greedily (see `kernels.dsatur`). Vertices that find no colour become more
-    urgent and the core is coloured anew; at last a tabu search starts from the best attempt.
-    Peeled vertices follow in reverse order, each in its cheapest allowed colour.
-
-    Parameters
-    ----------
-    graph : CannotLinkGraph
-        The graph to colour.
-    cost : ndarray of shape (n_groups, n_colors)
-        The finite cost of each colour for each vertex.
-    rng : RandomState
-        Seeds the tabu search; nothing is drawn if that is not needed.
-    peeling : Peeling, default=None
-        That of this graph and number of colours, if it is known.
-    rounds : int, default=60
-        How often the core is coloured greedily at the most.
-    tabu_steps : int, default=200_000
-        Steps of the tabu search; about a microsecond each.
-
-    Returns
-    -------
-    Coloring
-        If there are at least as many vertices as colours, every colour is in use.
+    Colours the core greedily (see `kernels.dsatur`), at most `rounds` times: vertices that find no
+    colour become more urgent each time. At last a tabu search starts from the best attempt (about a
+    microsecond a step); only that draws from `rng`. Peeled vertices follow in reverse order, each
+    in its cheapest allowed colour. `cost` is finite, of shape (n_groups, n_colors). If there are at
+    least as many vertices as colours, every colour is in use.
     """
     cost = np.ascontiguousarray(cost, dtype=np.float64)
     if peeling is None:
@@ -199,25 +180,10 @@ def find_coloring(
 ) -> Coloring:
     """Look for a proper colouring by all means short of exhaustive search.
 
-    Tries `guided_coloring` first. If some vertices are left, it guesses the colours from the
-    cannot-links alone: a planted colouring shows in the most negative eigenvectors of their
-    graph (Alon and Kahale, 1997), as it is and after annealing.
-
-    Parameters
-    ----------
-    graph : CannotLinkGraph
-        The graph to colour.
-    n_colors : int
-        The number of colours.
-    rng : RandomState
-        Where all random numbers come from.
-    cost : ndarray of shape (n_groups, n_colors), default=None
-        Guides the first attempt and the easy vertices; random by default.
-
-    Returns
-    -------
-    Coloring
-        The best attempt. If ``n_left`` is not 0, there may still be a colouring.
+    Tries `guided_coloring` first, with random costs unless given. If some vertices are left, it
+    guesses the colours from the cannot-links alone: a planted colouring shows in the most negative
+    eigenvectors of their graph (Alon and Kahale, 1997), as it is and after annealing. If ``n_left``
+    is not 0, there may still be a colouring.
     """
     if cost is None:
         cost = rng.random_sample((graph.n_groups, n_colors))
