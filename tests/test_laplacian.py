@@ -50,7 +50,6 @@ DEFINITIONS = {
     "symmetric": lambda W: identity_without_isolated(D_of(W)) - scaled_both_sides(D_of(W), W),
     "normalized_adjacency": lambda W: scaled_both_sides(D_of(W), W),
     "signed": lambda W: D_bar(W) - W,
-    "signed_normalized_adjacency": lambda W: scaled_both_sides(D_bar(W), W),
 }
 SIGNED = [name for name in DEFINITIONS if name.startswith("signed")]
 every_definition = pytest.mark.parametrize("name", DEFINITIONS)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import eye_array
 
-from linkwise.linalg.laplacian import degrees, signed_normalized_adjacency
+from linkwise.linalg.laplacian import absolute_degrees, degrees, inverse_sqrt, scaled
 from linkwise.linalg.operators import Sum, SymmetricOperator, as_sum
 
 if TYPE_CHECKING:
@@ -101,6 +101,15 @@ def transition_matrix(W):
     """Return ``D^-1 W`` of a dense graph, the probabilities of a random walk from row to column."""
     d = degrees(W)
     return np.divide(W, d[:, None], out=np.zeros_like(W), where=d[:, None] > 0)
+
+
+def signed_normalized_adjacency(W):
+    """Return `W` normalised by its absolute degrees on both sides.
+
+    The eigenvalues lie in [-1, 1]. The value 1 counts the balanced components: those that
+    fall into two camps with positive edges inside and negative edges across.
+    """
+    return scaled(W, inverse_sqrt(absolute_degrees(W)))
 
 
 def signed_symmetric(W):

@@ -44,8 +44,7 @@ else:
         elif not name.startswith("_") and name in _methods():
             value = _methods()[name]
         else:
-            message = f"module 'linkwise' has no attribute {name!r}"
-            raise AttributeError(message)
+            raise AttributeError(f"module 'linkwise' has no attribute {name!r}")
         globals()[name] = value
         return value
 

@@ -14,8 +14,7 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:
-        message = (
+        raise ImportError(
             f"{purpose} needs {module.partition('.')[0]}, which is not installed. "
             f"Install it with: pip install 'linkwise[{extra}]'"
-        )
-        raise ImportError(message) from error
+        ) from error

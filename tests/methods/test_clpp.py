@@ -19,8 +19,8 @@ from sklearn.preprocessing import StandardScaler
 
 from asserts import assert_same_subspace
 from linkwise import Affinity, Constraints
-from linkwise.linalg.laplacian import signed_normalized_adjacency
 from linkwise.methods.clpp import RIDGE, ConstrainedLPP, clpp, signed_graph
+from theory import signed_normalized_adjacency
 
 
 def dense_weights(W, known):

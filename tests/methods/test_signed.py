@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import Affinity, Constraints, NCut, SignedCSC
 from linkwise.linalg.eigen import largest
-from linkwise.linalg.laplacian import absolute_degrees, signed_normalized_adjacency
+from linkwise.linalg.laplacian import absolute_degrees
 from linkwise.methods.ncut import ratio_sum
 from linkwise.methods.signed import (
     VIOLATION_PENALTY,
@@ -25,6 +25,7 @@ from linkwise.methods.signed import (
     violated_weight,
 )
 from linkwise.partition import kmeans, unit_rows
+from theory import signed_normalized_adjacency
 
 
 def random_signed_graph(n, seed):

@@ -67,24 +67,9 @@ def propagate(
 ) -> Beliefs:
     """Send messages along all pairs until they settle.
 
-    Parameters
-    ----------
-    opinion : ndarray of shape (n_vertices, k)
-        Logarithms of probabilities, up to a constant in each row.
-    pairs : Pairs
-        What is said about pairs of vertices.
-    noise : float
-        Probability that a pair is wrong.
-    messages : ndarray of shape (m, 2, k)
-        The messages into the first and into the second vertex of each pair. Changed in place,
-        so that a later call goes on from here; zeros say nothing.
-    max_sweeps, tol, damping
-        When to stop, and how much of a message stays.
-
-    Returns
-    -------
-    Beliefs
-        Logarithms of the beliefs up to a constant, and the prediction of each pair without it.
+    `opinion` are logarithms of probabilities up to a constant in each row, `noise` the probability
+    that a pair is wrong. `messages`, of shape (m, 2, k), go into the first and the second vertex of
+    each pair; they are changed in place, so that a later call goes on from here.
 
     Examples
     --------

@@ -169,15 +169,13 @@ class Closure:
     def _samples(self, value: ArrayLike, name: str) -> Ints:
         samples = np.asarray(value)
         if samples.dtype.kind not in "iu" and samples.size:
-            message = f"{name} holds {samples.dtype} values, but samples are integers."
-            raise TypeError(message)
+            raise TypeError(f"{name} holds {samples.dtype} values, but samples are integers.")
         wrong = samples[(samples < 0) | (samples >= self.n_samples)]
         if wrong.size:
-            message = (
+            raise IndexError(
                 f"{name} holds the index {wrong[0]}, but there are only {self.n_samples} samples "
                 f"(valid indices are 0..{self.n_samples - 1})."
             )
-            raise IndexError(message)
         return samples.astype(np.intp)
 
     def _sorted_pairs(self, heads: Ints, tails: Ints) -> Ints:
@@ -186,11 +184,10 @@ class Closure:
 
     def _check_limit(self, count: int, what: str) -> None:
         if count > MAX_PAIRS:
-            message = (
+            raise TooLargeError(
                 f"The closure holds {count} {what}; at most {MAX_PAIRS} are listed. "
                 "Use relation(i, j) to ask about some pairs, or component for the groups."
             )
-            raise TooLargeError(message)
 
 
 def _ranges(counts: Ints) -> Ints:

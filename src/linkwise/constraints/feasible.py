@@ -66,11 +66,10 @@ def feasible_groups(constraints: Constraints, n_clusters: int) -> Groups:
         raise_too_few_groups(contraction.n_groups, n_clusters)
     n_pairs = choose_two(contraction.label_groups.size)
     if n_pairs > MAX_LABEL_PAIRS:
-        message = (
+        raise TooLargeError(
             f"The labels keep {contraction.label_groups.size} groups apart, by {n_pairs} pairs; at "
             f"most {MAX_LABEL_PAIRS} are listed. Use fewer labels."
         )
-        raise TooLargeError(message)
     if n_pairs:
         contraction = logic.with_label_pairs(contraction)
     graph = graph_of(contraction.pairs, contraction.n_groups)

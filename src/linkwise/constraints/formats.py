@@ -59,8 +59,7 @@ def _read_csv(path: Path) -> Columns:
     try:
         text = content.decode("utf-16" if content.startswith(marks) else "utf-8-sig")
     except UnicodeDecodeError as error:
-        message = f"{path} is not UTF-8 text ({error.reason}). Save it as UTF-8."
-        raise ValueError(message) from error
+        raise ValueError(f"{path} is not UTF-8 text ({error.reason}). Save it as UTF-8.") from error
     return _csv_columns(csv.reader(StringIO(text, newline="")), path)
 
 
@@ -69,8 +68,7 @@ def _csv_columns(reader: Any, path: Path) -> Columns:
     try:
         header = next(reader, None)
         if header is None:
-            message = f"{path} is empty. Its first line must name the columns: i,j,link."
-            raise ValueError(message)
+            raise ValueError(f"{path} is empty. Its first line must name the columns: i,j,link.")
         names = [name.strip().lower() for name in header]
         _check_columns(names, f"{path}, line 1")
         wanted = [name for name in KNOWN if name in names]
@@ -81,17 +79,15 @@ def _csv_columns(reader: Any, path: Path) -> Columns:
             if not fields:
                 continue
             if len(fields) != len(names):
-                message = (
+                raise ValueError(
                     f"{path}, line {reader.line_num}: {len(fields)} values, but the header names "
                     f"{len(names)} columns ({', '.join(names)})."
                 )
-                raise ValueError(message)
             lines.append(reader.line_num)
             for column, position in zip(columns, positions, strict=True):
                 column.append(fields[position].strip())
     except csv.Error as error:
-        message = f"{path}, line {reader.line_num}: not valid CSV ({error})."
-        raise ValueError(message) from error
+        raise ValueError(f"{path}, line {reader.line_num}: not valid CSV ({error}).") from error
     table: dict[str, list[Any]] = dict(zip(wanted, columns, strict=True))
     return Columns(table, lines, lambda line: f"{path}, line {line}")
 
@@ -126,8 +122,7 @@ def frame_columns(df: Any) -> Columns:
     }
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        message = f"The columns have different lengths: {lengths}."
-        raise ValueError(message)
+        raise ValueError(f"The columns have different lengths: {lengths}.")
     rows = list(range(lengths["i"]))
     return Columns(columns, rows, lambda row: f"row {row}")
 
@@ -136,18 +131,15 @@ def _check_columns(names: list[str], place: str) -> None:
     missing = [name for name in REQUIRED if name not in names]
     for delimiter in (";", "\t", "|", " "):
         if len(names) == 1 and delimiter in names[0]:
-            message = (
+            raise ValueError(
                 f"{place} has one column, {names[0][:60]!r}, which holds {delimiter!r}. "
                 "Separate the columns by commas."
             )
-            raise ValueError(message)
     if missing:
-        message = (
+        raise ValueError(
             f"{place} has no column {', '.join(map(repr, missing))}; the columns found are "
             f"{names}. Needed are i, j (samples), link (must or cannot) and, if wanted, belief."
         )
-        raise ValueError(message)
     for name in KNOWN:
         if names.count(name) > 1:
-            message = f"{place} has the column {name!r} more than once."
-            raise ValueError(message)
+            raise ValueError(f"{place} has the column {name!r} more than once.")

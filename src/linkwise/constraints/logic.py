@@ -19,8 +19,6 @@ from linkwise.constraints.kernels import shortest_chains
 from linkwise.constraints.table import choose_two, pair_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from linkwise._types import Ints
     from linkwise.constraints.table import PairTable
 
@@ -145,7 +143,8 @@ def contradictions(facts: Facts, component: Ints) -> Contradictions:
 def explain(facts: Facts, found: Contradictions, limit: int | None) -> list[Conflict]:
     """Prove the first `limit` contradictions by shortest chains; labels come first."""
     n = facts.n_samples
-    label_pairs = list(islice(_label_pairs(found), limit))
+    all_pairs = (pair for classes in found.class_lists for pair in combinations(classes, 2))
+    label_pairs = list(islice(all_pairs, limit))
     rest = found.cannot_link if limit is None else found.cannot_link[: limit - len(label_pairs)]
     virtual = n + np.array(label_pairs, dtype=np.intp).reshape(-1, 2)
     wanted = np.concatenate((virtual, facts.cannot_link[rest]))
@@ -182,11 +181,6 @@ def rows_of(pairs: Ints, stored: Ints, row: Ints, *, n_samples: int) -> tuple[in
     """Return where pairs that are among the `stored` ones were in the input."""
     place = np.searchsorted(pair_keys(stored, n_samples), pair_keys(pairs, n_samples))
     return tuple(row[place].tolist())
-
-
-def _label_pairs(found: Contradictions) -> Iterator[tuple[int, int]]:
-    for classes in found.class_lists:
-        yield from combinations(classes, 2)
 
 
 def _conflict(

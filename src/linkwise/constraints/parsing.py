@@ -40,11 +40,10 @@ def pair_table(
     pairs = np.array(both, dtype=np.intp).T.reshape(-1, 2)
     loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
     if loops.size:
-        message = (
+        raise ValueError(
             f"{source.where(loops[0], 'i')}, and so is j: a sample paired with itself. "
             "Remove this row."
         )
-        raise ValueError(message)
     sign = np.array(_parse(source, "link", _sign), dtype=np.float64)
     belief = np.ones(len(pairs))
     if "belief" in source.values:
@@ -60,11 +59,10 @@ def _sample_parser(
         positions = id_positions(ids, n_samples)
         return len(positions), _IdParser(positions)
     if n_samples is None:
-        message = (
+        raise TypeError(
             "n_samples is missing: without ids, i and j are positions, and the pairs do not "
             "tell how many samples there are. Pass n_samples=len(X), or ids=names."
         )
-        raise TypeError(message)
     n = as_n_samples(n_samples)
     return n, _PositionParser(n)
 
@@ -100,8 +98,7 @@ def _parse(source: Columns, column: str, parse: Callable[[Any], Any]) -> list[An
             try:
                 parse(value)
             except (ValueError, IndexError) as error:
-                message = f"{source.where(k, column)}, {error}"
-                raise type(error)(message) from None
+                raise type(error)(f"{source.where(k, column)}, {error}") from None
         raise
 
 
@@ -118,11 +115,10 @@ class _PositionParser:
         except ValueError:
             position = int(_whole(value))
         if not 0 <= position < self.n_samples:
-            message = (
+            raise IndexError(
                 f"but there are only {self.n_samples} samples (valid positions are "
                 f"0..{self.n_samples - 1})."
             )
-            raise IndexError(message)
         return position
 
 
@@ -148,8 +144,7 @@ class _IdParser:
         position = self.positions.get(_name(value))
         if position is None:
             known = self.positions
-            message = f"which is not among the {len(known)} ids.{hint(_name(value), known)}"
-            raise ValueError(message)
+            raise ValueError(f"which is not among the {len(known)} ids.{hint(_name(value), known)}")
         return position
 
 
@@ -158,8 +153,7 @@ def _sign(value: Any) -> int:
     if sign is None:
         sign = SIGNS.get(str(value).strip().lower())
     if sign is None:
-        message = "but a link is must or cannot (or 1 or -1)."
-        raise ValueError(message)
+        raise ValueError("but a link is must or cannot (or 1 or -1).")
     return sign
 
 
@@ -171,8 +165,7 @@ def _belief(value: Any) -> float:
     except (TypeError, ValueError):
         belief = np.nan
     if not 0 < belief <= 1:
-        message = "but a belief is a number in (0, 1]. Write 1 for a certain pair."
-        raise ValueError(message)
+        raise ValueError("but a belief is a number in (0, 1]. Write 1 for a certain pair.")
     return belief
 
 
@@ -194,18 +187,15 @@ def id_positions(ids: Iterable[object], n_samples: int | None) -> dict[str, int]
     positions: dict[str, int] = {}
     for position, value in enumerate(ids):
         if is_missing(value):
-            message = f"ids[{position}] is {value!r}. Every sample needs a name."
-            raise ValueError(message)
+            raise ValueError(f"ids[{position}] is {value!r}. Every sample needs a name.")
         name = _name(value)
         if name in positions:
-            message = (
+            raise ValueError(
                 f"ids[{position}] is {name!r}, and so is ids[{positions[name]}]. "
                 "Names must be unique."
             )
-            raise ValueError(message)
         positions[name] = position
     if n_samples is not None and n_samples != len(positions):
-        message = f"There are {len(positions)} ids, but n_samples is {n_samples}."
-        raise ValueError(message)
+        raise ValueError(f"There are {len(positions)} ids, but n_samples is {n_samples}.")
     as_n_samples(len(positions))
     return positions

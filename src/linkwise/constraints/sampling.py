@@ -17,11 +17,10 @@ def sample_pairs(labels: Ints, n_pairs: int, rng: np.random.RandomState) -> Ints
     known = np.flatnonzero(labels >= 0)
     n_all = choose_two(known.size)
     if n_pairs > n_all:
-        message = (
+        raise ValueError(
             f"n_pairs is {n_pairs}, but the {known.size} samples with a known label have only "
             f"{n_all} distinct pairs."
         )
-        raise ValueError(message)
     return known[unrank_pairs(draw_distinct(n_all, n_pairs, rng))]
 
 

@@ -190,11 +190,10 @@ def sparse_pairs(labels: Ints, n_pairs: int) -> tuple[Ints, Ints]:
     _, class_of, sizes = np.unique(labels[known], return_inverse=True, return_counts=True)
     n_classes = sizes.size
     if choose_two(n_classes) + known.size > MAX_PAIRS:
-        message = (
+        raise TooLargeError(
             f"{n_classes} different labels need {choose_two(n_classes)} cannot-links to keep them "
             f"apart, more than {MAX_PAIRS}. Use fewer labels, or work with components()."
         )
-        raise TooLargeError(message)
     members = known[np.argsort(class_of, kind="stable")]  # class by class
     class_of = np.sort(class_of)
     first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
@@ -230,11 +229,10 @@ def all_pairs(constraints: Constraints, purpose: str) -> PairTable:
     """Return explicit and label-implied pairs, each once; TooLargeError above a million."""
     n_implied = sum(count_implied(constraints.labels))
     if n_implied > MAX_LISTED:
-        message = (
+        raise TooLargeError(
             f"{purpose}, but these labels imply {n_implied} pairs; the limit is {MAX_LISTED}. "
             "Keep the labels themselves, or choose pairs with signed_pairs()."
         )
-        raise TooLargeError(message)
     return some_pairs(constraints, n_implied)
 
 

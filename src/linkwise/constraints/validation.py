@@ -22,11 +22,9 @@ HUGE = 2**62  # numbers beyond are out of every valid range; clipping avoids ove
 def as_count(value: object, name: str, *, minimum: int = 1, remedy: str = "") -> int:
     """Return a Python integer that is not below `minimum`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        message = f"{name} is {value!r}, but it must be an integer.{remedy}"
-        raise TypeError(message)
+        raise TypeError(f"{name} is {value!r}, but it must be an integer.{remedy}")
     if int(value) < minimum:
-        message = f"{name} is {value}, but it must be at least {minimum}.{remedy}"
-        raise ValueError(message)
+        raise ValueError(f"{name} is {value}, but it must be at least {minimum}.{remedy}")
     return int(value)
 
 
@@ -53,10 +51,9 @@ def as_pairs(value: ArrayLike | None, n_samples: int, name: str) -> Ints:
     loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
     if loops.size:
         row = loops[0]
-        message = (
+        raise ValueError(
             f"{name}[{row}] is {_shown(pairs[row])}, a sample paired with itself. Remove this pair."
         )
-        raise ValueError(message)
     pairs.sort(axis=1)
     return pairs
 
@@ -66,20 +63,18 @@ def _pair_array(value: ArrayLike | None, name: str) -> AnyArray:
     try:
         array = np.asarray(() if value is None else value)
     except ValueError as error:  # numpy's words for rows of different lengths
-        message = (
+        raise ValueError(
             f"{name} has rows of different lengths. Every row must be a pair (i, j) of sample "
             "indices."
-        )
-        raise ValueError(message) from error
+        ) from error
     if array.ndim in (1, 2) and array.size == 0:
         return array
     if array.ndim != 2 or array.shape[1] != 2:
         found = f"shape {array.shape}" if array.ndim else f"type {type(value).__name__}"
-        message = (
+        raise ValueError(
             f"{name} has {found}, but pairs have shape (m, 2). "
             "Write a list of pairs such as [(0, 1), (2, 3)]."
         )
-        raise ValueError(message)
     return array
 
 
@@ -109,22 +104,20 @@ def as_beliefs(value: ArrayLike | None, pairs: Ints, name: str) -> Floats:
     if array.dtype.kind not in "iuf":
         array = _floats(array, belief_name)
     if array.ndim > 1 or (array.ndim == 1 and array.size != len(pairs)):
-        message = (
+        raise ValueError(
             f"{belief_name} has shape {array.shape}, but there are {len(pairs)} pairs in {name}. "
             "Give one number, or one per pair."
         )
-        raise ValueError(message)
     wrong = np.flatnonzero(~((array > 0) & (array <= 1)))
     if wrong.size:
         row = wrong[0]
         where = f"{belief_name}[{row}]" if array.ndim else belief_name
         pair = f", for the pair {_shown(pairs[row])}" if array.ndim else ""
-        message = (
+        raise ValueError(
             f"{where} is {array.flat[row]}{pair}, but a belief lies in (0, 1]: 1 is certain. "
             "Leave out a pair that is not believed at all; "
             "a disbelieved must-link is a cannot-link."
         )
-        raise ValueError(message)
     return np.broadcast_to(array, len(pairs)).astype(np.float64)
 
 
@@ -146,19 +139,17 @@ def as_labels(value: ArrayLike, n_samples: int | None = None, *, name: str = "la
     array = np.asarray(value)
     if array.ndim != 1 or (n_samples is not None and array.size != n_samples):
         wanted = "one label per sample" if n_samples is None else f"n_samples = {n_samples}"
-        message = (
+        raise ValueError(
             f"{name} has shape {array.shape}, but it must be one-dimensional with {wanted}. "
             "Use -1 for an unknown label."
         )
-        raise ValueError(message)
     labels = _integers(array, name, _LABEL_REMEDIES)
     wrong = np.flatnonzero(labels < -1)
     if wrong.size:
-        message = (
+        raise ValueError(
             f"{name}[{wrong[0]}] is {labels[wrong[0]]}, but labels are 0, 1, 2, ... "
             "Use -1 for an unknown label."
         )
-        raise ValueError(message)
     return labels
 
 
@@ -169,24 +160,21 @@ def as_indices(value: Any, n_samples: int) -> Ints:
     else:
         array = np.atleast_1d(np.asarray(value))
     if array.ndim != 1:
-        message = f"indices has shape {array.shape}, but it must be one-dimensional."
-        raise IndexError(message)
+        raise IndexError(f"indices has shape {array.shape}, but it must be one-dimensional.")
     if array.dtype.kind == "b":
         if array.size != n_samples:
             message = f"The mask has {array.size} entries, but there are {n_samples} samples."
             raise IndexError(message)
         array = np.flatnonzero(array)
     if array.size == 0:
-        message = "indices selects no sample, but constraints need at least one."
-        raise ValueError(message)
+        raise ValueError("indices selects no sample, but constraints need at least one.")
     indices = _integers(array, "indices", _INDEX_REMEDIES)
     wrong = np.flatnonzero((indices < 0) | (indices >= n_samples))
     if wrong.size:
-        message = (
+        raise IndexError(
             f"indices[{wrong[0]}] is {indices[wrong[0]]}, but there are only {n_samples} samples "
             f"(valid indices are 0..{n_samples - 1})."
         )
-        raise IndexError(message)
     _check_distinct(indices)
     return indices
 
@@ -196,11 +184,10 @@ def _check_distinct(indices: Ints) -> None:
     repeated = np.flatnonzero(counts > 1)
     if repeated.size:
         sample = values[repeated[np.argmin(first[repeated])]]
-        message = (
+        raise ValueError(
             f"indices holds the sample {sample} more than once. "
             "Constraints are about distinct samples: pass np.unique(indices)."
         )
-        raise ValueError(message)
 
 
 # Integers ----------------------------------------------------------------------------------
@@ -250,8 +237,7 @@ def _integers(array: AnyArray, name: str, remedies: _Remedies) -> Ints:
     """Return an array of whole numbers as integers, or name the first other value."""
     kind = array.dtype.kind
     if kind == "b":
-        message = f"{name} holds booleans (True, False). {remedies.flags}"
-        raise TypeError(message)
+        raise TypeError(f"{name} holds booleans (True, False). {remedies.flags}")
     if kind == "i":
         return array.astype(np.intp)
     if kind == "f":
@@ -275,13 +261,10 @@ def _raise_not_whole(
     value = value.item() if isinstance(value, np.generic) else value
     found = f"{name}[{position[0]}] is {_shown(array[position[0]])}"
     if is_missing(value):
-        message = f"{found}, but {value!r} is a missing value. {remedies.missing}"
-        raise ValueError(message)
+        raise ValueError(f"{found}, but {value!r} is a missing value. {remedies.missing}")
     if isinstance(value, bool) or not isinstance(value, Real):
-        message = f"{found}, but {value!r} is not an integer. {remedies.text}"
-        raise TypeError(message)
-    message = f"{found}, but {value!r} is not a whole number."
-    raise ValueError(message)
+        raise TypeError(f"{found}, but {value!r} is not an integer. {remedies.text}")
+    raise ValueError(f"{found}, but {value!r} is not a whole number.")
 
 
 def _shown(row: Any) -> object:

@@ -474,11 +474,10 @@ class Constraints:
         """Return the clusters of a clustering, numbered from 0."""
         array = np.asarray(labels)
         if array.shape != (self.n_samples,):
-            message = (
+            raise ValueError(
                 f"labels has shape {array.shape}, but the constraints are about {self.n_samples} "
                 "samples. Pass one cluster per sample, or use constraints.restrict(indices)."
             )
-            raise ValueError(message)
         return np.unique(array, return_inverse=True)[1]
 
     @cached_property
@@ -504,12 +503,11 @@ class Constraints:
         """
         n_pairs = self.n_pairs + sum(tables.count_implied(self.labels))
         if n_pairs > tables.MAX_PAIRS:
-            message = (
+            raise TooLargeError(
                 f"The matrix would hold {n_pairs} pairs, most of them implied by labels; at most "
                 f"{tables.MAX_PAIRS} are listed. Use signed_pairs(), a sparse stand-in with the "
                 "same closure."
             )
-            raise TooLargeError(message)
         return tables.constraint_matrix(self, tables.MAX_PAIRS)
 
     def signed_pairs(self, limit: int = 1_000_000) -> tuple[Ints, Floats]:
@@ -635,11 +633,10 @@ class Constraints:
         if distinct.size == 0 and n_folds >= 2:
             return iter([(self, Constraints(self.n_samples))] * n_folds)
         if not 2 <= n_folds <= distinct.size:
-            message = (
+            raise ValueError(
                 f"n_folds is {n_folds}, but it must be at least 2 and at most the number of "
                 f"distinct explicit pairs ({distinct.size})."
             )
-            raise ValueError(message)
         rng = check_random_state(random_state)
         fold = sampling.draw_folds(distinct.size, n_folds, rng)[which]
         return (self._fold(fold == k) for k in range(n_folds))
@@ -675,8 +672,7 @@ class Constraints:
     __iter__ = None
 
     def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
-        message = "Constraints are not an array. Use to_matrix() or signed_pairs()."
-        raise TypeError(message)
+        raise TypeError("Constraints are not an array. Use to_matrix() or signed_pairs().")
 
     # Copies and pickles: numpy does not keep that an array is read-only --------------------------
 

@@ -71,7 +71,9 @@ class NamedEstimator:
         if data.X is None and not (takes_graph and not model.needs_features):
             self._raise_needs_features()
         settings: dict[str, Any] = dict.fromkeys(_cluster_counts(model), data.n_clusters)
-        settings |= dict.fromkeys(_random_states(model), random_state)
+        # Those of steps and parts included
+        names = [name for name in model.get_params() if name.rpartition("__")[2] == "random_state"]
+        settings |= dict.fromkeys(names, random_state)
         model.set_params(**settings)
         extra = {"constraints": constraints} if _takes_constraints(model) else {}
         # A given graph brings no features.
@@ -194,11 +196,6 @@ def _cluster_counts(model: Any) -> list[str]:
     steps = getattr(model, "steps", None)  # of a pipeline, whose last step clusters
     name = f"{steps[-1][0]}__n_clusters" if steps else "n_clusters"
     return [name] if name in model.get_params() else []
-
-
-def _random_states(model: Any) -> list[str]:
-    """Return the names of all random states, those of steps and parts included."""
-    return [name for name in model.get_params() if name.rpartition("__")[2] == "random_state"]
 
 
 def described(thing: Any) -> str:

@@ -110,23 +110,21 @@ def sigma_xu(builder: Affinity, distances: Matrix) -> float:
     elif n_samples <= DENSE_LIMIT:
         builder.m_, widest = largest_gap(builder._search.row_blocks())
     else:
-        message = (
+        raise TooLargeError(
             f'scale="xu" compares all pairs of samples to find m; there are '
             f"{n_samples:,} samples and the limit is {DENSE_LIMIT:,}. "
             "Give m= (the size of the smallest group of neighbours to keep together)."
         )
-        raise TooLargeError(message)
     return float(widest / np.sqrt(-2 * np.log(XU_EPSILON))) or builder._smallest_distance
 
 
 def sigma_variance(builder: Affinity, _: Matrix) -> float:
     """Root of the mean variance of the features (Wacquet et al. 2013)."""
     if builder._search.is_precomputed:
-        message = (
+        raise ValueError(
             'scale="variance" is about features, but metric="precomputed" gives none. '
             'Use scale="local" or a number.'
         )
-        raise ValueError(message)
     X = builder._search.X
     variances = mean_variance_axis(X, axis=0)[1] if issparse(X) else np.var(X, axis=0)
     return float(np.sqrt(np.mean(variances))) or builder._smallest_distance
@@ -484,12 +482,11 @@ class Affinity(TransformerMixin, BaseEstimator):
         return X
 
     def _raise_not_euclidean(self, setting: str) -> None:
-        message = (
+        raise ValueError(
             f"{setting} needs Euclidean distances, but metric={self.metric!r}. For the cosine "
             "metric scale the samples to length 1 and leave metric out: the neighbours are the "
             "same."
         )
-        raise ValueError(message)
 
     def _is_approximate(self, X: Any) -> bool:
         if self._kind != "nearest" or not self._is_euclidean or self.search == "exact":
@@ -526,20 +523,18 @@ class Affinity(TransformerMixin, BaseEstimator):
         else:
             distances = self._by_transformer(query)
         if not np.isfinite(distances.data if issparse(distances) else distances).all():
-            message = (
+            raise ValueError(
                 "Some distances between samples are not finite: they overflow, or the metric is "
                 "not defined for some samples. Rescale X, or choose another metric."
             )
-            raise ValueError(message)
         return distances
 
     def _within(self, radius: Any, query: Any) -> csr_array:
         if hasattr(self.neighbors, "fit_transform"):
-            message = (
+            raise ValueError(
                 f"radius={radius:g} and the neighbour transformer "
                 f"{type(self.neighbors).__name__} both define the edges. Leave one out."
             )
-            raise ValueError(message)
         return link_empty_rows(self._search.within(radius, query), self._search, query)
 
     def _search_by_cells(self, X: Any) -> None:
@@ -638,8 +633,7 @@ def check_magnitude(X: Any) -> None:
     values = X.data if issparse(X) else X
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     if largest > LARGEST or 0 < largest < 1 / LARGEST:
-        message = (
+        raise ValueError(
             f"The largest feature is {largest:.0e} in size: squares of such numbers leave the "
             "range of floating-point numbers. Divide X by np.abs(X).max()."
         )
-        raise ValueError(message)

@@ -349,10 +349,9 @@ def check_outliers(X: Any) -> None:
     if spread > 0 and off.max() > FARTHEST * spread:
         feature = int(off.argmax())
         sample = int(np.abs(X[:, feature] - middle[feature]).argmax())
-        message = (
+        raise ValueError(
             f"X[{sample}, {feature}] is {X[sample, feature]:g}, {off.max() / spread:.0e} times "
             "farther from the median than half of the samples. Beside it their distances "
             "vanish by rounding. If it stands for a missing value, leave the sample out; otherwise "
             'use Affinity(search="exact").'
         )
-        raise ValueError(message)

@@ -47,11 +47,10 @@ def shortest_links(search: NeighborSearch, component: Ints, *, budget: int = EXA
             found = closest_by_boxes(boxes, forest, largest, exponent=search.exponent or 2.0)
             proposed = np.rec.fromarrays(np.delete(found, largest, axis=1), dtype=FIELDS)
         if np.isinf(proposed.distance).any():
-            message = (
+            raise ValueError(
                 "The connected components of the graph cannot be joined: the metric gives no "
                 "finite distance between them. Use another metric, or connect=None to leave them."
             )
-            raise ValueError(message)
         links, forest = spanning(proposed, forest, n_trees)
         rounds.append(links)
     return np.concatenate(rounds).view(np.recarray)

@@ -266,11 +266,10 @@ class NeighborSearch:
     def full_graph(self, query: Any = None) -> Matrix:
         """All distances: a dense matrix, but a distance graph from the samples in `query`."""
         if query is None and self.n_samples > DENSE_LIMIT:
-            message = (
+            raise TooLargeError(
                 f"A full graph of {self.n_samples:,} samples is dense; the limit is "
                 f"{DENSE_LIMIT:,}. Use a graph of nearest neighbours: neighbors=10."
             )
-            raise TooLargeError(message)
         distances = self.all_distances(query)
         if query is None:
             np.fill_diagonal(distances, 0)
@@ -354,11 +353,10 @@ class NeighborSearch:
 def check_ball_sizes(n_found: int, radius: float) -> None:
     """Stop before an epsilon graph outgrows the memory that a full graph may take."""
     if n_found > DENSE_LIMIT**2:
-        message = (
+        raise TooLargeError(
             f"radius={radius:g} gives more than {DENSE_LIMIT**2:,} pairs of neighbours."
             " Use a smaller radius, or radius=None with neighbors=10."
         )
-        raise TooLargeError(message)
 
 
 def neighbor_table_to_graph(distances: Floats, indices: Ints, n_columns: int) -> csr_array:

@@ -26,11 +26,10 @@ def check_affinity(W: Graph) -> Graph:
     ``csr_array`` with sorted indices.
     """
     if W.shape[0] != W.shape[1]:
-        message = (
+        raise ValueError(
             f"A precomputed affinity is a square matrix, one row and column a sample; got shape "
             f"{W.shape}. For a matrix of features leave affinity=None."
         )
-        raise ValueError(message)
     W = _without_loops(W)
     _check_sign(W)
     W = _symmetric(W)
@@ -58,12 +57,11 @@ def _check_sign(W: Graph) -> None:
         return
     entries = csr_array(W).tocoo()
     first = int(np.argmax(entries.data < 0))
-    message = (
+    raise ValueError(
         f"A precomputed affinity must not be negative, but W[{entries.row[first]}, "
         f"{entries.col[first]}] is {entries.data[first]:g}. Knowledge that two samples differ goes "
         "into constraints=; distances become affinities through linkwise.Affinity."
     )
-    raise ValueError(message)
 
 
 def _symmetric(W: Graph) -> Graph:
@@ -75,12 +73,11 @@ def _symmetric(W: Graph) -> Graph:
         entries = csr_array(difference).tocoo()
         worst = int(np.argmax(entries.data))
         i, j = int(entries.row[worst]), int(entries.col[worst])
-        message = (
+        raise ValueError(
             f"A precomputed affinity must be symmetric, but W[{i}, {j}] is {W[i, j]:g} and "
             f"W[{j}, {i}] is {W[j, i]:g}. Use W.maximum(W.T) (an edge if either side has it) or "
             "(W + W.T) / 2."
         )
-        raise ValueError(message)
     mean = (W + transposed) / 2
     return csr_array(mean) if issparse(W) else mean
 
@@ -118,17 +115,14 @@ def listed_sizes(sizes: Ints) -> str:
 def check_distances(D: Floats) -> None:
     """Raise ValueError unless `D` is a square symmetric matrix without negative entries."""
     if D.shape[0] != D.shape[1]:
-        message = f'metric="precomputed" needs a square matrix of distances, got {D.shape}.'
-        raise ValueError(message)
+        raise ValueError(f'metric="precomputed" needs a square matrix of distances, got {D.shape}.')
     if D.min() < 0:
         i, j = np.unravel_index(D.argmin(), D.shape)
-        message = f"Distances must not be negative, but X[{i}, {j}] is {D[i, j]}."
-        raise ValueError(message)
+        raise ValueError(f"Distances must not be negative, but X[{i}, {j}] is {D[i, j]}.")
     gap = np.abs(D - D.T)
     if gap.max() > SYMMETRY_TOLERANCE * D.max():
         i, j = np.unravel_index(gap.argmax(), D.shape)
-        message = (
+        raise ValueError(
             f"Distances must be symmetric, but X[{i}, {j}] is {D[i, j]:g} and X[{j}, {i}] is "
             f"{D[j, i]:g}. Fill in both triangles, for example X + X.T."
         )
-        raise ValueError(message)

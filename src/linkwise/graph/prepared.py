@@ -128,12 +128,11 @@ class Prepared:
         if not isinstance(X, cls):
             return cls(X, affinity)
         if affinity is not None and not _is_same(affinity, X.affinity):
-            message = (
+            raise ValueError(
                 f"affinity={affinity!r} was asked for, but the data are prepared with "
                 f"affinity={X.affinity!r}. Give it to Prepared(X, affinity=...) and leave it out "
                 "elsewhere."
             )
-            raise ValueError(message)
         return X
 
     @property

@@ -39,8 +39,7 @@ class RestoredAffinity(Affinity):
         state = self.__dict__
         can_fit = "_samples" in state and "n_features_in_" not in state
         if not can_fit or name.startswith("_") or not name.endswith("_"):
-            message = f"{type(self).__name__!r} object has no attribute {name!r}"
-            raise AttributeError(message)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         state.update(vars(Affinity(**self.get_params(deep=False)).fit(state["_samples"])))
         return getattr(self, name)
 
@@ -62,11 +61,10 @@ def described(affinity: Any) -> Any:
         return affinity
     kind = Affinity if type(affinity) is RestoredAffinity else type(affinity)
     if kind not in BUILDERS.values():
-        message = (
+        raise ValueError(
             f"Only data with an Affinity can be saved, not with {affinity!r}. Build the graph and "
             'prepare that: Prepared(W, affinity="precomputed").'
         )
-        raise ValueError(message)
     parameters = affinity.get_params(deep=False)
     if isinstance(parameters.get("neighbors"), ApproximateNeighbors):
         parameters["neighbors"] = described(parameters["neighbors"])
@@ -81,11 +79,10 @@ def _plain(name: str, value: Any) -> Any:
     try:
         json.dumps(value)
     except TypeError:
-        message = (
+        raise ValueError(
             f"The affinity's {name}={value!r} cannot be written to a file. Build the graph and "
             'prepare that: Prepared(W, affinity="precomputed").'
-        )
-        raise ValueError(message) from None
+        ) from None
     return value
 
 
@@ -152,18 +149,16 @@ def load(cls: type[Prepared], path: str | os.PathLike[str]) -> Prepared:
             with np.load(file, allow_pickle=False) as stored:
                 return _restored(cls, {name: stored[name] for name in stored.files})
         except DAMAGED as error:
-            message = (
+            raise ValueError(
                 f"{path} was not written by Prepared.save, or it is damaged ({error}). Prepare the "
                 "data again."
-            )
-            raise ValueError(message) from error
+            ) from error
 
 
 def _restored(cls: type[Prepared], arrays: dict[str, AnyArray]) -> Prepared:
     facts = json.loads(str(arrays["prepared"]))
     if facts["version"] != VERSION:
-        message = f"it has version {facts['version']}, this program reads version {VERSION}"
-        raise ValueError(message)
+        raise ValueError(f"it has version {facts['version']}, this program reads version {VERSION}")
     data = cls(_got(arrays, "X"), _built(facts["affinity"]))
     n = data.n_samples
     if "feature_names" in facts:
@@ -223,6 +218,5 @@ def _got(
         return matrix
     fits = len(shape) == matrix.ndim
     if not fits or any(m not in {None, n} for m, n in zip(shape, matrix.shape, strict=True)):
-        message = f"{name} has shape {matrix.shape}, not {shape}"
-        raise ValueError(message)
+        raise ValueError(f"{name} has shape {matrix.shape}, not {shape}")
     return matrix

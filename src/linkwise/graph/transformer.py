@@ -44,23 +44,20 @@ def transformer_graph(output: Any, shape: tuple[int, int], name: str) -> csr_arr
         When the output is not a sparse matrix of finite, non-negative distances of this shape.
     """
     if not issparse(output):
-        message = (
+        raise TypeError(
             f"{name} returned a {type(output).__name__}; a neighbour transformer must return a "
             "sparse matrix of distances, like sklearn.neighbors.KNeighborsTransformer."
         )
-        raise TypeError(message)
     if output.shape != shape:
-        message = f"{name} returned distances of shape {output.shape}; expected {shape}."
-        raise ValueError(message)
+        raise ValueError(f"{name} returned distances of shape {output.shape}; expected {shape}.")
     graph = csr_array(output, dtype=np.float64)
     wrong = np.flatnonzero(~(np.isfinite(graph.data) & (graph.data >= 0)))
     if wrong.size:
         i = int(np.searchsorted(graph.indptr, wrong[0], side="right")) - 1
-        message = (
+        raise ValueError(
             f"{name} returned {graph.data[wrong[0]]} as the distance between samples {i} and "
             f"{graph.indices[wrong[0]]}; distances must be finite and not negative."
         )
-        raise ValueError(message)
     return graph
 
 
@@ -106,11 +103,10 @@ def kth_stored(graph: csr_array, k: int, *, parameter: str, transformer: Any) ->
     lengths = np.diff(graph.indptr)
     if lengths.min() < k:
         i = int(lengths.argmin())
-        message = (
+        raise ValueError(
             f"{parameter}={k}, but {type(transformer).__name__} found only {lengths[i]} "
             f"neighbours of sample {i}. Let it search for more, or lower {parameter}."
         )
-        raise ValueError(message)
     return np.asarray(graph.data[graph.indptr[:-1] + k - 1])
 
 

@@ -197,8 +197,7 @@ def _check_positive(pivots: Floats) -> None:
     smallest = pivots.size * np.finfo(np.float64).eps * np.abs(pivots).max(initial=0.0)
     bad = np.flatnonzero(~(pivots > smallest))
     if bad.size:
-        message = (
+        raise np.linalg.LinAlgError(
             f"The right-hand matrix is not positive definite: pivot {bad[0]} is "
             f"{pivots[bad[0]]:.3g}. Add a small multiple of the identity to it."
         )
-        raise np.linalg.LinAlgError(message)

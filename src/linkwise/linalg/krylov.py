@@ -243,9 +243,8 @@ def check_finite(product: Floats) -> None:
     finite = np.isfinite(product)
     if not finite.all():
         row = int(np.argwhere(~finite)[0][0])
-        message = (
+        raise ValueError(
             f"A product with the matrix is not finite in row {row}: the matrix holds NaN or "
             f"infinite entries there, or entries too large to add. Check the weights of "
             f"vertex {row} and its neighbours."
         )
-        raise ValueError(message)

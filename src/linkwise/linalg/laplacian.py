@@ -12,7 +12,6 @@ diagonals of :math:`D` and :math:`\bar D`:
 `symmetric`                        :math:`I - D^{-1/2} W D^{-1/2}`
 `signed`                           :math:`\bar D - W`
 `normalized_adjacency`             :math:`D^{-1/2} W D^{-1/2}`
-`signed_normalized_adjacency`      :math:`\bar D^{-1/2} W \bar D^{-1/2}`
 `additive_normalization`           :math:`(W + d_{\max} I - D) / d_{\max}`
 =================================  ==================================================
 
@@ -66,16 +65,6 @@ def normalized_adjacency(W: Matrix, d: Floats | None = None) -> Matrix:
     [[0.0, 1.0], [1.0, 0.0]]
     """
     s = inverse_sqrt(degrees(W) if d is None else d)
-    return scaled(W, s)
-
-
-def signed_normalized_adjacency(W: Matrix, d: Floats | None = None) -> Matrix:
-    """Return `W` normalised by its absolute degrees `d` on both sides.
-
-    The eigenvalues lie in [-1, 1]. The value 1 counts the balanced components: those that
-    fall into two camps with positive edges inside and negative edges across.
-    """
-    s = inverse_sqrt(absolute_degrees(W) if d is None else d)
     return scaled(W, s)
 
 

@@ -154,17 +154,15 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """Raise ValueError if the data do not suit the method; note their features."""
         X = prepared.X
         if self.needs_features and (prepared.is_graph or issparse(X)):
-            message = (
+            raise ValueError(
                 f"{type(self).__name__} needs dense features, but the data are "
                 f"{'a graph' if prepared.is_graph else 'sparse'}. Give the array of features."
             )
-            raise ValueError(message)
         if not isinstance(self.n_clusters, str) and self.n_clusters > X.shape[0]:
-            message = (
+            raise ValueError(
                 f"n_clusters={self.n_clusters} is more than the {X.shape[0]} samples of X. "
                 f"Choose at most {X.shape[0]} clusters."
             )
-            raise ValueError(message)
         self.n_features_in_ = X.shape[1]
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if prepared.feature_names is not None:
@@ -173,18 +171,16 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     def _check_constraints(self, constraints: Any, n_samples: int) -> None:
         """Raise an error unless these are constraints that can hold on as many samples."""
         if not isinstance(constraints, Constraints):
-            message = (
+            raise TypeError(
                 f"constraints must be a linkwise.Constraints, got {type(constraints).__name__}. "
                 "Build one with Constraints(n_samples, must_link=[(0, 1)], cannot_link=[(1, 2)]) "
                 "or Constraints.from_labels(partial_labels)."
             )
-            raise TypeError(message)
         if constraints.n_samples != n_samples:
-            message = (
+            raise ValueError(
                 f"The constraints are about {constraints.n_samples} samples, but X has "
                 f"{n_samples}. Use constraints.restrict(indices) for a subset of X."
             )
-            raise ValueError(message)
         self._check_feasible(constraints)
 
     def _check_feasible(self, constraints: Constraints) -> None:
@@ -257,8 +253,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """Check samples to predict."""
         check_is_fitted(self)
         if isinstance(X, Prepared):
-            message = "New samples are given as an array; Prepared is for fit. Pass its .X."
-            raise TypeError(message)
+            raise TypeError("New samples are given as an array; Prepared is for fit. Pass its .X.")
         return validate_data(self, X, accept_sparse=accept_sparse, dtype=np.float64, reset=False)
 
     @property
@@ -289,9 +284,8 @@ def _similarities(X: Any) -> Any:
         raise ValueError(message)
     without = np.flatnonzero(np.asarray(X.sum(axis=1)).ravel() == 0)
     if without.size:
-        message = (
+        raise ValueError(
             f"New sample {without[0]} has no affinity to any training sample, so no cluster "
             f"can be predicted ({without.size} such row(s)). Leave it out, or link it."
         )
-        raise ValueError(message)
     return X

@@ -108,11 +108,10 @@ def _labelled_groups(labels: Ints | None, component: Ints, n_clusters: int) -> I
         labelled = np.flatnonzero(labels >= 0)
         values = np.unique(labels[labelled], return_inverse=True)[1]
         if int(values.max()) >= n_clusters:
-            message = (
+            raise ConflictError(
                 f"The labels name {int(values.max()) + 1} classes, but n_clusters is "
                 f"{n_clusters}. Raise n_clusters, or leave labels out."
             )
-            raise ConflictError(message)
         class_of[component[labelled]] = values
     return class_of
 
@@ -206,11 +205,10 @@ def _check_separated(groups: _Groups, class_of: Ints, k: int) -> None:
     excluded.sum_duplicates()
     in_conflict = known & (class_of[pairs.row] == class_of[pairs.col])
     if in_conflict.any() or (np.diff(excluded.indptr) == k).any():
-        message = (
+        raise ConflictError(
             f"The constraints cannot all hold with {k} clusters: excluding one class after the "
             "other leaves cannot-linked samples in one. Raise n_clusters, or remove cannot-links."
         )
-        raise ConflictError(message)
 
 
 def _check_missing(constraints: Constraints, n_classes: int, k: int) -> None:
@@ -222,14 +220,13 @@ def _check_missing(constraints: Constraints, n_classes: int, k: int) -> None:
         )
         warnings.warn(message, UserWarning, stacklevel=STACK_LEVEL)
         return
-    message = (
+    raise ValueError(
         f"Label propagation needs samples of each of the {k} clusters. There are no labels, and "
         f"among the groups of must-linked samples at most {max(n_classes, 1)} were found that are "
         f"mutually cannot-linked; {k} are needed to stand for the clusters. Give labels with "
         "Constraints.from_labels, add cannot-links, or use a method for pairs such as "
         "linkwise.SignedCSC."
     )
-    raise ValueError(message)
 
 
 def plain_cut(

@@ -87,12 +87,11 @@ def center(X: Floats) -> Centered:
     """
     n, d = X.shape
     if min(n, d) > MAX_DIMENSIONS:
-        message = (
+        raise TooLargeError(
             f"X has {n} samples and {d} features; a projection needs at most {MAX_DIMENSIONS} of "
             "either. Reduce the features first, for example with sklearn.decomposition."
             'PCA(1000, svd_solver="randomized") in a pipeline.'
         )
-        raise TooLargeError(message)
     mean = X.mean(axis=0)
     Z = X - mean
     # The rounding of a mean far from zero may not be small beside the spread around it.
@@ -316,11 +315,10 @@ class ConstrainedProjection(
         X = prepared.X
         limit = min(X.shape)
         if self.n_components is not None and self.n_components > limit:
-            message = (
+            raise ValueError(
                 f"n_components={self.n_components}, but X has {X.shape[0]} samples and "
                 f"{X.shape[1]} features: choose at most {limit} components, the smaller of the two."
             )
-            raise ValueError(message)
 
     @property
     def _is_precomputed(self) -> bool:

@@ -69,12 +69,11 @@ def is_exact(W: Graph, solver: str) -> bool:
     if solver == "lowrank" or (solver == "auto" and issparse(W) and n > AUTO_EXACT):
         return False
     if n > MAX_EXACT:
-        message = (
+        raise TooLargeError(
             f"The exact propagation forms dense matrices over {n} x {n} pairs of samples; the "
             f"limit is {MAX_EXACT} samples. Take solver='lowrank' on a sparse neighbour graph, "
             "for example affinity=Affinity(10)."
         )
-        raise TooLargeError(message)
     return True
 
 

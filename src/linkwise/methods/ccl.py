@@ -110,12 +110,11 @@ def constrained_distances(
     """
     n_groups = int(group.max()) + 1
     if n_groups > MAX_GROUPS:
-        message = (
+        raise TooLargeError(
             f"Complete link keeps the distances between all {n_groups} groups of must-linked "
             f"samples, {8 * n_groups**2 / 1e9:.1f} GB; at most {MAX_GROUPS} are allowed. Cluster a "
             "subset and predict the rest, or take linkwise.CSC or linkwise.SignedCSC."
         )
-        raise TooLargeError(message)
     D = group_distances(X, group, metric)
     table = constraints.table
     near, near_belief = _uncertain(table.kept(table.is_must_link), group)
@@ -165,20 +164,18 @@ def _check_finite(distances: Floats, rows: Ints) -> None:
     # Levels above the largest distance must be finite, too.
     wrong = np.flatnonzero(~(distances < 1e300).all(axis=1))
     if wrong.size:
-        message = (
+        raise ValueError(
             f"The distances of sample {rows[wrong[0]]} are too large for numbers. Scale the data."
         )
-        raise ValueError(message)
 
 
 def _check_directions(X: Floats) -> None:
     without = np.flatnonzero(~X.any(axis=1))
     if without.size:
-        message = (
+        raise ValueError(
             f"Sample {without[0]} is zero in all features and has no cosine distance "
             f'({without.size} such row(s)). Leave it out, or take metric="euclidean".'
         )
-        raise ValueError(message)
 
 
 def shorten(D: Floats, through: Ints) -> None:
@@ -521,27 +518,24 @@ class CCL(ConstrainedClusterer):
 def _check_distances(D: Floats) -> None:
     """Check precomputed distances between the training samples."""
     if D.shape[0] != D.shape[1]:
-        message = (
+        raise ValueError(
             "Precomputed distances are a square matrix, one row and column a sample; got shape "
             f'{D.shape}. For a matrix of features take metric="euclidean".'
         )
-        raise ValueError(message)
     _check_not_negative(D)
     if D.diagonal().any():
         i = int(np.flatnonzero(D.diagonal())[0])
-        message = (
+        raise ValueError(
             f"The distance of sample {i} to itself is {D[i, i]:g} instead of 0. Are these "
             "affinities? Methods with affinity=... take them."
         )
-        raise ValueError(message)
     difference = np.abs(D - D.T)
     if difference.max() > 1e-8 * D.max():
         i, j = (int(x) for x in np.unravel_index(difference.argmax(), D.shape))
-        message = (
+        raise ValueError(
             f"Precomputed distances must be symmetric, but D[{i}, {j}] is {D[i, j]:g} and "
             f"D[{j}, {i}] is {D[j, i]:g}."
         )
-        raise ValueError(message)
 
 
 def _check_not_negative(D: Floats) -> None:

@@ -55,7 +55,9 @@ def ccsr(
     # M: the minimum over positive semidefinite matrices
     M_0 = np.diag(np.arange(m) < n_clusters) / n_clusters
     form = criterion(F, constraints, ridge=ridge, towards=M_0)
-    found = cone.minimize(form, M_0, rng, trace_bound=_trace_bound(form, F.shape[0]))
+    # No term of the minimum exceeds the objective at zero; those of the diagonal sum up to n tr M.
+    bound = float(1 + np.sqrt(form.c / F.shape[0]))
+    found = cone.minimize(form, M_0, rng, trace_bound=bound)
     # F M^1/2, in the axes of M
     values, vectors = eigh(found.M)
     values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
@@ -74,25 +76,15 @@ def ccsr(
     )
 
 
-def _trace_bound(form: cone.QuadraticForm, n: int) -> float:
-    """Return a bound of the trace of the minimum.
-
-    None of its terms exceeds the objective at zero, and the n terms of the diagonal have the sum
-    ``n tr M``.
-    """
-    return float(1 + np.sqrt(form.c / n))
-
-
 def _n_vectors(n: int, n_clusters: int, n_components: int) -> int:
     """Return the number of eigenvectors: at least one a cluster, at most one a sample."""
     m = min(n, max(n_components, n_clusters))
     if m > MAX_COMPONENTS:
-        message = (
+        raise TooLargeError(
             f"CCSR solves for a dense quadratic form in M, here with {m} eigenvectors "
             f"(n_components={n_components}, n_clusters={n_clusters}); the limit is "
             f"{MAX_COMPONENTS}. Take linkwise.FastGE for many clusters."
         )
-        raise TooLargeError(message)
     return m
 
 

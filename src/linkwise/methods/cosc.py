@@ -195,24 +195,21 @@ def _vertex_weights(W: csr_array, given: str | Floats) -> Floats | None:
         return None if given == "degree" else np.ones(W.shape[0])
     b = np.asarray(given, dtype=np.float64)
     if b.shape != (W.shape[0],):
-        message = (
+        raise ValueError(
             f"vertex_weights has shape {b.shape}, but there are {W.shape[0]} samples. "
             "Give one weight for each."
         )
-        raise ValueError(message)
     wrong = np.flatnonzero(~(np.isfinite(b) & (b > 0)))
     if wrong.size:
-        message = (
+        raise ValueError(
             f"vertex_weights[{wrong[0]}] is {b[wrong[0]]:g}. Vertex weights must be positive and "
             "finite; for samples that should not count, take a small one."
         )
-        raise ValueError(message)
     if b.max() > MOST_UNEVEN * b.min():
-        message = (
+        raise ValueError(
             f"vertex_weights go from {b.min():g} to {b.max():g}: sums lose the small ones. Keep "
             f"them within a factor of {MOST_UNEVEN:g}."
         )
-        raise ValueError(message)
     return b
 
 
@@ -317,11 +314,10 @@ class COSC(ConstrainedClusterer):
 
     def _check_settings(self) -> None:
         if self.violations is not None and not self.refine and self.n_clusters > 2:
-            message = (
+            raise ValueError(
                 f"violations={self.violations!r} with {self.n_clusters} clusters needs the search "
                 "for partitions. Set refine=True, or leave violations out."
             )
-            raise ValueError(message)
 
     @property
     def accepts_contradictions(self) -> bool:

@@ -134,11 +134,10 @@ def _stationary_points(
         n_feasible = min(count_feasible(P, values, beta), n_candidates, P.t.size - 3)
         found = leading_vectors(P, beta, k, rng=rng, n_feasible=n_feasible)
     if found.mu.size < k:
-        message = (
+        raise ValueError(
             f"Only {found.mu.size} of {k} feasible vectors could be computed: the threshold is at "
             "the edge of what is feasible. Lower satisfaction."
         )
-        raise ValueError(message)
     return found, n_feasible
 
 
@@ -162,11 +161,10 @@ def is_dense(n: int, solver: str, n_clusters: int) -> bool:
     if solver == "sparse":
         return n <= 20 or (n_clusters > n - 3 and n <= MAX_DENSE)
     if n > MAX_DENSE:
-        message = (
+        raise TooLargeError(
             f"solver='dense' decomposes matrices of {n} x {n} samples; the limit is {MAX_DENSE} "
             "samples. Take solver='sparse'."
         )
-        raise TooLargeError(message)
     return True
 
 
@@ -256,12 +254,11 @@ def threshold(P: Pencil, values: Floats, k: int, *, satisfaction: float | str) -
         beta = float(satisfaction) * _unit(values)
         n_feasible = count_feasible(P, values, beta)
         if n_feasible < k - 1 or values[0] <= 0:
-            message = (
+            raise ValueError(
                 f"satisfaction={satisfaction} leaves {max(n_feasible, 0)} feasible vectors, and "
                 f"{k} clusters need {k - 1}. Lower it, add constraints, or take "
                 "satisfaction='auto'."
             )
-            raise ValueError(message)
         return beta
     return next(
         beta for beta in _thresholds(P, values, k) if count_feasible(P, values, beta) >= k - 1

@@ -128,7 +128,11 @@ def constrained_kmeans(
     context = Context(check_random_state(random_state))
     task = Task(build, constraints, n_clusters, context, effort=effort)
     options = Options(constraints_mode, strength, violations, n_jobs, verbose)
-    return _solve(task, lambda labels: _sum_of_squares(rows, labels) * total, options)
+
+    def inertia(labels: Ints) -> float:
+        return total * float(((rows - _centers(rows, labels)[labels]) ** 2).sum())
+
+    return _solve(task, inertia, options)
 
 
 class Options(NamedTuple):
@@ -146,11 +150,10 @@ def _solve(task: Task, objective: Callable[[Ints], float], options: Options) -> 
     constraints, strength, violations = task.constraints, options.strength, options.violations
     is_hard = options.constraints_mode == "hard"
     if violations is not None and is_hard:
-        message = (
+        raise ValueError(
             f"violations={violations} is a budget for soft constraints, but hard ones are "
             'never violated. Set constraints_mode="soft", or leave violations out.'
         )
-        raise ValueError(message)
     with workers(effective_n_jobs(options.n_jobs)) as run:
         report = _print_progress if options.verbose else None
         task = task._replace(context=task.context._replace(run=run, report=report))
@@ -203,10 +206,6 @@ def _isolated_in_cluster(W: csr_array, labels: Ints) -> Ints:
     n_neighbors = np.bincount(heads, minlength=labels.size)
     own = np.bincount(heads[labels[heads] == labels[tails]], minlength=labels.size)
     return np.flatnonzero((n_neighbors > 0) & (own == 0))
-
-
-def _sum_of_squares(rows: Floats, labels: Ints) -> float:
-    return float(((rows - _centers(rows, labels)[labels]) ** 2).sum())
 
 
 def _centers(rows: Floats, labels: Ints) -> Floats:
@@ -307,11 +306,10 @@ class ConstrainedCut(ConstrainedClusterer):
 
     def _check_settings(self) -> None:
         if self.objective == "kmeans" and self._is_precomputed:
-            message = (
+            raise ValueError(
                 'affinity="precomputed" means that X is a graph, but objective="kmeans" clusters '
                 'rows of features. Give the features without affinity, or take objective="ncut".'
             )
-            raise ValueError(message)
 
     def predict(self, X: Any) -> Ints:
         """Assign new samples to the clusters found by `fit`.

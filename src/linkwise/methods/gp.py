@@ -152,11 +152,10 @@ def posterior_blocks(K_CC: csr_array, B_CC: csr_array) -> csr_array:
 
 def _check_n_connected(n_connected: int) -> None:
     if n_connected > MAX_CONSTRAINED:
-        message = (
+        raise TooLargeError(
             f"{n_connected} connected samples are constrained; a Gaussian process can see at most "
             f"{MAX_CONSTRAINED}. Give fewer pairs or labels, or take linkwise.E2CP."
         )
-        raise TooLargeError(message)
 
 
 class GPAffinity(PropagationClusterer):

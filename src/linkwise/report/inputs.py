@@ -158,6 +158,7 @@ class Inputs:
             result, model = _fitted(result), result
         parameters = _parameters(given["parameters"], model)
         method = parameters.pop("method", None if model is None else type(model).__name__)
+        report = getattr(model, "report_", None)
         X, graph = _data_and_graph(given["X"], given["W"], model, n_samples=n)
         table, truth = given["feature_values"], given["truth"]
         if table is None and X is not None:  # as given, with the names of its columns
@@ -170,7 +171,7 @@ class Inputs:
             result=result,
             method=method,
             parameters=parameters,
-            choices=_choices(model),
+            choices=[] if report is None else [plain(line) for line in report.summary()],
             suspects=_suspects(model, n),
             ids=None if given["ids"] is None else _ids(given["ids"], n),
             features=None if table is None else Features.of(table, given["feature_names"], n),
@@ -227,11 +228,6 @@ def _parameters(given: Any, model: Any) -> dict[str, str]:
         message = f"parameters must be a dict of names and values, got {type(given).__name__}."
         raise TypeError(message)
     return {plain(name): plain(value) for name, value in given.items()}
-
-
-def _choices(model: Any) -> list[str]:
-    report = getattr(model, "report_", None)
-    return [] if report is None else [plain(line) for line in report.summary()]
 
 
 def _suspects(model: Any, n_samples: int) -> list[Suspect]:

@@ -175,7 +175,9 @@ def suspect_report(inputs: Inputs) -> SuspectReport | None:
         return None
     found = [one for one in judged if (one.probability or 0.0) > SUSPICIOUS]
     found.sort(key=lambda one: -(one.probability or 0.0))
-    broken = _broken_samples(inputs.constraints, inputs.clusters.codes)
+    # Whether a labelled sample is outside the cluster that its label stands for
+    labelled, outside = misplaced(inputs.constraints, inputs.clusters.codes)
+    broken = dict(zip(labelled.tolist(), outside.tolist(), strict=True))
     return SuspectReport(
         n_judged=len(judged),
         n_labels=sum(len(one.samples) == 1 for one in judged),
@@ -193,12 +195,6 @@ def _suspect_line(inputs: Inputs, suspect: Suspect, broken: dict[int, bool]) -> 
     i, j = suspect.samples
     is_broken = (codes[i] == codes[j]) != (suspect.kind == "must-link")
     return SuspectLine(suspect, None, bool(is_broken))
-
-
-def _broken_samples(constraints: Constraints, codes: Ints) -> dict[int, bool]:
-    """Tell of each labelled sample whether it is outside the cluster that its label stands for."""
-    labelled, outside = misplaced(constraints, codes)
-    return dict(zip(labelled.tolist(), outside.tolist(), strict=True))
 
 
 def drawn_pairs(inputs: Inputs, report: PairReport | None) -> Drawn:
