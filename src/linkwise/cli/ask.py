@@ -21,6 +21,7 @@ from linkwise.cli.sources import is_stdin
 from linkwise.cli.tables import text_of
 from linkwise.cli.task import load, save_prepared
 from linkwise.cli.writing import check_distinct, check_output
+from linkwise.constraints.formats import FORMATS
 from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Comparison(NamedTuple):
 def run(request: AskRequest, console: Console) -> int:
     """Ask until the user has had enough, or nothing is left to ask."""
     inputs = (request.data, request.constraints)
-    check_output(request.output, "--output", inputs=inputs, formats=(".csv",))
+    check_output(request.output, "--output", inputs=inputs, formats=tuple(FORMATS))
     check_output(request.session, "--session", inputs=inputs)
     check_distinct({"--output": request.output, "--session": request.session})
     if is_stdin(request.data):

@@ -79,8 +79,8 @@ def leading_eigenpairs(
 ) -> EigenPairs:
     """Return the `k` leading eigenpairs of a matrix whose top value, 1, is known.
 
-    The value 1 has one eigenvector for each connected component: `profile` on the component and 0
-    elsewhere.
+    The value 1 has one eigenvector for each connected component: `profile` (the square roots of the
+    degrees, for a normalised adjacency) on the component and 0 elsewhere.
     """
     known = component_vectors(S, profile, k)
     if known.shape[1] == k:

@@ -15,8 +15,8 @@ from linkwise.exceptions import TooLargeError
 from linkwise.linalg import cone
 from linkwise.linalg.embedding import spectral_embedding
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods.ncut import cluster_embedding
 from linkwise.result import Result
+from linkwise.search.rows import cluster_rows
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
@@ -62,9 +62,7 @@ def ccsr(
     embedding = F @ (vectors * np.sqrt(values))
     relative_gap = found.gap / max(found.objective, cone.ROUNDING * form.c)
     return Result(
-        labels=cluster_embedding(
-            embedding, n_clusters, rng, enforced=constraints if hard else None
-        ),
+        labels=cluster_rows(embedding, n_clusters, rng, enforced=constraints if hard else None),
         embedding=embedding,
         eigenvalues=values,
         residuals=np.append(pairs.residuals, relative_gap),

@@ -16,9 +16,9 @@ from linkwise.linalg import pencil
 from linkwise.linalg.eigen import EigenPairs
 from linkwise.linalg.laplacian import combinatorial, degrees, symmetric_components
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods.ncut import cluster_embedding
 from linkwise.partition import unit_rows
 from linkwise.result import Result
+from linkwise.search.rows import cluster_rows
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
@@ -56,7 +56,7 @@ def fast_ge(
     else:
         pairs = _lowest(graphs, component, n_clusters, rng=rng, solver=solver)
     embedding = unit_rows(pairs.vectors)
-    labels = cluster_embedding(embedding, n_clusters, rng, enforced=constraints if hard else None)
+    labels = cluster_rows(embedding, n_clusters, rng, enforced=constraints if hard else None)
     return Result(
         labels=labels,
         embedding=embedding,
