@@ -433,6 +433,15 @@ def test_new_samples_join_the_cluster_around_them(Method):
     assert set(far_away) <= {0, 1, 2}
 
 
+def test_a_method_without_a_graph_has_to_write_predict(blobs):
+    class OnFeatures(linkwise.NCut):
+        solve = staticmethod(lambda X: linkwise.Result(labels=np.arange(len(X)) % 2))
+
+    model = OnFeatures().fit(blobs[0])
+    with pytest.raises(NotImplementedError, match="writes its own predict"):
+        model.predict(blobs[0])
+
+
 @graph_method
 def test_prediction_from_a_precomputed_graph(Method, graph, fitted):
     model = fitted(Method, precomputed=True)

@@ -114,14 +114,11 @@ def run(request: AskRequest, console: Console) -> int:
 def _note_where(session: Session, request: AskRequest, console: Console, *, written: bool) -> None:
     """Note where the answers are; if nowhere, how to keep them the next time."""
     answers = counted(len(session.answers), "answer")
+    are_missing = bool(session.answers) and not written
     if request.session is not None:
-        how = (
-            ""
-            if written or not session.answers
-            else "; linkwise ask ... -o pairs.csv writes them as pairs"
-        )
+        how = "; linkwise ask ... -o pairs.csv writes them as pairs" if are_missing else ""
         console.note(f"{answers} kept in {request.session}{how}")
-    elif session.answers and not written:
+    elif are_missing:
         how = "--session FILE" if request.output else "-o pairs.csv or --session FILE"
         console.warn(f"{answers} given, but not kept: use {how} to keep them.")
 

@@ -93,7 +93,7 @@ def leading_eigenpairs(
 
 
 def component_vectors(S: Graph, profile: Floats, k: int) -> Floats:
-    """Return an orthonormal basis of the known eigenvectors, at most `k` columns.
+    """Return an orthonormal basis of the eigenvectors that `profile` makes, at most `k` columns.
 
     With more than `k` components, the ``k - 1`` of largest volume keep a vector of their own and
     the others share the last one: the cut is zero whichever way they are grouped, and splitting

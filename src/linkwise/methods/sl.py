@@ -61,10 +61,10 @@ def additive_cut(
     N = additive_normalization(A)
     profile = np.ones(N.shape[0])
     start = None if warm is None else warm.additive
-    pairs = leading_eigenpairs(N, n_clusters, rng, profile=profile, warm=start)
-    embedding = unit_rows(pairs.vectors)
+    eigenpairs = leading_eigenpairs(N, n_clusters, rng, profile=profile, warm=start)
+    embedding = unit_rows(eigenpairs.vectors)
     labels = cluster_rows(embedding, n_clusters, rng, enforced=enforced)
-    return spectral_result(labels, embedding, pairs, objective=ratio_sum(A, labels, profile))
+    return spectral_result(labels, embedding, eigenpairs, objective=ratio_sum(A, labels, profile))
 
 
 class SpectralLearning(ConstrainedClusterer):

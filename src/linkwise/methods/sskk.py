@@ -72,7 +72,7 @@ def sskk(
     unit = pair_penalty(constraints) if penalty == "auto" else float(penalty)
     # A + C, and the eigenvectors that relax the criterion with and without C
     graph = penalised_graph(W, constraints, unit)
-    pairs = plain = _relaxation(graph, n_clusters, rng, is_plain=constraints.is_empty)
+    eigenpairs = plain = _relaxation(graph, n_clusters, rng, is_plain=constraints.is_empty)
     if not constraints.is_empty:
         plain = _relaxation(penalised_graph(W, constraints, 0.0), n_clusters, rng, is_plain=True)
     group = constraints.components()
@@ -81,19 +81,19 @@ def sskk(
     # Kernel k-means from every start; of equal results the earlier one is kept
     best, *others = (
         descend(graph, labels, group, k=n_clusters, shift=shift, max_iter=max_iter, rng=rng)
-        for labels in _starts((plain, pairs), group, start, rng=rng)
+        for labels in _starts((plain, eigenpairs), group, start, rng=rng)
     )
     for other in others:
         if other.history[-1] < best.history[-1] - SAME_OBJECTIVE:
             best = other
     return Result(
         labels=relabelled(best.labels),
-        embedding=unit_rows(pairs.vectors),
-        eigenvalues=1 - pairs.values,
-        residuals=pairs.residuals,
+        embedding=unit_rows(eigenpairs.vectors),
+        eigenvalues=1 - eigenpairs.values,
+        residuals=eigenpairs.residuals,
         objective=best.history[-1],
         n_iter=best.n_iter,
-        converged=best.converged and pairs.converged,
+        converged=best.converged and eigenpairs.converged,
     )
 
 
