@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import warnings
 from functools import cache
 from inspect import Parameter, signature
 from pathlib import Path
@@ -20,7 +21,6 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import linkwise
 from linkwise import METHODS, Affinity, ConflictError, Constraints
@@ -28,7 +28,12 @@ from linkwise.datasets import make_xor
 from linkwise.exceptions import ConstraintsIgnoredWarning, DisconnectedGraphWarning
 
 ROOT = Path(__file__).resolve().parents[1]
-every_method = pytest.mark.parametrize("Method", METHODS.values(), ids=METHODS)
+
+
+def each_method(is_meant):
+    """Run a test for every method of this kind; its key is the id, for ``pytest -k <key>``."""
+    meant = {key: Method for key, Method in METHODS.items() if is_meant(Method)}
+    return pytest.mark.parametrize("Method", meant.values(), ids=meant)
 
 
 def uses_constraints(Method):
@@ -40,17 +45,11 @@ def takes_a_graph(Method):
     return "affinity" in signature(Method).parameters
 
 
-constrained_method = pytest.mark.parametrize(
-    "Method", [M for M in METHODS.values() if uses_constraints(M)]
-)
+every_method = each_method(lambda _: True)
+constrained_method = each_method(uses_constraints)
 # Methods that weigh contradictory pairs instead of refusing them have tests of their own.
-strict_method = pytest.mark.parametrize(
-    "Method", [M for M in METHODS.values() if not M().accepts_contradictions]
-)
-graph_method = pytest.mark.parametrize("Method", [M for M in METHODS.values() if takes_a_graph(M)])
-constrained_graph_method = pytest.mark.parametrize(
-    "Method", [M for M in METHODS.values() if takes_a_graph(M) and uses_constraints(M)]
-)
+strict_method = each_method(lambda Method: not Method().accepts_contradictions)
+graph_method = each_method(takes_a_graph)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +106,14 @@ def asks_for_another_estimator(estimator, check):
     return check in SET_ONE_CLUSTER or takes_for_classifier
 
 
-@parametrize_with_checks([Method() for Method in METHODS.values()])
+SCIKIT_LEARN_CHECKS = [
+    pytest.param(*given, id=f"{key}-{given[1].func.__name__}")
+    for key, Method in METHODS.items()
+    for given in estimator_checks.estimator_checks_generator(Method(), mark="xfail")
+]
+
+
+@pytest.mark.parametrize(("estimator", "check"), SCIKIT_LEARN_CHECKS)
 def test_scikit_learn_contract(estimator, check):
     if asks_for_another_estimator(estimator, check.func.__name__):
         with pytest.raises((AssertionError, ValueError)):
@@ -315,14 +321,42 @@ def test_writing_of_pairs_does_not_matter(Method, blobs, known, fitted):
     )
 
 
-# No linear projection separates XOR; tests of their own show what projections learn.
-@constrained_graph_method
+def made_for_constraints(Method):
+    """Return an estimator, data that it divides otherwise without constraints, and the clusters."""
+    if takes_a_graph(Method):
+        return Method(2, random_state=0), *make_xor(25, spread=0.3, random_state=1)
+    # No linear projection separates XOR. These are four groups at the corners of a rectangle: its
+    # long sides are the clusters, where the features alone make them of the short sides.
+    corners = np.array([[0, 0], [0, 4], [6, 0], [6, 4]])
+    X, corner = make_blobs(100, centers=corners, cluster_std=0.7, random_state=0)
+    # A projection has to choose one direction: with two it keeps the plane.
+    given = {"n_components": 1} if "n_components" in signature(Method).parameters else {}
+    return Method(2, random_state=0, **given), X, corner % 2
+
+
+@constrained_method
 def test_constraints_improve_what_they_are_about(Method):
-    X, y = make_xor(25, spread=0.3, random_state=1)
+    model, X, y = made_for_constraints(Method)
     known = Constraints.sample(y, 60, random_state=0)
-    without = Method(2, random_state=0).fit(X).labels_
-    with_them = Method(2, random_state=0).fit(X, constraints=known).labels_
+    without = model.fit(X).labels_
+    with_them = model.fit(X, constraints=known).labels_
     assert known.satisfied(with_them) > known.satisfied(without)
+
+
+@constrained_method
+def test_uncertain_pairs_change_the_result_or_are_reported(Method):
+    model, X, y = made_for_constraints(Method)
+    doubtful = Constraints.sample(y, 60, random_state=0).with_belief(0.5)
+    without = model.fit(X).result_
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with_them = model.fit(X, constraints=doubtful).result_
+    are_reported = any(w.category is ConstraintsIgnoredWarning for w in caught)
+    is_same = all(
+        np.array_equal(getattr(without, name), getattr(with_them, name))
+        for name in ("labels", "embedding")
+    )
+    assert are_reported or not is_same
 
 
 @constrained_method
@@ -397,6 +431,15 @@ def test_new_samples_join_the_cluster_around_them(Method):
     assert same_partition(np.concatenate([model.labels_, model.predict(X[150:])]), y)
     far_away = model.predict(X[:3] + 1e6)
     assert set(far_away) <= {0, 1, 2}
+
+
+def test_a_method_without_a_graph_has_to_write_predict(blobs):
+    class OnFeatures(linkwise.NCut):
+        solve = staticmethod(lambda X: linkwise.Result(labels=np.arange(len(X)) % 2))
+
+    model = OnFeatures().fit(blobs[0])
+    with pytest.raises(NotImplementedError, match="writes its own predict"):
+        model.predict(blobs[0])
 
 
 @graph_method

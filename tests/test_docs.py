@@ -51,6 +51,14 @@ def test_the_readme_lists_every_method():
         assert f"[`{key}`](docs/methods/{key}.md) | `{Method.__name__}`" in readme
 
 
+def test_the_guide_names_every_file_format():
+    pytest.importorskip("click")
+    from linkwise.cli.formats import FORMATS
+
+    guide = (ROOT / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
+    assert [suffix for suffix in FORMATS if f"`{suffix}`" not in guide] == []
+
+
 @pytest.mark.parametrize("key", METHODS)
 def test_a_method_page_answers_the_same_questions(key):
     page = (ROOT / "docs" / "methods" / f"{key}.md").read_text(encoding="utf-8")

@@ -67,7 +67,7 @@ def test_feasible_rows_are_the_free_ones_where_these_obey():
     broken = Constraints(4, must_link=[(0, 3)], cannot_link=[(0, 1)])
     for known, expected in ((obeyed, free), (broken, [0, 1, 0, 0])):
         rng = np.random.RandomState(0)
-        labels = cluster_rows(V, 2, rng, assign="feasible", constraints=known)
+        labels = cluster_rows(V, 2, rng, enforced=known)
         assert known.n_violated(labels) == 0
         assert_array_equal(labels, expected)
 
@@ -83,7 +83,7 @@ def test_one_pair_costs_no_more_than_it_must():
     known = Constraints(400, cannot_link=[(i, j)])
     for seed in range(4):
         rng = np.random.RandomState(seed)
-        labels = cluster_rows(V, 12, rng, assign="feasible", constraints=known)
+        labels = cluster_rows(V, 12, rng, enforced=known)
         assert labels[i] != labels[j]
         # Moving one of the two to another cluster is a bound on what it costs.
         bounds = []
@@ -106,7 +106,7 @@ def test_other_starts_are_tried_only_where_constraints_cost_much(monkeypatch):
     near = np.flatnonzero(free == 0)[:2]
     far = Constraints.sample(np.random.RandomState(1).permutation(y), 100, random_state=0)
     for known, n_searches in ((Constraints(300, cannot_link=[near]), 0), (far, 1)):
-        labels = cluster_rows(V, 3, np.random.RandomState(0), assign="feasible", constraints=known)
+        labels = cluster_rows(V, 3, np.random.RandomState(0), enforced=known)
         assert known.n_violated(labels) == 0
         assert len(searched) == n_searches
 
@@ -116,5 +116,5 @@ def test_uncertain_pairs_leave_the_free_clusters_alone():
     free = kmeans(V, 4, np.random.RandomState(0)).labels
     i, j = np.flatnonzero(free == free[0])[:2]
     doubtful = Constraints(100, cannot_link=[(i, j)], cannot_link_belief=[0.5])
-    labels = cluster_rows(V, 4, np.random.RandomState(0), assign="feasible", constraints=doubtful)
+    labels = cluster_rows(V, 4, np.random.RandomState(0), enforced=doubtful)
     assert_array_equal(labels, free)

@@ -26,7 +26,7 @@ from srcp_fig2_3 import LABELS, N_NEIGHBORS
 from linkwise import METHODS, Affinity
 from linkwise.constraints.table import constraint_matrix
 from linkwise.evaluate import draw_constraints
-from linkwise.methods._propagation import random_walk
+from linkwise.methods._propagation import symmetric_walk
 from linkwise.methods.srcp import propagate
 
 NAME = "srcp_time"
@@ -50,7 +50,7 @@ def experiment(repeats):
         fit()  # loads compiled code
         seconds[method] = best_of(fit, repeats)[1].cpu_seconds
     Y = constraint_matrix(known)
-    A = (1 + MU) * np.eye(y.size) - random_walk(W).S.toarray()
+    A = (1 + MU) * np.eye(y.size) - symmetric_walk(W).S.toarray()
     ours, cost = best_of(lambda: propagate(W, Y, MU), repeats)
     seconds[OURS] = cost.cpu_seconds
     theirs, cost = best_of(lambda: solve_continuous_lyapunov(A, 2 * MU * Y.toarray()), 1)

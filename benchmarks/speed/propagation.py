@@ -22,7 +22,7 @@ from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg.laplacian import symmetric
 from linkwise.linalg.lowrank import values_on
 from linkwise.methods import e2cp, srcp
-from linkwise.methods._propagation import constrained, pairs_of, pattern_with_pairs
+from linkwise.methods._propagation import constrained_samples, pairs_of, pattern_with_pairs
 from linkwise.methods.e2cp import E2CP
 from linkwise.methods.gp import GPAffinity
 from linkwise.methods.srcp import SRCP
@@ -108,7 +108,7 @@ def approximation() -> None:
 def error_of(method, W, known, F, value, tol):
     Y = constraint_matrix(known)
     name = "alpha" if method is e2cp else "mu"
-    factors = method.propagation_factors(W, constrained(Y), tol=tol, **{name: value})
+    factors = method.propagation_factors(W, constrained_samples(Y), tol=tol, **{name: value})
     pattern = pattern_with_pairs(W, Y, factors.near)
     f = values_on(factors.G, pairs_of(factors, Y), pattern)
     rows = np.repeat(np.arange(W.shape[0]), np.diff(pattern.indptr))

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from linkwise.active import Session
+from linkwise.constraints.formats import FORMATS
 from linkwise.metrics import adjusted_rand
 
 pytest.importorskip("click")
@@ -51,6 +52,14 @@ def test_keys_from_a_pipe_become_constraints(linkwise, table, tmp_path, monkeypa
     assert "stability" in run.out.partition("Question 2")[2]
     for name in named[0]:  # both rows, side by side
         assert name in run.out.partition("Question 2")[0]
+
+
+@pytest.mark.usefixtures("table")
+def test_answers_are_written_in_any_format_of_pairs(linkwise, tmp_path, monkeypatch):
+    monkeypatch.setitem(FORMATS, ".links", FORMATS[".csv"])
+    type_keys(monkeypatch, "sdq")
+    assert linkwise("ask", "table.csv", *OPTIONS, "-o", "pairs.links").code == 0
+    assert len(FORMATS[".links"].read(tmp_path / "pairs.links").rows) == 2
 
 
 def test_the_end_of_the_keys_is_the_end(linkwise, table, monkeypatch):

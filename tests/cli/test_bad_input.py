@@ -19,7 +19,7 @@ OPTIONS = ("-k", 2, "--id", "name", "-m", "signed")
 # (what is in t.csv, options after "cluster t.csv -k 2 --id name", parts of the message)
 TABLES = {
     "empty file": ("", (), ["t.csv is empty", "must name the columns"]),
-    "header only": ("name,a,b\n", (), ["has a header but no rows"]),
+    "header only": ("name,a,b\n", (), ["has no rows"]),
     "wrong id column": (
         GOOD,
         ("--id", "namex"),

@@ -27,7 +27,7 @@ from linkwise.methods._propagation import (
     adjusted_dense,
     adjusted_entries,
     adjusted_sparse,
-    constrained,
+    constrained_samples,
     pairs_around,
     pairs_of,
     pattern_with_pairs,
@@ -131,7 +131,7 @@ def test_the_strongest_pair_is_full_again():
 def test_sparse_refinement_equals_the_dense_one_on_its_pattern(n, seed, scale):
     W, Y = random_problem(n, seed)
     assume(Y.nnz)
-    factors = propagation_factors(W, constrained(Y), alpha=0.8, tol=1e-13)
+    factors = propagation_factors(W, constrained_samples(Y), alpha=0.8, tol=1e-13)
     sparse = adjusted_sparse(W, factors, Y, scale=scale)
     dense = adjusted_dense(W, propagate(W, Y, 0.8), Y, scale=scale)
     assert_symmetric(sparse)
@@ -145,7 +145,7 @@ def test_sparse_refinement_leaves_little_out():
     X, y = load_iris(return_X_y=True)
     W = Affinity(10).fit_transform(StandardScaler().fit_transform(X))
     Y = constraint_matrix(Constraints.sample(y, 50, random_state=0))
-    factors = propagation_factors(W, constrained(Y), alpha=0.8, tol=5e-4)
+    factors = propagation_factors(W, constrained_samples(Y), alpha=0.8, tol=5e-4)
     sparse = adjusted_sparse(W, factors, Y, scale="max").toarray()
     dense = adjusted_dense(W, propagate(W, Y, 0.8), Y, scale="max")
     assert np.abs(sparse - dense).sum() <= 0.05 * dense.sum()
@@ -182,7 +182,7 @@ def relative_error(W, Y, F, factors):
 def test_low_rank_propagation_is_within_one_percent(digits):
     W, _, known = digits
     Y = constraint_matrix(known)
-    factors = propagation_factors(W, constrained(Y), alpha=0.8, tol=5e-4)
+    factors = propagation_factors(W, constrained_samples(Y), alpha=0.8, tol=5e-4)
     assert relative_error(W, Y, propagate(W, Y, 0.8), factors) < 0.01
 
 
@@ -288,7 +288,7 @@ def test_new_edges_have_a_limit_however_large_the_graph(monkeypatch):
     X, y = make_blobs(300, centers=3, random_state=0)
     W = Affinity(10).fit_transform(X)
     Y = constraint_matrix(Constraints.sample(y, 60, random_state=0))
-    near = propagation_factors(W, constrained(Y), alpha=0.8, tol=5e-4).near
+    near = propagation_factors(W, constrained_samples(Y), alpha=0.8, tol=5e-4).near
     plenty = pattern_with_pairs(W, Y, near).nnz
     monkeypatch.setattr(_propagation, "FILL_MOST", 500)
     few = pattern_with_pairs(W, Y, near).nnz
@@ -312,7 +312,7 @@ def test_refinement_on_few_edges_equals_that_on_all(module, parameter, n, n_pair
     # 900 pairs have more ends than there are bits for their columns.
     W, Y = sparse_problem(n, n_pairs, seed=n_pairs)
     factors_of = import_module(f"linkwise.methods.{module}").propagation_factors
-    factors = factors_of(W, constrained(Y), tol=1e-2, **{parameter: 0.5})
+    factors = factors_of(W, constrained_samples(Y), tol=1e-2, **{parameter: 0.5})
     pattern = pattern_with_pairs(W, Y, factors.near)
     f = values_on(factors.G, pairs_of(factors, Y), pattern)
     pairs = csr_array(triu(Y, k=1))
@@ -329,7 +329,7 @@ def test_refinement_on_few_edges_equals_that_on_all(module, parameter, n, n_pair
 @pytest.mark.parametrize(("n", "n_pairs"), [(60, 3), (900, 900)])
 def test_no_edge_with_propagated_pairs_is_missed(n, n_pairs):
     W, Y = sparse_problem(n, n_pairs, seed=n_pairs)
-    C = constrained(Y)
+    C = constrained_samples(Y)
     factors = propagation_factors(W, C, alpha=0.5, tol=1e-2)
     F = (factors.G @ pairs_of(factors, Y) @ factors.G.T).toarray()
     found = coupled_edges(W, factors.G, csr_array(Y[C][:, C])).toarray() > 0
@@ -358,7 +358,7 @@ def test_surroundings_of_many_links_against_all_pairs():
 def test_the_walk_is_not_formed_if_no_column_is_missing(monkeypatch):
     W, Y = sparse_problem(60, 10, seed=0)
     warm = WarmStarts()
-    first = propagation_factors(W, constrained(Y), alpha=0.8, tol=1e-4, warm=warm)
-    monkeypatch.delattr(_propagation, "random_walk")
-    second = propagation_factors(W, constrained(Y), alpha=0.8, tol=1e-4, warm=warm)
+    first = propagation_factors(W, constrained_samples(Y), alpha=0.8, tol=1e-4, warm=warm)
+    monkeypatch.delattr(_propagation, "symmetric_walk")
+    second = propagation_factors(W, constrained_samples(Y), alpha=0.8, tol=1e-4, warm=warm)
     assert_array_equal(first.G.toarray(), second.G.toarray())

@@ -23,7 +23,7 @@ from linkwise.methods import _propagation
 from linkwise.methods._propagation import (
     adjusted_dense,
     adjusted_sparse,
-    constrained,
+    constrained_samples,
     pairs_of,
 )
 from linkwise.methods.srcp import SRCP, propagate, propagation_factors, srcp
@@ -101,7 +101,7 @@ def test_a_strong_mu_keeps_the_pairs_and_a_weak_one_spreads_them():
 def test_low_rank_values_equal_the_exact_ones_up_to_the_kernel(n, seed, mu):
     W, Y = random_problem(n, seed)
     assume(Y.nnz)
-    factors = propagation_factors(W, constrained(Y), mu=mu, tol=1e-13)
+    factors = propagation_factors(W, constrained_samples(Y), mu=mu, tol=1e-13)
     everywhere = csr_array(np.ones((n, n)))
     found = values_on(factors.G, pairs_of(factors, Y), everywhere).reshape(n, n)
     exact = propagate(W, Y, mu)
@@ -118,7 +118,7 @@ def test_low_rank_refinement_is_within_three_percent(digits):
     W, _, known = digits
     Y = constraint_matrix(known)
     sparse = adjusted_sparse(
-        W, propagation_factors(W, constrained(Y), mu=0.2, tol=5e-4), Y, scale="paper"
+        W, propagation_factors(W, constrained_samples(Y), mu=0.2, tol=5e-4), Y, scale="paper"
     )
     exact = adjusted_dense(W, propagate(W, Y, 0.2), Y, scale="paper")
     # What the propagation changed, on the edges and the pairs.

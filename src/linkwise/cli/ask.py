@@ -21,6 +21,7 @@ from linkwise.cli.sources import is_stdin
 from linkwise.cli.tables import text_of
 from linkwise.cli.task import load, save_prepared
 from linkwise.cli.writing import check_distinct, check_output
+from linkwise.constraints.formats import FORMATS
 from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Comparison(NamedTuple):
 def run(request: AskRequest, console: Console) -> int:
     """Ask until the user has had enough, or nothing is left to ask."""
     inputs = (request.data, request.constraints)
-    check_output(request.output, "--output", inputs=inputs, formats=(".csv",))
+    check_output(request.output, "--output", inputs=inputs, formats=tuple(FORMATS))
     check_output(request.session, "--session", inputs=inputs)
     check_distinct({"--output": request.output, "--session": request.session})
     if is_stdin(request.data):
@@ -113,14 +114,11 @@ def run(request: AskRequest, console: Console) -> int:
 def _note_where(session: Session, request: AskRequest, console: Console, *, written: bool) -> None:
     """Note where the answers are; if nowhere, how to keep them the next time."""
     answers = counted(len(session.answers), "answer")
+    are_missing = bool(session.answers) and not written
     if request.session is not None:
-        how = (
-            ""
-            if written or not session.answers
-            else "; linkwise ask ... -o pairs.csv writes them as pairs"
-        )
+        how = "; linkwise ask ... -o pairs.csv writes them as pairs" if are_missing else ""
         console.note(f"{answers} kept in {request.session}{how}")
-    elif session.answers and not written:
+    elif are_missing:
         how = "--session FILE" if request.output else "-o pairs.csv or --session FILE"
         console.warn(f"{answers} given, but not kept: use {how} to keep them.")
 

@@ -239,9 +239,9 @@ def cli(context: click.Context) -> None:
 def cluster(console: Console, /, **typed: Any) -> Any:
     """Cluster the rows of DATA under constraints.
 
-    DATA is a table (.csv, .tsv, .parquet), an array (.npy, .npz), a graph (.mtx, sparse .npz, or an
-    edge list with --graph) or AnnData (.h5ad); - reads it from stdin. The output has the ids of the
-    rows and their clusters: .csv, .tsv, .parquet, .npy, or .h5ad for a copy of such DATA.
+    DATA is a table such as .csv, an array, a graph (a sparse matrix, or an edge list with --graph)
+    or AnnData; - reads it from stdin. --format lists the suffixes. The output has the ids of the
+    rows and their clusters, in the format that its name tells; .h5ad is a copy of such DATA.
     """
     return _work("cluster").run(ClusterRequest(**typed), console)
 

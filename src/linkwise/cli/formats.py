@@ -55,7 +55,8 @@ class Format(NamedTuple):
         What `read` returns: a pandas data frame, `Arrays` or an AnnData object.
     read : callable
         ``read(source, request, as_text)``. The columns `as_text` of a table, names or positions,
-        stay as they were typed.
+        stay as they were typed; a format whose columns have types need not look at it. Raises
+        BadInput if the file is damaged or a name of its columns is repeated.
     write : callable, optional
         ``write(path, data, clusters)`` writes the ids of the rows and the column `clusters`.
     needs_file : bool, default=False

@@ -82,7 +82,7 @@ def _frame(source: Source, request: DataRequest, as_text: Sequence[str | int]) -
     """Read a table with at least one row."""
     frame = FORMATS[source.suffix].read(source, request, as_text)
     if not len(frame):
-        raise BadInput(f"{source} has a header but no rows.")
+        raise BadInput(f"{source} has no rows.")
     return frame
 
 

@@ -1,7 +1,8 @@
 """File formats of pairs. To add one, write its two functions and name it in FORMATS.
 
-A reader returns the columns of a file as lists, with the line of each row. A writer gets a table
-and the names of the samples.
+``read(path)`` returns the columns of a file as lists, with the line of each row; it raises
+ValueError if the file is not such a table. ``write(path, table, names)`` gets the names of the
+samples, or None to write their numbers. tests/test_constraints_io.py has an example.
 """
 
 from __future__ import annotations

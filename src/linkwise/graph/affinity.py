@@ -401,6 +401,7 @@ class Affinity(TransformerMixin, BaseEstimator):
         if self.reduce_to is not None or issparse(X):
             X = self._reduced(X)
         self._search = NeighborSearch(X, self.metric, self.metric_params, n_jobs=self.n_jobs)
+        # Cells are inverted lists: the samples nearest to one of many centres (decision 6).
         self._is_by_cells = self._is_approximate(X)
         if self._is_by_cells:
             self._search_by_cells(X)

@@ -79,8 +79,8 @@ def leading_eigenpairs(
 ) -> EigenPairs:
     """Return the `k` leading eigenpairs of a matrix whose top value, 1, is known.
 
-    The value 1 has one eigenvector for each connected component: `profile` on the component and 0
-    elsewhere.
+    The value 1 has one eigenvector for each connected component: `profile` (the square roots of the
+    degrees, for a normalised adjacency) on the component and 0 elsewhere.
     """
     known = component_vectors(S, profile, k)
     if known.shape[1] == k:
@@ -93,7 +93,7 @@ def leading_eigenpairs(
 
 
 def component_vectors(S: Graph, profile: Floats, k: int) -> Floats:
-    """Return an orthonormal basis of the known eigenvectors, at most `k` columns.
+    """Return an orthonormal basis of the eigenvectors that `profile` makes, at most `k` columns.
 
     With more than `k` components, the ``k - 1`` of largest volume keep a vector of their own and
     the others share the last one: the cut is zero whichever way they are grouped, and splitting

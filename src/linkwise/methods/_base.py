@@ -65,6 +65,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         Labels, embedding, eigenvalues, residuals and objective, where the method has them.
     embedding_ : ndarray of shape (n_samples, n_dims)
         Coordinates that were partitioned, where the method has them.
+    n_iter_ : int
+        Iterations, where the method counts them.
     affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
         The graph, before constraints change it.
     affinity_ : Affinity or None
@@ -136,12 +138,12 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             self._check_constraints(constraints, prepared.n_samples)
         # What a single fit leaves behind is of no use to anyone, but takes memory.
         warm = prepared.warm if prepared is X else None
-        self.result_: Any = self._solve(
-            prepared, constraints, warm
-        )  # a Result, of the method's own kind
+        self.result_: Any = self._solve(prepared, constraints, warm)  # a Result, or a kind of it
         self.labels_ = self.result_.labels
         if self.result_.embedding is not None:
             self.embedding_ = self.result_.embedding
+        if self.result_.n_iter is not None:
+            self.n_iter_ = self.result_.n_iter
         self._keep_samples(prepared.X)
         return self
 
@@ -241,6 +243,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         ndarray of shape (n_new,)
         """
         X = self._new_samples(X, accept_sparse="csr")
+        if not hasattr(self, "affinity_"):
+            message = "A method without a graph writes its own predict (see CONTRIBUTING.md)."
+            raise NotImplementedError(message)
         similarity = _similarities(X) if self.affinity_ is None else self.affinity_.extend(X)
         votes: Floats = np.asarray(similarity @ self._memberships())
         return votes.argmax(axis=1)

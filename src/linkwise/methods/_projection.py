@@ -7,7 +7,7 @@ that no unit of `X` under- or overflows when squared, and none changes the answe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -200,15 +200,10 @@ def nearest_center(embedding: Floats, centers: Floats) -> Ints:
     return nearest
 
 
-def in_units(pairs: EigenPairs, exponent: int) -> EigenPairs:
+def in_units(eigenpairs: EigenPairs, exponent: int) -> EigenPairs:
     """Return eigenpairs of ``2^exponent`` times the matrix."""
-    return type(pairs)(
-        _in_units(pairs.values, exponent),
-        pairs.vectors,
-        _in_units(pairs.residuals, exponent),
-        pairs.converged,
-        pairs.n_products,
-    )
+    values = _in_units(eigenpairs.values, exponent)
+    return replace(eigenpairs, values=values, residuals=_in_units(eigenpairs.residuals, exponent))
 
 
 def _in_units(values: Any, exponent: int) -> Any:

@@ -35,10 +35,12 @@ if TYPE_CHECKING:
 AUTO_EXACT = 3_000
 # One eigendecomposition of this size takes 5 minutes and 4 GB.
 MAX_EXACT = 10_000
-# New edges between the neighbourhoods of must-linked pairs: at most this many for each edge of the
-# graph, or this many in all if that is more, and never above the last number, which is 200 MB of a
-# graph; and from each endpoint to at most this many vertices.
-FILL_SHARE, FILL_LEAST, FILL_MOST, MAX_REACH = 4.0, 2_000_000, 16_000_000, 64
+# New edges between the neighbourhoods of must-linked pairs: the larger of the first two limits, but
+# never above the third.
+FILL_SHARE = 4.0  # for each edge of the graph
+FILL_LEAST = 2_000_000
+FILL_MOST = 16_000_000  # 200 MB of a graph
+MAX_REACH = 64  # vertices reached from an endpoint of a must-link
 
 
 def adjusted(
@@ -60,7 +62,7 @@ def adjusted(
     if is_exact(W, solver):
         return adjusted_dense(W, propagate(W, Y), Y, scale=scale)
     W = csr_array(W)
-    return adjusted_sparse(W, factors(W, constrained(Y)), Y, scale=scale)
+    return adjusted_sparse(W, factors(W, constrained_samples(Y)), Y, scale=scale)
 
 
 def is_exact(W: Graph, solver: str) -> bool:
@@ -77,22 +79,22 @@ def is_exact(W: Graph, solver: str) -> bool:
     return True
 
 
-class RandomWalk(NamedTuple):
+class SymmetricWalk(NamedTuple):
     """The normalised adjacency `S`, and its positive eigenvector: ``S profile = profile``."""
 
     S: Graph
     profile: Floats
 
 
-def random_walk(W: Graph) -> RandomWalk:
-    """Return the random-walk matrix that propagates, with self-loops at isolated vertices.
+def symmetric_walk(W: Graph) -> SymmetricWalk:
+    """Return ``D^-1/2 W D^-1/2``, similar to the random walk, with loops at isolated vertices.
 
     The profile are the square roots of the degrees, in units of the mean degree.
     """
     d = degrees(W)
     mean = d.mean() if d.any() else 1.0
     profile = np.sqrt(np.where(d > 0, d / mean, 1.0))
-    return RandomWalk(looped_adjacency(W, d), profile)
+    return SymmetricWalk(looped_adjacency(W, d), profile)
 
 
 def resolvents(
@@ -108,12 +110,12 @@ def resolvents(
     Those of an earlier fit are not computed again. Warm starts belong to one graph, so `S` is the
     same as long as they are; it is not even formed if nothing is missing.
     """
-    given: list[RandomWalk] = []
+    given: list[SymmetricWalk] = []
 
     def columns_for(alpha: float) -> Callable[[Ints], csc_array]:
         def compute(missing: Ints) -> csc_array:
             if not given:
-                given.append(random_walk(W))
+                given.append(symmetric_walk(W))
             S, profile = given[0]
             return csc_array(resolvent_columns(S, profile, missing, alpha=alpha, tol=tol))
 
@@ -133,7 +135,7 @@ class Factors(NamedTuple):
 
 def pairs_of(factors: Factors, Y: csr_array) -> csr_array:
     """Return ``T`` of ``F = G T G'``: the pairs among the constrained samples, for all blocks."""
-    C = constrained(Y)
+    C = constrained_samples(Y)
     return csr_array(kron(factors.weights, Y[C][:, C]))
 
 
@@ -188,7 +190,7 @@ def adjusted_sparse(W: csr_array, factors: Factors, Y: csr_array, *, scale: str)
     """
     W = canonical_format(csr_array(W))
     # The pairs, above the diagonal, where F may change W
-    C = constrained(Y)
+    C = constrained_samples(Y)
     Y_CC = csr_array(Y[C][:, C])
     edges = coupled_edges(W, factors.G, Y_CC)
     F = union_above(edges, Y, pairs_around(factors.near, Y_CC, _fill_limit(W)))
@@ -209,7 +211,7 @@ def pattern_with_pairs(W: csr_array, Y: csr_array, near: csr_array | csc_array) 
 
     `near` holds how near each sample is to each constrained one.
     """
-    C = constrained(Y)
+    C = constrained_samples(Y)
     return union_above(W, Y, pairs_around(near, csr_array(Y[C][:, C]), _fill_limit(W)))
 
 
@@ -218,7 +220,7 @@ def _fill_limit(W: csr_array) -> float:
     return min(max(FILL_SHARE * W.nnz, FILL_LEAST), FILL_MOST)
 
 
-def constrained(Y: csr_array) -> Ints:
+def constrained_samples(Y: csr_array) -> Ints:
     """Return the samples that are in a pair."""
     return np.flatnonzero(np.diff(Y.indptr))
 
@@ -258,7 +260,8 @@ class PropagationClusterer(ConstrainedClusterer):
     ----------
     scale : {"max", "paper"}, default="max"
         The unit of propagated pairs. ``"paper"``: as the propagation leaves them, which is faint.
-        ``"max"``: multiplied so that the tenth of the given pairs that kept most has its belief.
+        ``"max"``: multiplied until the tenth of the given pairs that kept most of their belief has
+        all of it (a quantile of 10 %, not the maximum).
     solver : {"auto", "exact", "lowrank"}, default="auto"
         ``"exact"`` forms all n x n new affinities, at most for 10,000 samples. ``"lowrank"``
         computes them on the edges of the graph, on the given pairs and around must-links only,

@@ -15,8 +15,8 @@ from linkwise.exceptions import TooLargeError
 from linkwise.linalg import cone
 from linkwise.linalg.embedding import spectral_embedding
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods.ncut import cluster_embedding
 from linkwise.result import Result
+from linkwise.search.rows import cluster_rows
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph
@@ -50,8 +50,8 @@ def ccsr(
     rng = check_random_state(random_state)
     # F: the m lowest eigenvectors of the Laplacian. F' F = n I: its entries and tr M are of order 1
     m = _n_vectors(W.shape[0], n_clusters, n_components)
-    pairs = spectral_embedding(W, m, rng) if prepared is None else prepared.embedding(m, rng)
-    F = np.sqrt(W.shape[0]) * pairs.vectors
+    eigenpairs = spectral_embedding(W, m, rng) if prepared is None else prepared.embedding(m, rng)
+    F = np.sqrt(W.shape[0]) * eigenpairs.vectors
     # M: the minimum over positive semidefinite matrices
     M_0 = np.diag(np.arange(m) < n_clusters) / n_clusters
     form = criterion(F, constraints, ridge=ridge, towards=M_0)
@@ -64,15 +64,13 @@ def ccsr(
     embedding = F @ (vectors * np.sqrt(values))
     relative_gap = found.gap / max(found.objective, cone.ROUNDING * form.c)
     return Result(
-        labels=cluster_embedding(
-            embedding, n_clusters, rng, enforced=constraints if hard else None
-        ),
+        labels=cluster_rows(embedding, n_clusters, rng, enforced=constraints if hard else None),
         embedding=embedding,
         eigenvalues=values,
-        residuals=np.append(pairs.residuals, relative_gap),
+        residuals=np.append(eigenpairs.residuals, relative_gap),
         objective=found.objective,
         n_iter=found.n_iter,
-        converged=pairs.converged and found.converged,
+        converged=eigenpairs.converged and found.converged,
     )
 
 

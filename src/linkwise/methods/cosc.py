@@ -309,9 +309,6 @@ class COSC(ConstrainedClusterer):
     n_jobs: int | None = None
     verbose: int = 0
 
-    def _keep_samples(self, X: Any) -> None:
-        self.n_iter_ = self.result_.n_iter
-
     def _check_settings(self) -> None:
         if self.violations is not None and not self.refine and self.n_clusters > 2:
             raise ValueError(

@@ -19,10 +19,10 @@ from linkwise.methods._propagation import (
     Factors,
     PropagationClusterer,
     adjusted,
-    constrained,
+    constrained_samples,
     dense,
-    random_walk,
     resolvents,
+    symmetric_walk,
 )
 from linkwise.methods.ncut import normalized_cut
 
@@ -54,6 +54,7 @@ def e2cp(
     and fall where it is negative.
     """
     rng = check_random_state(random_state)
+    # W*: by the dense `propagate` up to 3,000 samples, by the sparse `factors` above
     W_star = adjusted(
         W,
         constraint_matrix(constraints),
@@ -67,16 +68,16 @@ def e2cp(
 
 
 def propagate(W: Graph, Y: csr_array, alpha: float) -> Floats:
-    """Return ``F = (1 - alpha)^2 P Y P``, dense, by one Cholesky factor of ``I - alpha S``."""
-    C = constrained(Y)
-    A = dense(random_walk(W).S)
+    """Return ``F = G Y G`` with ``G = (1 - alpha) P``, by a dense Cholesky factor."""
+    C = constrained_samples(Y)
+    A = dense(symmetric_walk(W).S)
     A *= -alpha
     A[np.diag_indices_from(A)] += 1
     units = np.zeros((A.shape[0], C.size), order="F")
     units[C, np.arange(C.size)] = 1 - alpha
     factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
-    P = cho_solve(factor, units, overwrite_b=True, check_finite=False)
-    return symmetric_product(P, csr_array(Y[C][:, C]) @ P.T)
+    G = cho_solve(factor, units, overwrite_b=True, check_finite=False)
+    return symmetric_product(G, csr_array(Y[C][:, C]) @ G.T)
 
 
 def propagation_factors(
@@ -87,9 +88,9 @@ def propagation_factors(
     tol: float,
     warm: WarmStarts | None = None,
 ) -> Factors:
-    """Return the factors of `F`: the constrained columns of ``(1 - alpha) P``, sparse."""
-    P = (1 - alpha) * resolvents(W, columns, [alpha], tol=tol, warm=warm)[0]
-    return Factors(csr_array(P), np.ones((1, 1)), P)
+    """Return the factors of `F`: the constrained columns of ``G = (1 - alpha) P``, sparse."""
+    G = (1 - alpha) * resolvents(W, columns, [alpha], tol=tol, warm=warm)[0]
+    return Factors(csr_array(G), np.ones((1, 1)), G)
 
 
 class E2CP(PropagationClusterer):

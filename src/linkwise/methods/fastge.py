@@ -16,9 +16,9 @@ from linkwise.linalg import pencil
 from linkwise.linalg.eigen import EigenPairs
 from linkwise.linalg.laplacian import combinatorial, degrees, symmetric_components
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.methods.ncut import cluster_embedding
 from linkwise.partition import unit_rows
 from linkwise.result import Result
+from linkwise.search.rows import cluster_rows
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints
@@ -52,18 +52,18 @@ def fast_ge(
     if n_components >= n_clusters:
         z = _grouped_components(graphs, component, n_clusters)
         zeros = np.zeros(n_clusters)
-        pairs = EigenPairs(zeros, z, zeros, converged=True, n_products=None)
+        eigenpairs = EigenPairs(zeros, z, zeros, converged=True, n_products=None)
     else:
-        pairs = _lowest(graphs, component, n_clusters, rng=rng, solver=solver)
-    embedding = unit_rows(pairs.vectors)
-    labels = cluster_embedding(embedding, n_clusters, rng, enforced=constraints if hard else None)
+        eigenpairs = _lowest(graphs, component, n_clusters, rng=rng, solver=solver)
+    embedding = unit_rows(eigenpairs.vectors)
+    labels = cluster_rows(embedding, n_clusters, rng, enforced=constraints if hard else None)
     return Result(
         labels=labels,
         embedding=embedding,
-        eigenvalues=pairs.values / graphs.demand,
-        residuals=pairs.residuals,
+        eigenvalues=eigenpairs.values / graphs.demand,
+        residuals=eigenpairs.residuals,
         objective=constraint_cut(graphs, labels),
-        converged=pairs.converged,
+        converged=eigenpairs.converged,
     )
 
 

@@ -20,7 +20,7 @@ from linkwise.linalg.lowrank import values_on
 from linkwise.linalg.sparse import largest_entry, moved_entries
 from linkwise.methods._propagation import (
     PropagationClusterer,
-    constrained,
+    constrained_samples,
     dense,
     is_exact,
     pattern_with_pairs,
@@ -108,7 +108,7 @@ def posterior_part(K_CC: Floats, B_CC: Floats) -> Floats:
 
 
 def _conditioned_dense(W: Graph, Y: csr_array, B: csr_array) -> Floats:
-    C = constrained(Y)
+    C = constrained_samples(Y)
     K = dense(W)
     K[np.diag_indices_from(K)] = 1.0
     T = posterior_part(K[np.ix_(C, C)], B[C][:, C].toarray())
@@ -119,7 +119,7 @@ def _conditioned_dense(W: Graph, Y: csr_array, B: csr_array) -> Floats:
 
 
 def _conditioned(W: csr_array, Y: csr_array, B: csr_array) -> csr_array:
-    C = constrained(Y)
+    C = constrained_samples(Y)
     near = csr_array((W + eye_array(W.shape[0], format="csr"))[:, C])
     T = posterior_blocks(csr_array(near[C]), csr_array(B[C][:, C]))
     pattern = pattern_with_pairs(W, Y, near)

@@ -14,7 +14,7 @@ from linkwise._params import StrOptions
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
 from linkwise.linalg.laplacian import degrees
 from linkwise.methods._base import ConstrainedClusterer
-from linkwise.partition import kmeans, unit_rows
+from linkwise.partition import unit_rows
 from linkwise.result import Result
 from linkwise.search.rows import cluster_rows
 
@@ -66,27 +66,14 @@ def normalized_cut(
     `W` is the graph of `prepared`, its degrees and its embedding are taken.
     """
     if prepared is not None:
-        d, pairs = prepared.degrees, prepared.embedding(n_clusters, rng)
+        d, eigenpairs = prepared.degrees, prepared.embedding(n_clusters, rng)
     else:
         d, start = degrees(W), None if warm is None else warm.adjacency
-        pairs = spectral_embedding(W, n_clusters, rng, d=d, warm=start)
-    z = pairs.vectors
+        eigenpairs = spectral_embedding(W, n_clusters, rng, d=d, warm=start)
+    z = eigenpairs.vectors
     embedding = unit_rows(z) if rows == "unit" else random_walk_vectors(z, d)
-    labels = cluster_embedding(embedding, n_clusters, rng, enforced=enforced)
-    return spectral_result(labels, embedding, pairs, objective=ratio_sum(W, labels, d))
-
-
-def cluster_embedding(
-    embedding: Floats,
-    n_clusters: int,
-    rng: np.random.RandomState,
-    *,
-    enforced: Constraints | None = None,
-) -> Ints:
-    """Cluster the rows of an embedding by k-means; all certain constraints of `enforced` hold."""
-    if enforced is None:
-        return kmeans(embedding, n_clusters, rng).labels
-    return cluster_rows(embedding, n_clusters, rng, assign="feasible", constraints=enforced)
+    labels = cluster_rows(embedding, n_clusters, rng, enforced=enforced)
+    return spectral_result(labels, embedding, eigenpairs, objective=ratio_sum(W, labels, d))
 
 
 def ratio_sum(W: Graph, labels: Ints, weights: Floats) -> float:
@@ -118,16 +105,16 @@ def _lost(indptr, indices, data, labels, k):  # type: ignore[no-untyped-def]  # 
 
 
 def spectral_result(
-    labels: Ints, embedding: Floats, pairs: EigenPairs, *, objective: float
+    labels: Ints, embedding: Floats, eigenpairs: EigenPairs, *, objective: float
 ) -> Result:
     """Return the result of a spectral method; eigenvalues are the Laplacian's, ascending."""
     return Result(
         labels=labels,
         embedding=embedding,
-        eigenvalues=1 - pairs.values,
-        residuals=pairs.residuals,
+        eigenvalues=1 - eigenpairs.values,
+        residuals=eigenpairs.residuals,
         objective=objective,
-        converged=pairs.converged,
+        converged=eigenpairs.converged,
     )
 
 

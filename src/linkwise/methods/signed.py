@@ -18,8 +18,9 @@ from linkwise.linalg.embedding import component_vectors, looped_adjacency
 from linkwise.linalg.laplacian import absolute_degrees, symmetric_components
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods.csc import link_affinity
-from linkwise.methods.ncut import cluster_embedding, normalized_cut, ratio_sum, spectral_result
+from linkwise.methods.ncut import normalized_cut, ratio_sum, spectral_result
 from linkwise.partition import kmeans, relabelled, sign_split, unit_rows
+from linkwise.search.rows import cluster_rows
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Int64s, Ints
@@ -67,13 +68,13 @@ def signed_csc(
         return normalized_cut(A, n_clusters, rng, enforced=enforced, warm=warm)
     # z: the lowest eigenvectors of the normalised signed Laplacian
     d = absolute_degrees(A)
-    pairs = lowest_vectors(A, n_clusters, rng, d=d, warm=warm)
-    embedding = unit_rows(pairs.vectors)
+    eigenpairs = lowest_vectors(A, n_clusters, rng, d=d, warm=warm)
+    embedding = unit_rows(eigenpairs.vectors)
     rounding = paper_rounding if selection == "paper" else sound_rounding
-    labels = rounding(A, Q, pairs.vectors, rng=rng)
+    labels = rounding(A, Q, eigenpairs.vectors, rng=rng)
     if enforced is not None and constraints.n_violated(labels):
-        labels = cluster_embedding(embedding, n_clusters, rng, enforced=enforced)
-    return spectral_result(labels, embedding, pairs, objective=ratio_sum(A, labels, d))
+        labels = cluster_rows(embedding, n_clusters, rng, enforced=enforced)
+    return spectral_result(labels, embedding, eigenpairs, objective=ratio_sum(A, labels, d))
 
 
 def lowest_vectors(

@@ -14,8 +14,9 @@ from linkwise.linalg.embedding import leading_eigenpairs
 from linkwise.linalg.laplacian import additive_normalization
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods.csc import edit
-from linkwise.methods.ncut import cluster_embedding, normalized_cut, ratio_sum, spectral_result
+from linkwise.methods.ncut import normalized_cut, ratio_sum, spectral_result
 from linkwise.partition import unit_rows
+from linkwise.search.rows import cluster_rows
 
 if TYPE_CHECKING:
     from linkwise._types import Graph
@@ -60,10 +61,10 @@ def additive_cut(
     N = additive_normalization(A)
     profile = np.ones(N.shape[0])
     start = None if warm is None else warm.additive
-    pairs = leading_eigenpairs(N, n_clusters, rng, profile=profile, warm=start)
-    embedding = unit_rows(pairs.vectors)
-    labels = cluster_embedding(embedding, n_clusters, rng, enforced=enforced)
-    return spectral_result(labels, embedding, pairs, objective=ratio_sum(A, labels, profile))
+    eigenpairs = leading_eigenpairs(N, n_clusters, rng, profile=profile, warm=start)
+    embedding = unit_rows(eigenpairs.vectors)
+    labels = cluster_rows(embedding, n_clusters, rng, enforced=enforced)
+    return spectral_result(labels, embedding, eigenpairs, objective=ratio_sum(A, labels, profile))
 
 
 class SpectralLearning(ConstrainedClusterer):

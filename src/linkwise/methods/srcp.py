@@ -19,10 +19,10 @@ from linkwise.methods._propagation import (
     Factors,
     PropagationClusterer,
     adjusted,
-    constrained,
+    constrained_samples,
     dense,
-    random_walk,
     resolvents,
+    symmetric_walk,
 )
 from linkwise.methods.ncut import normalized_cut
 
@@ -78,8 +78,8 @@ def propagate(W: Graph, Y: csr_array, mu: float) -> Floats:
 
     ``(U' F U)_ij = 2 mu (U' Y U)_ij / (2 mu + l_i + l_j)`` with the eigenvalues `l`.
     """
-    C = constrained(Y)
-    values, U = eigh(dense(random_walk(W).S), driver="evd", overwrite_a=True, check_finite=False)
+    C = constrained_samples(Y)
+    values, U = eigh(dense(symmetric_walk(W).S), driver="evd", overwrite_a=True, check_finite=False)
     shifted = mu + 1 - values
     spread = symmetric_product(U[C].T, csr_array(Y[C][:, C]) @ U[C])
     spread *= 2 * mu / np.add.outer(shifted, shifted)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from linkwise._params import Interval, StrOptions
 from linkwise.constraints.table import constraint_matrix
@@ -73,7 +72,7 @@ def sskk(
     unit = pair_penalty(constraints) if penalty == "auto" else float(penalty)
     # A + C, and the eigenvectors that relax the criterion with and without C
     graph = penalised_graph(W, constraints, unit)
-    pairs = plain = _relaxation(graph, n_clusters, rng, is_plain=constraints.is_empty)
+    eigenpairs = plain = _relaxation(graph, n_clusters, rng, is_plain=constraints.is_empty)
     if not constraints.is_empty:
         plain = _relaxation(penalised_graph(W, constraints, 0.0), n_clusters, rng, is_plain=True)
     group = constraints.components()
@@ -82,19 +81,19 @@ def sskk(
     # Kernel k-means from every start; of equal results the earlier one is kept
     best, *others = (
         descend(graph, labels, group, k=n_clusters, shift=shift, max_iter=max_iter, rng=rng)
-        for labels in _starts((plain, pairs), group, start, rng=rng)
+        for labels in _starts((plain, eigenpairs), group, start, rng=rng)
     )
     for other in others:
         if other.history[-1] < best.history[-1] - SAME_OBJECTIVE:
             best = other
     return Result(
         labels=relabelled(best.labels),
-        embedding=unit_rows(pairs.vectors),
-        eigenvalues=1 - pairs.values,
-        residuals=pairs.residuals,
+        embedding=unit_rows(eigenpairs.vectors),
+        eigenvalues=1 - eigenpairs.values,
+        residuals=eigenpairs.residuals,
         objective=best.history[-1],
         n_iter=best.n_iter,
-        converged=best.converged and pairs.converged,
+        converged=best.converged and eigenpairs.converged,
     )
 
 
@@ -236,8 +235,8 @@ class SSKK(ConstrainedClusterer):
     affinity
     penalty : float or "auto", default="auto"
         Weight of a certain pair, in units of the mean degree of the graph. ``"auto"`` is
-        ``n_samples / (n_clusters * n_pairs)``, but at most 0.5. Much above 1 the criterion itself
-        prefers tiny clusters of must-linked samples.
+        0.5 divided by the number of must-links (their beliefs added up) of their endpoints, on
+        average. Much above 1 the criterion itself prefers tiny clusters of must-linked samples.
     start : {"best", "spectral", "neighborhoods"}, default="best"
         Where the descent starts. ``"neighborhoods"``: large groups of must-linked samples that are
         far apart, as in the paper. ``"spectral"``: the relaxations of the criterion with and
@@ -292,9 +291,3 @@ class SSKK(ConstrainedClusterer):
     shift: float = 0.0
     max_iter: int = 100
     random_state: int | np.random.RandomState | None = None
-
-    @property
-    def n_iter_(self) -> int:
-        """Passes over the samples."""
-        check_is_fitted(self, "result_")
-        return int(self.result_.n_iter or 0)

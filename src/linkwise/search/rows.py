@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,17 +26,12 @@ NEAR_BOUND = 0.01
 
 
 def cluster_rows(
-    V: Floats,
-    k: int,
-    rng: np.random.RandomState,
-    *,
-    assign: Literal["free", "feasible"] = "free",
-    constraints: Constraints | None = None,
+    V: Floats, k: int, rng: np.random.RandomState, *, enforced: Constraints | None = None
 ) -> Ints:
-    """Cluster the rows of an embedding, freely or under hard constraints.
+    """Cluster the rows of an embedding by k-means, freely or under hard constraints.
 
-    ``"free"`` is :func:`kmeans`. ``"feasible"`` lowers the same sum of squares, but only among the
-    partitions that satisfy every certain pair and label of the constraints.
+    With `enforced`, the same sum of squares is lowered, but only among the partitions that satisfy
+    every certain pair and label of these constraints.
 
     Parameters
     ----------
@@ -46,10 +41,8 @@ def cluster_rows(
         Number of clusters.
     rng : RandomState
         Seeds the starts.
-    assign : {"free", "feasible"}, default="free"
-        Whether constraints hold without exception.
-    constraints : Constraints, optional
-        What ``"feasible"`` satisfies.
+    enforced : Constraints, optional
+        What holds without exception.
 
     Returns
     -------
@@ -67,15 +60,13 @@ def cluster_rows(
     >>> V = np.array([[0.0], [0.1], [1.0], [1.1]])
     >>> known = Constraints(4, cannot_link=[(0, 1)])
     >>> rng = np.random.RandomState(0)
-    >>> cluster_rows(V, 2, rng, assign="feasible", constraints=known).tolist()
+    >>> cluster_rows(V, 2, rng, enforced=known).tolist()
     [0, 1, 1, 1]
     """
     free = kmeans(V, k, rng)
-    if assign == "free" or constraints is None or constraints.is_empty:
+    if enforced is None or not enforced.certain.n_violated(free.labels):
         return free.labels
-    if not constraints.certain.n_violated(free.labels):
-        return free.labels
-    groups = certain_groups(constraints, k, rng)
+    groups = certain_groups(enforced, k, rng)
     rows, _ = scaled_rows(V)
     objective = MeansObjective.on(rows, groups, "fast", k=k)
     # The feasible partition nearest to the free centres, then a descent
@@ -87,7 +78,7 @@ def cluster_rows(
     if found.value > (1 + NEAR_BOUND) * bound:
         found = objective.search(Context(rng), [z])
     labels = relabelled(found.z[groups.of_sample])
-    assert_satisfied(constraints, labels)
+    assert_satisfied(enforced, labels)
     if found.interrupted:
         warn_interrupted()
     return labels
