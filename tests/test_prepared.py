@@ -96,7 +96,7 @@ def test_refused(blobs):
         CSC(3, affinity=Affinity(5)).fit(data)
     with pytest.raises(ValueError, match="not 'full'"):
         Prepared(X, affinity="full")
-    with pytest.raises(ValueError, match="needs dense features"):
+    with pytest.raises(TypeError, match="needs dense features"):
         METHODS["cpca"](3).fit(Prepared(csr_array(X)))
     with pytest.raises(ValueError, match="the data are a graph"):
         METHODS["cpca"](3).fit(Prepared(Affinity().fit_transform(X), affinity="precomputed"))
@@ -436,3 +436,16 @@ def test_a_damaged_or_foreign_file_is_one_error(damage, blobs, tmp_path):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError):
         Prepared.load(tmp_path / "nothing.npz")
+
+
+@pytest.mark.parametrize("name", ["W.data", "W.indices", "embedding.vectors", "degrees"])
+def test_a_file_with_one_changed_number_is_refused(blobs, tmp_path, name):
+    data = Prepared(blobs[0])
+    data.embedding(3, np.random.RandomState(0))
+    data.save(tmp_path / "data.npz")
+    with np.load(tmp_path / "data.npz") as stored:
+        arrays = dict(stored)
+    arrays[name].flat[1] += 1
+    np.savez(tmp_path / "data.npz", **arrays)
+    with pytest.raises(ValueError, match="checksum"):
+        Prepared.load(tmp_path / "data.npz")

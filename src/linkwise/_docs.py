@@ -45,5 +45,5 @@ def _parsed(doc: str) -> tuple[str, dict[str, str]]:
 
 def _entries(section: str) -> dict[str, str]:
     """Return the entries of a list of parameters or attributes by name."""
-    entries = re.split(r"\n(?=\S)", section) if section else []
+    entries = re.split(r"\n(?=\S)", section) if section.strip() else []
     return {entry.split(maxsplit=1)[0]: entry for entry in entries}

@@ -94,7 +94,9 @@ class Prepared:
     """
 
     def __init__(self, X: Any, affinity: Affinity | str | None = None) -> None:
-        checked = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
+        checked = check_array(
+            X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2, input_name="X"
+        )
         if isinstance(affinity, str):
             if affinity != "precomputed":
                 message = f'affinity is an Affinity, "precomputed" or None, not {affinity!r}.'

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,9 +126,19 @@ def save(data: Prepared, path: str | os.PathLike[str]) -> None:
     for number, (columns, matrix) in enumerate(data.warm.resolvents.values()):
         _put(arrays, f"resolvent{number}.columns", columns)
         _put(arrays, f"resolvent{number}", matrix)
+    facts["digest"] = _digest(arrays)
     arrays["prepared"] = np.array(json.dumps(facts))
     with atomic(path) as unfinished, unfinished.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
+
+
+def _digest(arrays: dict[str, AnyArray]) -> str:
+    """Return a checksum of all arrays: no solver has to expect a damaged one."""
+    total = sha256()
+    for name in sorted(arrays):
+        total.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        total.update(np.ascontiguousarray(arrays[name]).data)
+    return total.hexdigest()
 
 
 def _put(arrays: dict[str, AnyArray], name: str, matrix: Any) -> None:
@@ -156,9 +167,11 @@ def load(cls: type[Prepared], path: str | os.PathLike[str]) -> Prepared:
 
 
 def _restored(cls: type[Prepared], arrays: dict[str, AnyArray]) -> Prepared:
-    facts = json.loads(str(arrays["prepared"]))
+    facts = json.loads(str(arrays.pop("prepared")))
     if facts["version"] != VERSION:
         raise ValueError(f"it has version {facts['version']}, this program reads version {VERSION}")
+    if facts["digest"] != _digest(arrays):
+        raise ValueError("its checksum is wrong")
     data = cls(_got(arrays, "X"), _built(facts["affinity"]))
     n = data.n_samples
     if "feature_names" in facts:

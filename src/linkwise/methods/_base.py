@@ -153,10 +153,11 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """Raise ValueError if valid parameters do not go together."""
 
     def _check_samples(self, prepared: Prepared) -> None:
-        """Raise ValueError if the data do not suit the method; note their features."""
+        """Raise an error if the data do not suit the method; note their features."""
         X = prepared.X
         if self.needs_features and (prepared.is_graph or issparse(X)):
-            raise ValueError(
+            kind = ValueError if prepared.is_graph else TypeError  # as scikit-learn does
+            raise kind(
                 f"{type(self).__name__} needs dense features, but the data are "
                 f"{'a graph' if prepared.is_graph else 'sparse'}. Give the array of features."
             )

@@ -33,26 +33,8 @@ def cluster_rows(
     With `enforced`, the same sum of squares is lowered, but only among the partitions that satisfy
     every certain pair and label of these constraints.
 
-    Parameters
-    ----------
-    V : ndarray of shape (n, n_dims)
-        The rows.
-    k : int
-        Number of clusters.
-    rng : RandomState
-        Seeds the starts.
-    enforced : Constraints, optional
-        What holds without exception.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Labels numbered by first appearance.
-
-    Raises
-    ------
-    ConflictError
-        If no partition satisfies the constraints, or none was found.
+    Returns labels numbered by first appearance. Raises ConflictError if no partition satisfies the
+    constraints, or none was found.
 
     Examples
     --------
