@@ -4,10 +4,10 @@ The tree::
 
     ValueError
      +-- ConflictError              certain constraints that cannot all hold
-     +-- TooLargeError              a dense computation refused above its size limit
+     +-- TooLargeError              a dense computation above its size limit
     UserWarning
      +-- ConvergenceWarning         an iterative solver stopped early (scikit-learn's class)
-     +-- DisconnectedGraphWarning   a graph in several pieces
+     +-- DisconnectedGraphWarning   a graph of several connected components
      +-- ConstraintsIgnoredWarning  constraints given to a method that uses none
      +-- LowRecallWarning           an approximate search that misses many neighbours
 """
