@@ -369,9 +369,9 @@ def test_a_forest_has_the_trees_of_scikit_learn_whatever_it_learnt_before(monkey
 def test_trees_whose_labels_did_not_change_are_not_grown_again(monkeypatch):
     points, labels = make_blobs(60, centers=4, random_state=0)
     grown = forest.Forest(points)
-    grown.leaves(labels)
-    monkeypatch.setattr(forest, "DecisionTreeRegressor", None)
-    grown.leaves(labels.copy())
+    before = grown.leaves(labels).copy()
+    monkeypatch.setattr(forest, "DecisionTreeRegressor", None)  # growing a tree would fail
+    assert_array_equal(grown.leaves(labels.copy()), before)
 
 
 def test_leaf_similarity_is_the_share_of_common_leaves():

@@ -245,8 +245,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """
         X = self._new_samples(X, accept_sparse="csr")
         if not hasattr(self, "affinity_"):
-            message = "A method without a graph writes its own predict (see CONTRIBUTING.md)."
-            raise NotImplementedError(message)
+            raise NotImplementedError(
+                "A method without a graph writes its own predict (see CONTRIBUTING.md)."
+            )
         similarity = _similarities(X) if self.affinity_ is None else self.affinity_.extend(X)
         votes: Floats = np.asarray(similarity @ self._memberships())
         return votes.argmax(axis=1)

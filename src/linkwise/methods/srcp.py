@@ -61,6 +61,7 @@ def srcp(
     negative.
     """
     rng = check_random_state(random_state)
+    # W*: by the dense `propagate` up to 3,000 samples, by the sparse `factors` above
     W_star = adjusted(
         W,
         constraint_matrix(constraints),
