@@ -1,8 +1,10 @@
-""":class:`linkwise.Auto`: experts that learn from pairs, and their consensus.
+""":class:`linkwise.Auto`: the consensus of partitions of many kinds.
 
-`bases` describe the samples; an `expert` forms an opinion from them; `propagation` adds what the
-pairs say; a `pool` of experts starts from `starts`, and their `consensus` is the answer.
-`estimator` is the method itself.
+In the order of the mathematics: a `view` describes the samples in one `scaling`; `candidates` are
+partitions of different kinds; their `prior` is what the samples say for them, their `evidence` how
+they predict held-out constraints; the `ensemble` finds them, and their `consensus` is the answer.
+`n_clusters` chooses the number of clusters, `report` tells what was chosen, `estimator` is the
+method itself.
 """
 
 from linkwise.auto.estimator import Auto

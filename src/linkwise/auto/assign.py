@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwise.auto.constraint_model import cluster_of_label, labelled_samples
 from linkwise.constraints.coloring import CannotLinkGraph
 from linkwise.constraints.table import symmetric_matrix
 from linkwise.search.cut import effort_for, improve
@@ -85,3 +86,28 @@ def feasible_labels(
     labels: Ints = name[best[:g]][groups.of_sample]
     assert_satisfied(constraints, labels)
     return labels
+
+
+def in_order(labels: Ints, constraints: Constraints, k: int) -> Ints:
+    """Return the clusters as they are numbered: those of labels as these, then by appearance.
+
+    Labels that are no numbers of clusters, being too large, are numbered in their order.
+    """
+    order = _by_appearance(labels, k)
+    labelled, label = labelled_samples(constraints)
+    if not labelled.size or constraints.labels is None:
+        return order
+    values = np.unique(constraints.labels[labelled])
+    named = cluster_of_label(np.eye(k)[labels[labelled]], label)[: values.size]
+    numbered = np.empty(k, np.intp)
+    own = values if values[-1] < k else np.arange(values.size)
+    numbered[own] = named
+    numbered[np.setdiff1d(np.arange(k), own)] = order[~np.isin(order, named)]
+    return numbered
+
+
+def _by_appearance(labels: Ints, k: int) -> Ints:
+    """Return the clusters in order of their first sample, then the empty ones."""
+    seen, first = np.unique(labels, return_index=True)
+    order = seen[np.argsort(first)]
+    return np.concatenate((order, np.setdiff1d(np.arange(k), order))).astype(np.intp)

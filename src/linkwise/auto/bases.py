@@ -3,12 +3,11 @@
 =============  ==================================================================================
 `linear`       principal components, for clusters that a plane separates
 `graph`        the smoothest functions on the neighbour graph, for clusters of any shape
-`fine graph`   the same on half as many neighbours
 `smooth`       the very smoothest of them, in place of principal components if there are none
 `kernel`       radial functions around landmarks (Nyström), for what is in between
 =============  ==================================================================================
 
-Each comes with a penalty for every column, which says how readily an expert uses it.
+Each comes with a penalty for every column, which says how readily a learner uses it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
 from linkwise._quiet import quiet
-from linkwise.graph import Affinity
 from linkwise.linalg import eigen
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
 from linkwise.linalg.laplacian import degrees, symmetric_components
@@ -35,11 +33,9 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
 
 
-VARIANCE, MAX_COMPONENTS = 0.98, 40
+VARIANCE, MIN_COMPONENTS, MAX_COMPONENTS = 0.98, 10, 40
 WIDE = 2_000  # samples and features beyond which not all components are computed
 N_LANDMARKS, LANDMARK_SAMPLE = 100, 20_000
-FINE_NEIGHBORS = 5
-FINE_UP_TO = 20_000  # samples; beyond, a second set of eigenvectors takes too long
 LINEAR_PENALTY, CONSTANT_PENALTY = 1.0, 1e-3
 GRAPH_PENALTY, KERNEL_PENALTY = 10.0, 0.1
 SMOOTH = 0.1  # 1 - eigenvalue below which a function is too rough to be extended
@@ -55,7 +51,7 @@ class Components(NamedTuple):
 
     @classmethod
     def of(cls, X: Any) -> Components:
-        """Keep 98 % of the variance, and at most 40 components."""
+        """Keep 98 % of the variance, but at least 10 components and at most 40."""
         if issparse(X):
             return cls.of_sparse(X)
         mean = X.mean(axis=0)
@@ -65,7 +61,7 @@ class Components(NamedTuple):
         n, d = X.shape
         values, axes = _principal_axes(centred)
         share = np.cumsum(values) / max(float(np.vdot(centred, centred)), 1e-300)
-        q = min(int(np.searchsorted(share, VARIANCE)) + 1, MAX_COMPONENTS, d, n)
+        q = min(_n_components(share), d, n)
         axes = _with_signs(axes[:, :q])
         return cls(centred @ axes, mean, axes / unit)
 
@@ -80,7 +76,7 @@ class Components(NamedTuple):
             return cls(np.zeros((X.shape[0], 1)), lowest, np.zeros((X.shape[1], 1)))
         model = PCA(MAX_COMPONENTS, svd_solver="arpack", random_state=0).fit(X / unit)
         share = np.cumsum(model.explained_variance_ratio_)
-        q = min(int(np.searchsorted(share, VARIANCE)) + 1, MAX_COMPONENTS)
+        q = _n_components(share)
         axes = _with_signs(model.components_[:q].T) / unit
         centred = cls(np.zeros((0, q)), unit * model.mean_, axes)
         return centred._replace(scores=centred.new(X))
@@ -170,12 +166,10 @@ class Bases:
         Number of samples.
     components : Components or None
         None if the data are a graph.
-    graphs : dict of Spectrum
-        ``"graph"`` and perhaps ``"fine graph"``.
+    spectrum : Spectrum
+        Smooth functions on the graph.
     landmarks : Landmarks or None
         None if the data are a graph.
-    fine_affinity : Affinity or None
-        The builder of the fine graph.
     n_clusters : int
         Number of clusters, at most, that the bases are meant for.
     is_sparse : bool
@@ -186,24 +180,22 @@ class Bases:
 
     n_samples: int
     components: Components | None
-    graphs: dict[str, Spectrum]
+    spectrum: Spectrum
     landmarks: Landmarks | None
-    fine_affinity: Affinity | None = None
     n_clusters: int = 0
     is_sparse: bool = False
     W: Any = None
 
     def for_clusters(self, k: int) -> Bases:
-        """Return the bases with as many functions on graphs as `k` clusters need."""
-        m = {"graph": n_vectors(k, self.n_samples), "fine graph": n_fine(k, self.n_samples)}
-        graphs = {name: graph.first(m[name]) for name, graph in self.graphs.items()}
-        return replace(self, graphs=graphs, n_clusters=k)
+        """Return the bases with as many functions on the graph as `k` clusters need."""
+        spectrum = self.spectrum.first(n_vectors(k, self.n_samples))
+        return replace(self, spectrum=spectrum, n_clusters=k)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The bases there are."""
         features = ("linear", "kernel") if self.components is not None else ("smooth",)
-        return (*features, *self.graphs)
+        return (*features, "graph")
 
     def in_form(self, X: Any) -> Any:
         """Return new samples as the first ones were given: sparse, or not."""
@@ -214,34 +206,29 @@ class Bases:
     def features(self, rows: Ints | slice = slice(None)) -> dict[str, Floats]:
         """Return every basis at some of the samples."""
         scores = None if self.components is None else self.components.scores[rows]
-        vectors = {name: graph.vectors[rows] for name, graph in self.graphs.items()}
-        return self._described(scores, vectors)
+        return self._described(scores, self.spectrum.vectors[rows])
 
     def new(self, X: Any, similarity: Any) -> dict[str, Floats]:
         """Return every basis at new samples, given their similarities to those of the graph."""
         scores = None if self.components is None else self.components.new(X)
-        vectors = {"graph": self.graphs["graph"].new(similarity)}
-        if self.fine_affinity is not None:
-            fine = self.fine_affinity.extend(X)
-            vectors["fine graph"] = self.graphs["fine graph"].new(fine)
-        return self._described(scores, vectors)
+        return self._described(scores, self.spectrum.new(similarity))
 
-    def _described(self, scores: Floats | None, vectors: dict[str, Floats]) -> dict[str, Floats]:
-        described = dict(vectors)
+    def _described(self, scores: Floats | None, vectors: Floats) -> dict[str, Floats]:
+        described = {"graph": vectors}
         if scores is not None and self.components is not None and self.landmarks is not None:
             ones = np.ones((scores.shape[0], 1))
             described["linear"] = np.hstack((scores / _rms(self.components.scores), ones))
             described["kernel"] = self.landmarks.new(scores)
         else:
-            described["smooth"] = vectors["graph"][:, : self.n_clusters]
+            described["smooth"] = vectors[:, : self.n_clusters]
         return described
 
     def penalty(self, name: str) -> Floats:
         """Return what the columns of a basis cost."""
         if name == "smooth":
             return self.penalty("graph")[: self.n_clusters]
-        if name in self.graphs:
-            return GRAPH_PENALTY * self.graphs[name].values + CONSTANT_PENALTY
+        if name == "graph":
+            return GRAPH_PENALTY * self.spectrum.values + CONSTANT_PENALTY
         if name == "linear" and self.components is not None:
             penalty = np.full(self.components.scores.shape[1] + 1, LINEAR_PENALTY)
             penalty[-1] = CONSTANT_PENALTY
@@ -251,7 +238,7 @@ class Bases:
 
     def embedding(self, m: int, rows: Ints | slice = slice(None)) -> Floats:
         """Return the first `m` functions on the graph at some samples, rows scaled to length 1."""
-        return unit_rows(self.graphs["graph"].first(m).vectors[rows])
+        return unit_rows(self.spectrum.first(m).vectors[rows])
 
 
 def n_vectors(k: int, n: int) -> int:
@@ -259,43 +246,26 @@ def n_vectors(k: int, n: int) -> int:
     return max(1, min(max(4 * k, 30), max(n // 3, min(k, n))))
 
 
-def n_fine(k: int, n: int) -> int:
-    """Return how many functions on the fine graph `k` clusters need."""
-    return max(1, min(max(60, 3 * k), n // 2))
-
-
-def build_bases(
-    X: Any,
-    W: Any,
-    k: int,
-    *,
-    fine: bool,
-) -> Bases:
+def build_bases(X: Any, W: Any, k: int) -> Bases:
     """Describe samples by their features, if there are any, and by their graph.
 
-    With `fine`, a second graph of half as many neighbours is built from the features. The bases
-    describe the data: no seed of the caller's changes them, and bases for more clusters begin with
-    those for fewer.
+    The bases describe the data: no seed of the caller's changes them, and bases for more clusters
+    begin with those for fewer.
     """
-    with threadpool_limits(1):  # with more threads of BLAS the last bits would differ
-        return _built(X, W, k, fine=fine)
-
-
-def _built(X: Any, W: Any, k: int, *, fine: bool) -> Bases:
     n = W.shape[0]
-    graphs = {"graph": Spectrum.of(W, n_vectors(k, n), np.random.RandomState(0))}
-    if X is None:
-        return Bases(n, None, graphs, None, n_clusters=k, W=W)
-    components = Components.of(X)
-    fine_affinity = None
-    if fine and n <= FINE_UP_TO:
-        fine_affinity = Affinity(FINE_NEIGHBORS)
-        fine_graph = fine_affinity.fit_transform(X)
-        graphs["fine graph"] = Spectrum.of(fine_graph, n_fine(k, n), np.random.RandomState(1))
-    landmarks = Landmarks.of(components.scores, np.random.RandomState(2))
-    return Bases(
-        n, components, graphs, landmarks, fine_affinity, n_clusters=k, is_sparse=issparse(X), W=W
-    )
+    with threadpool_limits(1):  # with more threads of BLAS the last bits would differ
+        spectrum = Spectrum.of(W, n_vectors(k, n), np.random.RandomState(0))
+        if X is None:
+            return Bases(n, None, spectrum, None, n_clusters=k, W=W)
+        components = Components.of(X)
+        landmarks = Landmarks.of(components.scores, np.random.RandomState(2))
+    return Bases(n, components, spectrum, landmarks, n_clusters=k, is_sparse=issparse(X), W=W)
+
+
+def _n_components(share: Floats) -> int:
+    """Return how many components to keep, given the share of the variance of the first ones."""
+    enough = int(np.searchsorted(share, VARIANCE)) + 1
+    return min(max(enough, MIN_COMPONENTS), MAX_COMPONENTS)
 
 
 def _principal_axes(centred: Floats) -> tuple[Floats, Floats]:

@@ -1,108 +1,142 @@
-"""Consensus: one opinion from many experts, each weighted by how it predicts the pairs."""
+"""Consensus: candidates weighted by prior and evidence, averaged around their centre."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment, minimize
+from scipy.optimize import minimize
 from scipy.special import softmax
 
-from linkwise.auto.propagation import flip_rate
+from linkwise.auto.learner import log_softmax
+from linkwise.auto.noise import likelihood, log_likelihood, noisy
+from linkwise.auto.partition import CENTRE_POWER, centred_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from linkwise._types import Floats, Ints
+    from linkwise._types import Floats
+    from linkwise.auto.partition import Partition
 
 
-TEMPERATURE = 10.0  # difference of log-likelihoods that makes a vote e times as heavy
-RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
-PRIOR_PAIRS = 20.0  # pairs that were right, known before the first one
-LEAST_RATE = 0.05  # of wrong pairs when parties are compared: one surprise decides nothing
-PRIOR_WEIGHT = 3.0  # pairs that what is given on parties beforehand counts for
-GRADIENT = 1e-6  # of the mean log-likelihood, where shares are found
+# Prior of the groups of candidates, shared among their members.
+GROUPS = {
+    "unsupervised": 0.6,
+    "learner": 0.3,
+    "coarse cut": 0.1,
+    "propagation": 0.05,
+    "micro-clusters": 0.05,
+    "constrained cut": 0.05,
+}
+# Of coarse cuts while nothing learns from constraints, unless the graph falls into components.
+FEW_COARSE, FEW = 0.03, 9
+LEAST_RATE = 0.05  # of wrong constraints when candidates are compared: one surprise decides nothing
+STACK_FROM = 30  # constraints from which groups are stacked
+STACK_PRIOR = 3.0  # constraints that the prior of the stacking counts for
+STACK_UNSUPERVISED = 0.3  # prior of the unsupervised group there
+PER_DEGREE, MOST_DEGREES = 16.0, 6.0  # constraints for each degree of temperature; most degrees
+KEPT = 1e-3  # weight, relative to the largest, below which a candidate is left out
+GRADIENT = 1e-6  # of the mean log-likelihood, where stacking weights are found
+
+
+class Member(NamedTuple):
+    """A candidate, its partition, its prior, and its predictions of held-out constraints."""
+
+    name: str
+    group: str
+    partition: Partition
+    prior: float  # within its group; all of a group add up to 1
+    held_out: Floats | None = None
+    is_apart: bool = False  # whether its clusters are separate components of the graph
 
 
 class Consensus(NamedTuple):
-    """What the experts say together."""
+    """What the candidates say together."""
 
-    probability: Floats  # (n, k)
-    weights: Floats  # of the experts, adding up to 1
-    order: tuple[Ints, ...]  # for each expert, which of its clusters is cluster c
-    noise: float  # estimated share of wrong pairs
-
-
-def doubted(said: Floats, belief: Floats, noise: float) -> Floats:
-    """Return predictions of what pairs say, of which some say the opposite of what is true."""
-    flip = flip_rate(belief, noise)
-    return (1 - flip) * said + flip * (1 - said)
+    probability: Floats  # (n_rows, k)
+    weights: Floats  # of all candidates, before the centre is chosen
+    centre: str  # name of the candidate that agrees most with the others
+    error_rate: float  # of the constraints
 
 
-def likelihood(said: Floats, belief: Floats) -> tuple[float, float]:
-    """Score predictions of pairs, at the rate of wrong pairs that explains them best.
-
-    `said` are the predicted probabilities of what the pairs say, each made without that pair.
-    Returns the log-likelihood and the rate.
-    """
-    best, rate = -np.inf, RATES[0]
-    for noise in RATES:
-        value = float(np.log(doubted(said, belief, noise)).sum())
-        value += PRIOR_PAIRS * np.log1p(-noise)
-        if value > best:
-            best, rate = value, noise
-    return best, rate
+def temperature(n_constraints: int) -> float:
+    """Return how far evidence is tempered: candidates share their mistakes."""
+    return float(np.clip(n_constraints / PER_DEGREE, 1.0, MOST_DEGREES))
 
 
-def votes(scores: Floats, temperature: float = TEMPERATURE) -> Floats:
-    """Return weights that add up to 1."""
-    weights: Floats = softmax(scores / temperature)
+def find_consensus(members: Sequence[Member], belief: Floats) -> Consensus:
+    """Weigh the candidates, and average those that resemble their centre."""
+    weights = weigh(members, belief)
+    kept = np.flatnonzero(weights > KEPT * weights.max())
+    parts = [np.exp(log_softmax(members[at].partition.log_probability)) for at in kept]
+    power = CENTRE_POWER / temperature(belief.size) ** 2
+    mean = centred_mean(parts, weights[kept], power=power)
+    rates = np.log([members[at].partition.error_rate for at in kept])
+    rate = float(np.exp(mean.weights @ rates))
+    return Consensus(mean.probability, weights, members[kept[mean.centre]].name, rate)
+
+
+def weigh(members: Sequence[Member], belief: Floats) -> Floats:
+    """Return weights: prior times evidence, tempered; with many constraints, stacked groups."""
+    prior = np.array([_group_prior(one, belief.size) * one.prior for one in members])
+    prior /= prior.sum()
+    if members[0].held_out is None:
+        return prior
+    held_out = np.array([one.held_out for one in members])
+    evidence = log_likelihood(held_out, belief, LEAST_RATE)
+    logits = (np.log(prior + 1e-12) + evidence) / temperature(belief.size)
+    if belief.size >= STACK_FROM:
+        return _stacked(members, logits, held_out, belief)
+    weights: Floats = softmax(logits)
     return weights
 
 
-def shares(said: Floats, belief: Floats, prior: Floats) -> Floats:
-    r"""Return the weights of a mixture that predicts pairs best.
+def _group_prior(one: Member, n_constraints: int) -> float:
+    if one.group == "coarse cut" and n_constraints < FEW and not one.is_apart:
+        return FEW_COARSE
+    return GROUPS[one.group]
 
-    `said` has a row for each part of the mixture: the probabilities of what the pairs say,
-    predicted without them. A pair is wrong with some probability, which turns a prediction
+
+def _stacked(
+    members: Sequence[Member], logits: Floats, held_out: Floats, belief: Floats
+) -> Floats:
+    """Return weights by likelihood within each group, and stacking weights of the groups."""
+    groups = [group for group in GROUPS if any(one.group == group for one in members)]
+    within = np.zeros((len(groups), len(members)))
+    for at, group in enumerate(groups):
+        inside = np.array([one.group == group for one in members])
+        within[at, inside] = softmax(logits[inside])
+    prior = np.array([GROUPS[group] for group in groups])
+    prior[groups.index("unsupervised")] = STACK_UNSUPERVISED
+    return stacking_weights(within @ held_out, belief, prior) @ within
+
+
+def stacking_weights(predicted: Floats, belief: Floats, prior: Floats) -> Floats:
+    r"""Return the weights of a mixture that predicts constraints best.
+
+    `predicted` has a row for each part of the mixture: the probabilities of the constraints,
+    predicted without them. A constraint is wrong with some probability, which turns a prediction
     :math:`s` into :math:`\tilde s`. The weights maximise
 
     .. math:: \sum_i \log \sum_p w_p \tilde s_{pi} + a \sum_p w^0_p \log w_p
 
-    where the prior :math:`w^0` counts for :math:`a` = `PRIOR_WEIGHT` pairs. Unlike weights by the
-    likelihood of each part, they do not settle on the best part while the others know something
+    where the prior :math:`w^0` counts for :math:`a` = `STACK_PRIOR` constraints. Unlike weights by
+    the likelihood of each part, they do not settle on the best part while the others know something
     that it does not.
     """
     before = prior / prior.sum()
-    noise = max(likelihood(before @ said, belief)[1], LEAST_RATE)
-    told = doubted(said, belief, noise)
-    total = told.shape[1] + PRIOR_WEIGHT
+    rate = max(likelihood(before @ predicted, belief)[1], LEAST_RATE)
+    adjusted = noisy(predicted, belief, rate)
+    total = adjusted.shape[1] + STACK_PRIOR
 
     def loss(x: Floats) -> tuple[float, Floats]:
         weights = softmax(x)
-        mixture = weights @ told
-        counts = weights * (told / mixture).sum(axis=1) + PRIOR_WEIGHT * before
-        value = np.log(mixture).sum() + PRIOR_WEIGHT * before @ np.log(weights)
+        mixture = weights @ adjusted
+        counts = weights * (adjusted / mixture).sum(axis=1) + STACK_PRIOR * before
+        value = np.log(mixture).sum() + STACK_PRIOR * before @ np.log(weights)
         return -float(value) / total, weights - counts / total
 
     # Concave in the weights, so there is one stationary point; the gradient is its certificate.
     found = minimize(loss, np.log(before), jac=True, method="BFGS", options={"gtol": GRADIENT})
     weights: Floats = softmax(found.x)
     return weights
-
-
-def matching(Q: Floats, reference: Floats) -> Ints:
-    """Return the order of the columns of `Q` that agrees best with a reference."""
-    _, order = linear_sum_assignment(-(reference.T @ Q))
-    return order.astype(np.intp)
-
-
-def merge(probabilities: Sequence[Floats], weights: Floats, rates: Floats) -> Consensus:
-    """Average soft clusters, after matching them with the heaviest, then with their mean."""
-    reference = probabilities[int(weights.argmax())]
-    for _ in range(2):
-        order = tuple(matching(Q, reference) for Q in probabilities)
-        parts = zip(weights, probabilities, order, strict=True)
-        reference = np.sum([w * Q[:, at] for w, Q, at in parts], axis=0)
-    noise = float(np.exp(weights @ np.log(rates)))
-    return Consensus(reference, weights, order, noise)

@@ -1,37 +1,40 @@
-"""What `Auto` tells: which constraints it doubts, what it chose, and why."""
+"""What `Auto` tells: what the samples show, what the constraints changed, which it doubts."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwise.auto.task import misplaced
+from linkwise.auto.consensus import find_consensus
+from linkwise.auto.constraint_model import matching, misplaced
+from linkwise.auto.noise import likelihood, noisy, probability_wrong
+from linkwise.auto.scaling import GIVEN
 from linkwise.constraints.conflict import Suspect, make_suspects
 
 if TYPE_CHECKING:
-    from linkwise._types import Ints
-    from linkwise.auto.clusters import Choice
-    from linkwise.auto.survey import Found, Said
+    from linkwise._types import Floats, Ints
+    from linkwise.auto.ensemble import Answer
+    from linkwise.auto.n_clusters import Choice
     from linkwise.constraints import Constraints
 
 
 GUESS = 0.5  # probability of a number of clusters below which it is called a guess
-N_SHOWN = 6  # kinds of experts that a report lists
-COIN = float(np.log(0.5))  # log-likelihood of a constraint
+CLEAR = 0.9  # probability of a kind of clusters above which it is called clear
+N_SHOWN = 6  # candidates that a report lists
 CLOSE = 0.02  # log-likelihoods that differ by less are called equal
+SMALL = 2  # samples of a cluster that is named
+SUSPICIOUS = 0.5  # probability of being wrong above which a constraint is counted as a suspect
 
 
-class Voice(NamedTuple):
-    """One expert in the consensus."""
+class Weight(NamedTuple):
+    """One candidate in the consensus."""
 
-    start: str
-    bases: tuple[str, ...]
+    name: str
+    group: str
     weight: float
-    score: float  # log-likelihood of constraints held back; given the others, if none could be
-    noise: float
+    score: float  # mean log-likelihood of a held-out constraint; nan without constraints
 
 
 @dataclass(frozen=True)
@@ -44,67 +47,82 @@ class AutoReport:
         Number of clusters.
     n_clusters_probability : dict of int to float
         How probable each number of clusters is that was considered.
-    voices : tuple of Voice
-        The experts, the heaviest first.
+    gaussian : float
+        Probability that the clusters are Gaussian, by the samples alone: then candidates are
+        compared by their likelihood, otherwise by their cut of the graph.
+    misfit : float
+        What Gaussian clusters lose against a density of any shape, in nats per sample; nan for a
+        graph or features with few values.
+    scaling : str
+        How the features are scaled: ``"as given"`` or ``"standardised"``.
+    scalings : tuple of str
+        Scalings that were compared.
+    candidates : tuple of Weight
+        The candidates, the heaviest first.
+    centre : str
+        The candidate that agrees most with all others.
     score : float
-        Mean log-likelihood of a constraint that was held back; 0 is best, -0.69 is a coin's.
+        Mean log-likelihood of a held-out constraint; 0 is best.
     score_without : float
-        The same for experts that were told no constraint.
+        The same for candidates that see no constraint.
+    score_guess : float
+        The same for guessing: a coin for a pair, one of the clusters for a label.
     noise : float
         Expected share of wrong constraints.
-    n_constraints, n_violated : int
-        Pairs and labels, and how many of them the labels violate.
+    n_constraints, n_violated, n_suspects : int
+        Pairs and labels, how many of them the labels violate, and how many are more likely wrong
+        than right.
     n_held_back : int
-        How many of them were held back in turn. If none could be, the score is that of each one
-        given the others, which flatters.
-    shares : dict of str to float
-        How much each party was heard: experts that learn, those told nothing, other methods.
+        How many of them were held out in turn. If none could be, the score is that of candidates
+        that see no constraint.
+    changed : float
+        Share of the samples that the constraints moved to another cluster.
+    small_clusters : tuple of (int, tuple of int)
+        Clusters of one or two samples, and these samples.
     """
 
     n_clusters: int
     n_clusters_probability: dict[int, float]
-    voices: tuple[Voice, ...]
+    gaussian: float
+    misfit: float
+    scaling: str
+    scalings: tuple[str, ...]
+    candidates: tuple[Weight, ...]
+    centre: str
     score: float
     score_without: float
+    score_guess: float
     noise: float
     n_constraints: int
     n_violated: int = 0
+    n_suspects: int = 0
     n_held_back: int = 0
-    shares: dict[str, float] = field(default_factory=dict)
+    changed: float = 0.0
+    small_clusters: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+    def with_labels(self, labels: Ints, n_violated: int) -> AutoReport:
+        """Return the report with what the labels show."""
+        return replace(self, n_violated=n_violated, small_clusters=small_clusters(labels))
 
     def summary(self) -> list[str]:
-        """Return what was chosen, in one line or some."""
-        lines = [f"{self.n_clusters} clusters ({self._why_so_many()})"]
+        """Return what was chosen, in some lines."""
+        lines = [f"{self.n_clusters} clusters ({self._why_so_many()})", self._kind()]
+        if self.scaling:
+            lines.append(self._scaling())
         if self.n_constraints:
-            s = "s" if self.n_constraints > 1 else ""
-            how = "held back" if self.n_held_back else "given the others"
-            lines += [
-                f"{self.n_constraints} constraint{s}, {self.n_violated} violated, "
-                f"about {self.noise:.1%} wrong",
-                f"log-likelihood of a constraint {how}: {self.score:.3f} "
-                f"(without constraints: {self.score_without:.3f}; a coin: {COIN:.3f}; best: 0)",
-            ]
-        if self.n_held_back:
-            lines.append(self._verdict())
+            lines += self._constraints()
+        for cluster, samples in self.small_clusters:
+            s = "s" if len(samples) > 1 else ""
+            named = " and ".join(map(str, samples))
+            lines.append(f"cluster {cluster} has only sample{s} {named}")
         return lines
-
-    def _verdict(self) -> str:
-        if self.score < COIN + CLOSE:
-            return "nothing predicts them better than a coin: check them, or the features"
-        if self.score > self.score_without + CLOSE:
-            return "those told help to predict those held back"
-        return "those told hardly help to predict those held back"
 
     def __str__(self) -> str:
         lines = self.summary()
-        if len(self.shares) > 1:
-            lines.append("heard: " + ", ".join(f"{n} {w:.0%}" for n, w in self.shares.items()))
-        heard: dict[str, float] = defaultdict(float)
-        for voice in self.voices:
-            heard[f"{' + '.join(voice.bases)}, from {voice.start}"] += voice.weight
-        first = sorted(heard, key=lambda name: -heard[name])[:N_SHOWN]
-        lines.append(f"experts heard, the {len(first)} heaviest of {len(heard)} kinds:")
-        lines += [f"  {heard[name]:6.1%}  {name}" for name in first]
+        shown = [one for one in self.candidates[:N_SHOWN] if one.weight >= 0.005]
+        lines.append(f"candidates, the {len(shown)} heaviest of {len(self.candidates)}:")
+        lines += [f"  {one.weight:6.1%}  {one.name} ({one.group})" for one in shown]
+        lines.append(f"the one that agrees most with the others: {self.centre}")
         return "\n".join(lines)
 
     def _why_so_many(self) -> str:
@@ -119,12 +137,54 @@ class AutoReport:
             why += ": a guess; give the number if you know it"
         return why
 
+    def _kind(self) -> str:
+        sure = max(self.gaussian, 1 - self.gaussian)
+        how = "clearly" if sure >= CLEAR else f"probably ({sure:.0%})"
+        if np.isnan(self.misfit) and self.gaussian == 0:
+            return "the data are a graph: partitions are compared by their cut"
+        if self.gaussian >= 0.5:
+            return f"the samples {how} show compact clusters: Gaussians describe them"
+        return f"the samples {how} show clusters of other shapes: the neighbour graph decides"
 
-def rank_suspects(constraints: Constraints, said: Said, noise: float) -> tuple[Suspect, ...]:
+    def _scaling(self) -> str:
+        parameter = "given" if self.scaling != GIVEN else "standardize"
+        why = "compared with the other by held-out constraints" if len(self.scalings) > 1 else ""
+        if not why:
+            return f'features {self.scaling} (scaling="{parameter}" changes that)'
+        return f'features {self.scaling}, {why} (scaling="{parameter}" changes that)'
+
+    def _constraints(self) -> list[str]:
+        s = "s" if self.n_constraints > 1 else ""
+        lines = [
+            f"{self.n_constraints} constraint{s}, {self.n_violated} violated, "
+            f"about {self.noise:.1%} wrong, {self.n_suspects} suspected",
+            f"they moved {self.changed:.1%} of the samples to another cluster",
+        ]
+        if self.n_held_back:
+            lines.append(
+                f"log-likelihood of a held-out constraint: {self.score:.3f} (without constraints: "
+                f"{self.score_without:.3f}; guessing: {self.score_guess:.3f}; best: 0)"
+            )
+            lines.append(self._verdict())
+        return lines
+
+    def _verdict(self) -> str:
+        if self.score < self.score_guess + CLOSE:
+            return "nothing predicts them better than guessing: check them, or the features"
+        if self.score_without < self.score_guess:
+            return "they contradict what the samples show on their own, and were followed"
+        if self.score > self.score_without + CLOSE:
+            return "those given help to predict those held out"
+        return "those given hardly help to predict those held out"
+
+
+def rank_suspects(
+    constraints: Constraints, left_out: Floats, belief: Floats, *, error_rate: float
+) -> tuple[Suspect, ...]:
     """Return all constraints, the one most likely wrong first."""
-    wrong = said.wrong(noise)
+    wrong = probability_wrong(left_out, belief, error_rate)
     # Equal probabilities: the less expected one first.
-    order = np.lexsort((said.probability, -wrong))
+    order = np.lexsort((left_out, -wrong))
     return make_suspects(constraints, order, probability=wrong[order])
 
 
@@ -133,24 +193,74 @@ def n_violated(constraints: Constraints, labels: Ints) -> int:
     return int(constraints.is_violated(labels).sum()) + int(misplaced(constraints, labels)[1].sum())
 
 
-def make_report(found: Found, choice: Choice, suspects: tuple[Suspect, ...]) -> AutoReport:
-    """Return what was chosen, and why; how many constraints are violated is not known yet."""
-    task, pool = found.task, found.pool
-    voices = [
-        Voice(c.name, c.expert.names, float(weight), float(score), c.noise)
-        for c, weight, score in zip(
-            pool.candidates, pool.consensus.weights, pool.scores, strict=True
-        )
+def make_report(answer: Answer, choice: Choice, suspects: tuple[Suspect, ...]) -> AutoReport:
+    """Return what was chosen, and why; what the labels show is not known yet."""
+    prior, scaling = answer.view.prior, answer.view.scaling
+    score, without, guess = _scores(answer)
+    weights = [
+        Weight(one.name, one.group, float(weight), _mean_score(answer, one.held_out))
+        for one, weight in zip(answer.members, answer.consensus.weights, strict=True)
     ]
     numbers = zip(choice.numbers, choice.probability.tolist(), strict=True)
     return AutoReport(
-        n_clusters=found.k,
+        n_clusters=answer.model.k,
         n_clusters_probability=dict(numbers),
-        voices=tuple(sorted(voices, key=lambda voice: -voice.weight)),
-        score=found.held_out().best_score() if task.is_told else 0.0,
-        score_without=found.tested(pool.without).best_score() if task.is_told else 0.0,
+        gaussian=prior.gaussian,
+        misfit=prior.misfit,
+        scaling="" if scaling is None else scaling.name,
+        scalings=answer.scalings,
+        candidates=tuple(sorted(weights, key=lambda one: -one.weight)),
+        centre=answer.consensus.centre,
+        score=score,
+        score_without=without,
+        score_guess=guess,
         noise=float(np.mean([one.probability for one in suspects])) if suspects else 0.0,
         n_constraints=len(suspects),
-        n_held_back=int(np.isfinite(pool.foretold).sum()),
-        shares=pool.shares,
+        n_suspects=sum((one.probability or 0.0) > SUSPICIOUS for one in suspects),
+        n_held_back=answer.n_held_out,
+        changed=_changed(answer),
     )
+
+
+def _scores(answer: Answer) -> tuple[float, float, float]:
+    """Return mean log-likelihoods: of the ensemble, without constraints, and of guessing."""
+    model, members = answer.model, answer.members
+    if not model.n_constraints or members[0].held_out is None:
+        return 0.0, 0.0, 0.0
+    held_out = np.array([one.held_out for one in members])
+    weights = answer.consensus.weights
+    alone = np.array([one.prior if one.group == "unsupervised" else 0.0 for one in members])
+    n_pairs = len(model.pairs.ends)
+    guess = n_pairs * np.log(0.5) + model.labelled.size * np.log(1 / model.k)
+    return (
+        _mean_score(answer, weights @ held_out),
+        _mean_score(answer, alone / alone.sum() @ held_out),
+        float(guess / model.n_constraints),
+    )
+
+
+def _mean_score(answer: Answer, held_out: Floats | None) -> float:
+    """Return the mean log-likelihood at the error rate that explains it best."""
+    if held_out is None:
+        return float("nan")
+    belief = answer.model.belief
+    rate = likelihood(held_out, belief)[1]
+    return float(np.log(np.maximum(noisy(held_out, belief, rate), 1e-300)).mean())
+
+
+def _changed(answer: Answer) -> float:
+    """Return the share of samples in another cluster than without constraints."""
+    alone = [
+        one._replace(held_out=None) for one in answer.members if one.group == "unsupervised"
+    ]
+    before = find_consensus(alone, np.zeros(0)).probability
+    k = before.shape[1]
+    was, now = (np.eye(k)[P.argmax(axis=1)] for P in (before, answer.probability))
+    return float((was[:, matching(was, now)] != now).any(axis=1).mean())
+
+
+def small_clusters(labels: Ints) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Return clusters of one or two samples, and these samples."""
+    sizes = np.bincount(labels)
+    few = np.flatnonzero((sizes > 0) & (sizes <= SMALL))
+    return tuple((int(c), tuple(np.flatnonzero(labels == c).tolist())) for c in few)

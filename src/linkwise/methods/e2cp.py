@@ -54,8 +54,26 @@ def e2cp(
     and fall where it is negative.
     """
     rng = check_random_state(random_state)
+    W_star = propagated_graph(
+        W, constraints, alpha=alpha, scale=scale, solver=solver, tol=tol, warm=warm
+    )
+    enforced = constraints if hard else None
+    return normalized_cut(W_star, n_clusters, rng, enforced=enforced, warm=warm)
+
+
+def propagated_graph(
+    W: Graph,
+    constraints: Constraints,
+    *,
+    alpha: float = 0.8,
+    scale: str = "max",
+    solver: str = "auto",
+    tol: float = 5e-4,
+    warm: WarmStarts | None = None,
+) -> Graph:
+    """Return ``W*``, the graph with affinities raised and lowered by `F`; see :func:`e2cp`."""
     # W*: by the dense `propagate` up to 3,000 samples, by the sparse `factors` above
-    W_star = adjusted(
+    return adjusted(
         W,
         constraint_matrix(constraints),
         propagate=partial(propagate, alpha=alpha),
@@ -63,8 +81,6 @@ def e2cp(
         scale=scale,
         solver=solver,
     )
-    enforced = constraints if hard else None
-    return normalized_cut(W_star, n_clusters, rng, enforced=enforced, warm=warm)
 
 
 def propagate(W: Graph, Y: csr_array, alpha: float) -> Floats:

@@ -54,6 +54,7 @@ def normalized_cut(
     *,
     rows: str = "unit",
     enforced: Constraints | None = None,
+    n_init: int | None = None,
     warm: WarmStarts | None = None,
     prepared: Prepared | None = None,
 ) -> Result:
@@ -62,7 +63,8 @@ def normalized_cut(
     `z` are the leading eigenvectors of ``D^-1/2 W D^-1/2``. With `rows` ``"raw"`` the embedding is
     ``D^-1/2 z``, the eigenvectors of the random walk ``D^-1 W`` (Shi & Malik; Xu et al.); with
     ``"unit"`` its rows are scaled to length one (Ng, Jordan & Weiss), where `z` and ``D^-1/2 z``
-    are the same. All certain constraints of `enforced` hold. The eigensolver starts from `warm`. If
+    are the same. All certain constraints of `enforced` hold. K-means has `n_init`
+    random starts. The eigensolver starts from `warm`. If
     `W` is the graph of `prepared`, its degrees and its embedding are taken.
     """
     if prepared is not None:
@@ -72,7 +74,7 @@ def normalized_cut(
         eigenpairs = spectral_embedding(W, n_clusters, rng, d=d, warm=start)
     z = eigenpairs.vectors
     embedding = unit_rows(z) if rows == "unit" else random_walk_vectors(z, d)
-    labels = cluster_rows(embedding, n_clusters, rng, enforced=enforced)
+    labels = cluster_rows(embedding, n_clusters, rng, enforced=enforced, n_init=n_init)
     return spectral_result(labels, embedding, eigenpairs, objective=ratio_sum(W, labels, d))
 
 

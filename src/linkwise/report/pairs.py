@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwise.auto.task import misplaced
+from linkwise.auto.constraint_model import misplaced
 from linkwise.constraints.table import choose_two
 
 if TYPE_CHECKING:

@@ -26,12 +26,18 @@ NEAR_BOUND = 0.01
 
 
 def cluster_rows(
-    V: Floats, k: int, rng: np.random.RandomState, *, enforced: Constraints | None = None
+    V: Floats,
+    k: int,
+    rng: np.random.RandomState,
+    *,
+    enforced: Constraints | None = None,
+    n_init: int | None = None,
 ) -> Ints:
     """Cluster the rows of an embedding by k-means, freely or under hard constraints.
 
     With `enforced`, the same sum of squares is lowered, but only among the partitions that satisfy
-    every certain pair and label of these constraints.
+    every certain pair and label of these constraints. `n_init` is the number of random starts of
+    :func:`linkwise.partition.kmeans`.
 
     Returns labels numbered by first appearance. Raises ConflictError if no partition satisfies the
     constraints, or none was found.
@@ -45,7 +51,7 @@ def cluster_rows(
     >>> cluster_rows(V, 2, rng, enforced=known).tolist()
     [0, 1, 1, 1]
     """
-    free = kmeans(V, k, rng)
+    free = kmeans(V, k, rng, n_init=n_init)
     if enforced is None or not enforced.certain.n_violated(free.labels):
         return free.labels
     groups = certain_groups(enforced, k, rng)

@@ -1,4 +1,4 @@
-"""Where experts begin: small clusters of an embedding, merged the way the pairs want it."""
+"""Micro-clusters of the samples, merged into clusters the way the pairs want it."""
 
 from __future__ import annotations
 
@@ -10,44 +10,31 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from linkwise._quiet import quiet
-from linkwise.partition import kmeans
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
 
 
-PRICE = 5.0  # of a violated pair, in mean squared distances
+PENALTY = 5.0  # of a violated pair, in mean squared distances
 N_RANDOM, N_PERTURBED = 8, 4  # starts of the merge besides that of k-means
-PERTURBED = 0.2  # share of small clusters that a perturbation moves
+PERTURBED = 0.2  # share of micro-clusters that a perturbation moves
 SAMPLE, SAMPLE_EACH = 5_000, 50  # rows on which centres are sought; at least so many a centre
 RESTARTS = 3
 
 
-class Told(NamedTuple):
-    """Pairs of samples with signed weights: positive together, negative apart."""
+class MicroClusters(NamedTuple):
+    """Micro-clusters of rows, to be merged the way pairs want it."""
 
-    pairs: Ints  # (m, 2)
-    weight: Floats  # (m,)
-
-
-def plain_clusters(rows: Floats, k: int, rng: np.random.RandomState) -> Ints:
-    """Cluster rows by k-means."""
-    return kmeans(rows, k, rng, n_init=10).labels
-
-
-class SmallClusters(NamedTuple):
-    """Small clusters of rows, to be merged the way pairs want it."""
-
-    labels: Ints  # the small cluster of each row
+    labels: Ints  # the micro-cluster of each row
     centers: Floats
-    mass: Floats  # of the small clusters, in units of the mean squared distance
-    first: Ints  # the group of each small cluster that k-means gives it
+    mass: Floats  # of the micro-clusters, in units of the mean squared distance
+    first: Ints  # the group of each micro-cluster that k-means gives it
     k: int
     seed: int
 
     @classmethod
-    def of(cls, rows: Floats, k: int, rng: np.random.RandomState, *, factor: int) -> SmallClusters:
-        """Cluster rows into ``factor * k`` small clusters by k-means."""
+    def of(cls, rows: Floats, k: int, rng: np.random.RandomState, *, factor: int) -> MicroClusters:
+        """Cluster rows into ``factor * k`` micro-clusters by k-means."""
         labels, centers = _small_clusters(rows, min(factor * k, rows.shape[0]), rng)
         mass = np.bincount(labels, minlength=centers.shape[0]).astype(np.float64)
         seed = int(rng.randint(2**31))
@@ -57,22 +44,24 @@ class SmallClusters(NamedTuple):
         unit = max(_inertia(centers, mass, first, k) / rows.shape[0], 1e-300)
         return cls(labels, centers, mass / unit, first, k, seed)
 
-    def merged(self, told: Told, price: float = PRICE) -> Ints:
-        r"""Group the small clusters into `k`; return the group of each row.
+    def merged(self, pairs: Ints, weight: Floats) -> Ints:
+        r"""Group the micro-clusters into `k`; return the group of each row.
+
+        `pairs` are pairs of rows, `weight` is positive for a must-link and negative for a
+        cannot-link.
 
         The grouping `g` lowers, in units of the mean squared distance :math:`s^2`,
 
         .. math:: \sum_A n_A \| c_A - \mu_{g(A)} \|^2 / s^2
-           + \text{price} \cdot (\text{weight of violated pairs})
+           + \text{PENALTY} \cdot (\text{weight of violated pairs})
 
-        by moving one small cluster at a time, from several starts. A price of the number of rows
-        puts the pairs first: then a group may lie in several distant places.
+        by moving one micro-cluster at a time, from several starts.
         """
         n = self.centers.shape[0]
         if n <= self.k:
             return self.labels
         rng = np.random.RandomState(self.seed)
-        small = Small(self.centers, self.mass, _between(self.labels, told, n, price))
+        small = Small(self.centers, self.mass, _between(self.labels[pairs], weight, n))
         best, lowest = _descend(small, self.first, self.k)
         for number in range(N_RANDOM + N_PERTURBED):
             share = 1.0 if number < N_RANDOM else PERTURBED
@@ -84,7 +73,7 @@ class SmallClusters(NamedTuple):
 
 
 class Small(NamedTuple):
-    """Small clusters: where they are, what they weigh, and the price of putting two together."""
+    """Micro-clusters: where they are, what they weigh, and the penalty of putting two together."""
 
     centers: Floats
     mass: Floats
@@ -104,11 +93,11 @@ def _small_clusters(rows: Floats, n: int, rng: np.random.RandomState) -> tuple[I
     return labels.astype(np.intp), centers
 
 
-def _between(labels: Ints, told: Told, n: int, price: float) -> Floats:
-    """Return the price of putting two small clusters together (negative: of keeping them apart)."""
-    a, b = labels[told.pairs].T
+def _between(pairs: Ints, weight: Floats, n: int) -> Floats:
+    """Return the penalty of merging two micro-clusters; below 0, that of keeping them apart."""
+    a, b = pairs.T
     table = np.zeros((n, n))
-    np.add.at(table, (a, b), -price * told.weight)
+    np.add.at(table, (a, b), -PENALTY * weight)
     table += table.T
     np.fill_diagonal(table, 0.0)  # never decided here
     return table
@@ -132,7 +121,7 @@ def _inertia(centers: Floats, mass: Floats, group: Ints, k: int) -> float:
 
 
 def _perturbed(group: Ints, k: int, share: float, rng: np.random.RandomState) -> Ints:
-    """Move a share of the small clusters anywhere."""
+    """Move a share of the micro-clusters anywhere."""
     changed = group.copy()
     moved = rng.uniform(size=group.size) < share
     changed[moved] = rng.randint(k, size=int(moved.sum()))
@@ -140,12 +129,12 @@ def _perturbed(group: Ints, k: int, share: float, rng: np.random.RandomState) ->
 
 
 def _descend(small: Small, start: Ints, k: int) -> tuple[Ints, float]:
-    """Move single small clusters while it pays; return the grouping and its cost."""
+    """Move single micro-clusters while it pays; return the grouping and its cost."""
     group = start.copy()
     _move_singly(small, group, k)
     together = group[:, None] == group[None, :]
-    # Pairs that are kept apart cost nothing if they want to be, and their price if they do not;
-    # up to a constant that is the price of those put together.
+    # Pairs that are kept apart cost nothing if they want to be, and their penalty if they do not;
+    # up to a constant that is the penalty of those put together.
     inertia = _inertia(small.centers, small.mass, group, k)
     return group, inertia + 0.5 * float(small.apart[together].sum())
 
@@ -159,25 +148,25 @@ def _move_singly(small, group, k):  # type: ignore[no-untyped-def]
     for a in range(n):
         weight[group[a]] += mass[a]
         sums[group[a]] += mass[a] * centers[a]
-    price = np.empty(k)
+    penalty = np.empty(k)
     for _ in range(50):
         moved = False
         for a in range(n):
             here = group[a]
             if weight[here] <= mass[a] * (1 + 1e-9):
                 continue  # the last one of its cluster
-            price[:] = 0.0
+            penalty[:] = 0.0
             for b in range(n):
                 if b != a:
-                    price[group[b]] += apart[a, b]
+                    penalty[group[b]] += apart[a, b]
             best, lowest = here, 0.0
             left = weight[here] - mass[a]
             distance = ((centers[a] - (sums[here] - mass[a] * centers[a]) / left) ** 2).sum()
-            stay = mass[a] * left / (left + mass[a]) * distance + price[here]
+            stay = mass[a] * left / (left + mass[a]) * distance + penalty[here]
             for c in range(k):
                 if c == here:
                     continue
-                cost = price[c]
+                cost = penalty[c]
                 if weight[c] > 0:
                     distance = ((centers[a] - sums[c] / weight[c]) ** 2).sum()
                     cost += mass[a] * weight[c] / (weight[c] + mass[a]) * distance

@@ -1,16 +1,16 @@
-r"""An expert: from soft clusters of the samples to an opinion on each sample that is not its own.
+r"""A learner: from a soft partition to log-probabilities of each sample, learnt from the others.
 
-Given beliefs `Q` (n x k) and weights `w`, each basis :math:`\Phi` explains the columns of `Q` by a
+Given a soft partition `Q` (n x k) and weights `w`, each basis :math:`\Phi` explains the columns of `Q` by a
 ridge regression
 
 .. math:: F = \Phi (\Phi^\top \mathrm{diag}(w) \Phi + \mathrm{diag}(p))^{-1}
    \Phi^\top \mathrm{diag}(w) Q,
 
-of which each sample takes the *leave-one-out* value: what the others say about it. Linear
-discriminant analysis of all these values gives the opinion. Ridge regression of indicators followed
+of which each sample takes the *leave-one-out* value. Linear discriminant analysis of all these
+values gives the log-probabilities. Ridge regression of indicators followed
 by discriminant analysis is discriminant analysis in the space of the basis, so this learns a metric
-as well; and as the covariance is shared, the opinion on a new sample is a linear function of its
-basis.
+as well; and as the covariance is shared, the log-probabilities of a new sample are a linear
+function of its basis.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from linkwise._types import Floats
 
 
-MAX_LEVERAGE = 0.98  # a sample that decides on itself alone says nothing about others
+MAX_LEVERAGE = 0.98  # bounds the leave-one-out value of a sample that determines its own fit
 SHRINKAGE = 0.1  # of the covariance to its diagonal
-FLOOR = -12.0  # of a log-probability: no opinion is certain
+FLOOR = -12.0  # of a log-probability: nothing is certain
 
 
 class Ridge(NamedTuple):
@@ -59,14 +59,14 @@ class Ridge(NamedTuple):
         return F
 
 
-class Expert(NamedTuple):
-    """A linear function of some bases: what it says about samples it has not seen."""
+class Learner(NamedTuple):
+    """A linear function of some bases, which also holds for new samples."""
 
     names: tuple[str, ...]  # of the bases
     coefficients: tuple[Floats, ...]  # (b, k) for each basis
     intercept: Floats  # (k,)
 
-    def opinion(self, features: dict[str, Floats]) -> Floats:
+    def log_probability(self, features: dict[str, Floats]) -> Floats:
         """Return log-probabilities of clusters for rows of bases."""
         logits = self.intercept + sum(
             features[name] @ M for name, M in zip(self.names, self.coefficients, strict=True)
@@ -74,10 +74,10 @@ class Expert(NamedTuple):
         return np.maximum(log_softmax(logits), FLOOR)
 
 
-def consult(
+def fit_learner(
     ridges: Sequence[Ridge], names: tuple[str, ...], Q: Floats, weights: Floats
-) -> tuple[Floats, Expert]:
-    """Return the opinion on every sample without its own belief, and the expert behind it."""
+) -> tuple[Floats, Learner]:
+    """Return the leave-one-out log-probabilities of every sample, and the learner behind them."""
     # All k columns, although they add up to a constant: no cluster is different from the others.
     # The shrunken covariance is regular.
     coefficients = [ridge.coefficients(Q) for ridge in ridges]
@@ -85,10 +85,10 @@ def consult(
         [r.left_out(M, Q) for r, M in zip(ridges, coefficients, strict=True)], axis=1
     )
     slope, intercept = _discriminant(F, Q, weights)
-    opinion = np.maximum(log_softmax(F @ slope + intercept), FLOOR)
+    left_out = np.maximum(log_softmax(F @ slope + intercept), FLOOR)
     parts = np.split(slope, len(ridges))
     linear = tuple(M @ part for M, part in zip(coefficients, parts, strict=True))
-    return opinion, Expert(names, linear, intercept)
+    return left_out, Learner(names, linear, intercept)
 
 
 def _discriminant(F: Floats, Q: Floats, weights: Floats) -> tuple[Floats, Floats]:

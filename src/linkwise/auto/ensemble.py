@@ -1,0 +1,312 @@
+"""The ensemble: which candidates are found, in which scaling, and what they say together.
+
+The order is that of the mathematics. Unsupervised candidates come first, with the prior of what the
+samples say for them. With some constraints, cheap candidates choose the scaling, and the others are
+found there. All predict held-out constraints; the consensus is the answer.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
+from linkwise.auto.candidates import CANDIDATES, Candidate
+from linkwise.auto.consensus import Consensus, Member, find_consensus, temperature
+from linkwise.auto.constraint_model import ConstraintModel, Posterior
+from linkwise.auto.evidence import Fold, Prediction, folds_of, held_out_probability
+from linkwise.auto.fold_cache import FoldCache
+from linkwise.auto.learner import log_softmax
+from linkwise.auto.noise import log_likelihood
+from linkwise.auto.partition import EPS, ERROR_RATE, Partition
+from linkwise.auto.prior import ncut_value
+from linkwise.auto.trial import Trial, unsupervised_trial
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from linkwise._types import Floats, Ints
+    from linkwise.auto.view import View
+    from linkwise.constraints import Constraints
+    from linkwise.search.objective import Run
+
+
+FEW = 4  # constraints below which none is held out
+FOLD_ROWS = 600  # unconstrained samples that learners of a fold learn from
+OTHER_SCALING = 0.2  # prior of the less plausible scaling
+APART, APART_BELOW = 0.005, 12  # cut for each cluster of separate components; constraints below
+UNSUPERVISED = [one for one in CANDIDATES if one.group == "unsupervised"]
+CHEAP = [one for one in CANDIDATES if one.is_cheap]
+OTHERS = [one for one in CANDIDATES if one.group != "unsupervised" and not one.is_cheap]
+
+
+class Answer(NamedTuple):
+    """What the candidates and the constraints say together."""
+
+    view: View
+    scalings: tuple[str, ...]  # that were compared
+    rows: Ints  # samples that were partitioned
+    probability: Floats  # (n_rows, k), with what the constraints say
+    model: ConstraintModel
+    posterior: Posterior
+    members: list[Member]
+    consensus: Consensus
+    n_held_out: int
+    interrupted: bool = False
+
+
+class Progress:
+    """Tells the share of the work that is done."""
+
+    def __init__(self, callback: Callable[[float, str], None] | None, total: int) -> None:
+        self.callback, self.total, self.done = callback, max(total, 1), 0
+
+    def step(self, what: str, n: int = 1) -> None:
+        """Count finished work."""
+        self.done += n
+        if self.callback is not None:
+            self.callback(min(self.done / self.total, 1.0), what)
+
+
+class Ensemble:
+    """Candidates for one set of constraints.
+
+    Parameters
+    ----------
+    makers : list of callable
+        Each returns the samples in a scaling, a View; the most plausible scaling first.
+    model : ConstraintModel
+        What is given.
+    constraints : Constraints
+        The same.
+    cache : FoldCache
+        Folds of an earlier fit with nearly the same constraints.
+    seed : int
+        Of random numbers.
+    run : callable
+        Runs independent tasks.
+    callback : callable or None
+        Called with the share of the work that is done, and what was done last.
+    """
+
+    def __init__(
+        self,
+        makers: list[Callable[[], View]],
+        model: ConstraintModel,
+        constraints: Constraints,
+        *,
+        cache: FoldCache,
+        seed: int,
+        run: Run,
+        callback: Callable[[float, str], None] | None = None,
+    ) -> None:
+        self.makers, self.model, self.constraints = makers, model, constraints
+        self.cache, self.seed, self.run = cache, seed, run
+        self.folds: list[Fold] = []
+        if model.n_constraints >= FEW:
+            self.folds = folds_of(model, cache.begin(model, seed))
+        self.progress = Progress(callback, self._amount())
+        self.views: list[View] = []
+        self.members: list[Member] = []
+        self.best = 0  # the view that was chosen
+
+    def answer(self, *, hurry: bool = False) -> Answer:
+        """Find candidates and their consensus.
+
+        Interrupting ends with the candidates found so far. In a `hurry`, one of them is enough.
+        """
+        interrupted = hurry
+        try:
+            self._find(hurry=hurry)
+        except INTERRUPTS as error:
+            raise_if_not_interrupt(error)
+            if not self.members and self.views:
+                self.members = self._unsupervised_members(self.views[0])
+            if not self.members:
+                raise KeyboardInterrupt from error
+            interrupted = True
+        return self._concluded(interrupted=interrupted)
+
+    def _amount(self) -> int:
+        """Return the number of steps of the work."""
+        n_views = len(self.makers)
+        supervised = len(CHEAP) * n_views + len(OTHERS)
+        return len(UNSUPERVISED) * n_views + supervised * (1 + len(self.folds))
+
+    def _find(self, *, hurry: bool) -> None:
+        options = []
+        for make in self.makers:
+            view = make()
+            self.views.append(view)
+            find_unsupervised(view, self.progress, most=1 if hurry else None)
+            options.append(self._unsupervised_members(view))
+            self.members = self.members or options[0]
+            if hurry:
+                return
+        if not self.model.n_constraints:
+            return
+        if not self.folds:
+            self._take(options, self._best_scaling(options))
+            return
+        trials = [self._trials(view) for view in self.views]
+        for at, of_view in enumerate(trials):
+            options[at] = options[at] + self._supervised(of_view, CHEAP)
+        best = self._best_scaling(options)
+        self._take(options, best)
+        self.members = self.members + self._supervised(trials[best], OTHERS)
+
+    def _take(self, options: list[list[Member]], best: int) -> None:
+        self.best, self.members = best, options[best]
+
+    # --- candidates
+
+    def _unsupervised_members(self, view: View) -> list[Member]:
+        """Return the unsupervised candidates of a view, with their prior and predictions."""
+        if not view.partitions:
+            return []
+        prior = view.prior.weights
+        rows = self._rows(view)
+        places = view.nearest_row(rows, view.rows)
+        members = []
+        for name, partition in view.partitions.items():
+            on_rows = Partition(partition.log_probability[places])
+            held_out = self._unsupervised_prediction(on_rows, rows)
+            members.append(Member(name, "unsupervised", on_rows, prior[name], held_out))
+        return members
+
+    def _unsupervised_prediction(self, partition: Partition, rows: Ints) -> Floats | None:
+        if not self.model.n_constraints:
+            return None
+        logits = partition.log_probability[np.searchsorted(rows, self.model.vertices)]
+        if not self.folds:
+            # Constraints that are wrong half of the time teach nothing about each other.
+            return self.model.posterior(logits, 0.5).left_out
+        said = [Prediction(logits, ERROR_RATE)] * len(self.folds)
+        return held_out_probability(self.model, self.folds, said)
+
+    def _rows(self, view: View) -> Ints:
+        """Return the samples that are partitioned, the constrained ones among them."""
+        return np.union1d(view.rows, self.model.vertices)
+
+    def _trials(self, view: View) -> list[Trial]:
+        """Return the trial with all constraints, then one for each fold."""
+        rows, vertices = self._rows(view), self.model.vertices
+        design = view.design(rows, vertices)
+        warm = self.cache.warm_starts(view)
+        whole = Trial(view, self.constraints, self.model, rows, design, self.seed, warm)
+        free = np.setdiff1d(rows, vertices, assume_unique=True)
+        if free.size > FOLD_ROWS:
+            drawn = np.random.RandomState(self.seed).choice(free, FOLD_ROWS, replace=False)
+            design = view.design(np.union1d(vertices, drawn), vertices)
+        held = [fold.held for fold in self.folds]
+        return [whole, *self.cache.trials(view, whole, design, held)]
+
+    def _supervised(self, trials: list[Trial], candidates: list[Candidate]) -> list[Member]:
+        """Find candidates with all constraints and without each fold."""
+        used = [one for one in candidates if is_used(one, trials[0])]
+        skipped = (len(candidates) - len(used)) * len(trials)
+        self.progress.step("candidates", skipped)
+        find_all(trials[0], used, self.progress)
+        tasks = [partial(find_all, trial, used, self.progress) for trial in trials[1:]]
+        for _ in self.run(tasks):
+            pass
+        return [self._member(one, trials, used) for one in used]
+
+    def _member(self, one: Candidate, trials: list[Trial], used: list[Candidate]) -> Member:
+        whole = trials[0]
+        partition = whole.found[one.name]
+        said = [self._prediction(trial, one.name) for trial in trials[1:]]
+        held_out = held_out_probability(self.model, self.folds, said)
+        share = 1 / sum(other.group == one.group for other in used)
+        if self._is_apart(one, whole):
+            # The graph has more components than clusters: which of them belong together, only
+            # pairs can tell. Those that were used to decide it count.
+            i, j = self.model.vertices[self.model.pairs.ends].T
+            P = np.exp(log_softmax(partition.log_probability))[np.searchsorted(whole.rows, (i, j))]
+            together = np.einsum("ic,ic->i", *P)
+            of_pairs = np.where(self.model.pairs.together, together, 1 - together)
+            held_out[: of_pairs.size] = of_pairs
+            return Member(one.name, one.group, partition, share, held_out, is_apart=True)
+        return Member(one.name, one.group, partition, share, held_out)
+
+    def _prediction(self, trial: Trial, name: str) -> Prediction:
+        """Return what a candidate says about the vertices, found in the trial of a fold."""
+        found = trial.found[name]
+        at = trial.view.nearest_row(self.model.vertices, trial.rows)
+        return Prediction(found.log_probability[at], found.error_rate)
+
+    def _is_apart(self, one: Candidate, whole: Trial) -> bool:
+        """Whether clusters are separate components of the graph."""
+        if one.group != "coarse cut" or self.model.n_constraints >= APART_BELOW:
+            return False
+        view, labels = whole.view, whole.found[one.name].labels
+        W = view.W if whole.rows.size == view.n_samples else view.W[whole.rows][:, whole.rows]
+        return ncut_value(W, labels, view.k) < APART * view.k
+
+    def _best_scaling(self, options: Sequence[list[Member]]) -> int:
+        """Return the view whose candidates predict held-out constraints better, on the whole."""
+        values = []
+        for at, members in enumerate(options):
+            held_out = np.array([one.held_out for one in members])
+            evidence = log_likelihood(held_out, self.model.belief, ERROR_RATE)
+            prior = np.log(OTHER_SCALING if at else 1 - OTHER_SCALING)
+            mean = np.logaddexp.reduce(evidence) - np.log(len(members))
+            values.append((prior + mean) / temperature(self.model.n_constraints))
+        return int(np.argmax(values))
+
+    # --- the answer
+
+    def _concluded(self, *, interrupted: bool) -> Answer:
+        """Average the candidates, and add what the constraints say."""
+        view = self.views[self.best]
+        rows = self._rows(view)
+        consensus = find_consensus(self.members, self.model.belief)
+        logits = np.log(consensus.probability + EPS)
+        P = np.exp(log_softmax(logits))
+        vertices = np.searchsorted(rows, self.model.vertices)
+        posterior = self.model.posterior(logits[vertices], consensus.error_rate)
+        P[vertices] = posterior.probability
+        return Answer(
+            view=view,
+            scalings=tuple(one.scaling.name for one in self.views if one.scaling is not None),
+            rows=rows,
+            probability=P,
+            model=self.model,
+            posterior=posterior,
+            members=self.members,
+            consensus=consensus,
+            n_held_out=self.model.n_constraints if self.folds else 0,
+            interrupted=interrupted,
+        )
+
+
+def find_unsupervised(view: View, progress: Progress, most: int | None = None) -> None:
+    """Find the unsupervised candidates of a view, unless they are there; or the first ones."""
+    trial = None
+    for one in UNSUPERVISED:
+        if most is not None and len(view.partitions) >= most:
+            return
+        if one.name not in view.partitions:
+            if trial is None:
+                trial = unsupervised_trial(view)
+                trial.found = view.partitions
+            if is_used(one, trial):
+                trial.found[one.name] = one.find(trial)
+        progress.step(one.name)
+
+
+def find_all(trial: Trial, candidates: list[Candidate], progress: Progress) -> None:
+    """Find candidates, one after the other: some begin from those before."""
+    for one in candidates:
+        if one.name not in trial.found:  # it may be there from an earlier fit
+            trial.found[one.name] = one.find(trial)
+        progress.step(one.name)
+
+
+def is_used(one: Candidate, trial: Trial) -> bool:
+    """Whether a candidate is used, given all constraints."""
+    if trial.model.n_constraints < one.least:
+        return False
+    return one.applies is None or one.applies(trial)

@@ -1,0 +1,103 @@
+"""Folds of an earlier fit: with one constraint more, no candidate is found again without some.
+
+A new constraint joins a fold. What was found without the fold has not seen it, so it is held out
+there as well. What was found without another fold has not seen it either: its predictions are made
+with a little less than all other constraints, and are still honest. When a fold lacks a tenth of
+the constraints, it is found again, one fold in a fit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwise.auto.evidence import LEAVE_ONE_OUT, fold_numbers, n_folds_for
+from linkwise.linalg.warm import WarmStarts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from linkwise._types import Bools, Ints
+    from linkwise.auto.constraint_model import ConstraintModel
+    from linkwise.auto.trial import Trial
+    from linkwise.auto.view import Design, View
+
+
+Key = tuple[int, int, int, float]  # samples, kind or label, belief
+NEW_SHARE, NEW_LEAST = 0.1, 2  # new constraints that join folds of an earlier fit, at most
+STALE_SHARE = 0.1  # constraints that a fold may lack before it is found again
+
+
+class FoldCache:
+    """The folds of the last fit, for one number of clusters."""
+
+    def __init__(self) -> None:
+        self._fold: dict[Key, int] = {}  # of each constraint
+        self._seed: int | None = None
+        self._trials: dict[str, list[Trial]] = {}  # of each scaling
+        self._warm: dict[str, WarmStarts] = {}
+
+    def begin(self, model: ConstraintModel, seed: int) -> Ints:
+        """Return the fold of each constraint: that of the last fit, if they are nearly the same."""
+        keys = constraint_keys(model)
+        if seed != self._seed or not self._can_continue(keys):
+            rng = np.random.RandomState(seed)
+            number = fold_numbers(model, rng, n_folds_for(model.n_constraints))
+            self._trials = {}
+        else:
+            number = self._continued(keys)
+        self._seed, self._fold = seed, dict(zip(keys, number.tolist(), strict=True))
+        return number
+
+    def _can_continue(self, keys: Sequence[Key]) -> bool:
+        n_old = len(self._fold)
+        n_new = len(keys) - n_old
+        most = max(NEW_LEAST, NEW_SHARE * n_old)
+        return n_old > LEAVE_ONE_OUT and 0 <= n_new <= most and self._fold.keys() <= set(keys)
+
+    def _continued(self, keys: Sequence[Key]) -> Ints:
+        """Put new constraints into the smallest folds; what contradicts a pair goes with it."""
+        number = np.array([self._fold.get(key, -1) for key in keys])
+        sizes = np.bincount(number[number >= 0])
+        of_samples = {key[:2]: fold for key, fold in self._fold.items()}
+        for at in np.flatnonzero(number < 0):
+            number[at] = of_samples.get(keys[at][:2], int(sizes.argmin()))
+            of_samples[keys[at][:2]] = number[at]
+            sizes[number[at]] += 1
+        return number
+
+    def warm_starts(self, view: View) -> WarmStarts:
+        """Return where solvers begin that use all constraints."""
+        return self._warm.setdefault(_name(view), WarmStarts())
+
+    def trials(
+        self, view: View, whole: Trial, design: Design, held: Sequence[Bools]
+    ) -> list[Trial]:
+        """Return the trial of each fold; those of the last fit, but for the one that lacks most."""
+        known = self._trials.get(_name(view))
+        if known is None:
+            known = [whole.without(one, design) for one in held]
+        else:
+            given = np.array([int((~one).sum()) for one in held])
+            lack = given - np.array([trial.model.n_constraints for trial in known])
+            worst = int(lack.argmax())
+            known = list(known)
+            if lack[worst] > max(NEW_LEAST, STALE_SHARE * given[worst]):
+                known[worst] = whole.without(held[worst], design)
+        self._trials[_name(view)] = known
+        return known
+
+
+def constraint_keys(model: ConstraintModel) -> list[Key]:
+    """Return what each constraint says: samples, kind or label, belief."""
+    i, j = np.sort(model.vertices[model.pairs.ends], axis=1).T.tolist()
+    together = model.pairs.together.astype(int).tolist()
+    pairs = zip(i, j, together, model.pairs.belief.tolist(), strict=True)
+    labelled = model.vertices[model.labelled].tolist()
+    labels = zip(labelled, model.label.tolist(), strict=True)
+    return [*pairs, *((i, -1, label, 1.0) for i, label in labels)]
+
+
+def _name(view: View) -> str:
+    return "" if view.scaling is None else view.scaling.name
