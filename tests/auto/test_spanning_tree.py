@@ -103,3 +103,6 @@ def test_an_outlier_is_no_cluster_of_its_own():
 def test_components_of_a_forest_are_not_merged(limit):
     edges = np.array([[0, 1], [2, 3], [3, 4]])
     assert balanced_partition(edges, 6, 2, limit).tolist() == [0, 0, 1, 1, 1, 2]
+    # The smallest cluster has no edge: the shortest of all is next.
+    edges = np.array([[0, 1], [2, 3], [1, 2]])
+    assert balanced_partition(edges, 5, 1, limit).tolist() == [0, 0, 0, 0, 1]
