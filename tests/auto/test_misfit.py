@@ -1,0 +1,271 @@
+"""Do Gaussians describe the samples? Each estimate against a plain version of itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
+from scipy.stats import multivariate_normal
+from sklearn.datasets import make_blobs, make_circles, make_moons
+
+from linkwise.auto import misfit
+from linkwise.auto.misfit import (
+    gaussian_likelihood,
+    gaussian_misfit,
+    gaussian_rows,
+    kernel_rows,
+    principal_coordinates,
+    smooth_directions,
+)
+from linkwise.graph import Affinity
+
+
+def samples(n, q, seed=0):
+    rng = np.random.RandomState(seed)
+    return rng.normal(size=(n, q)) @ rng.normal(size=(q, q))
+
+
+def random_graph(n, seed=0):
+    rng = np.random.RandomState(seed)
+    W = np.triu(rng.uniform(size=(n, n)) * (rng.uniform(size=(n, n)) < 0.2), 1)
+    return W + W.T
+
+
+# Principal components ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "d"), [(50, 3), (200, 30), (20, 60), (60, 60)])
+def test_coordinates_are_singular_vectors(n, d):
+    X = samples(n, d) + 100
+    P = principal_coordinates(X)
+    U, s, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    q = P.shape[1]
+    scale = np.sqrt((s[:q] ** 2).sum() / n / q)
+    assert_allclose(np.abs(P), np.abs(U[:, :q] * s[:q]) / scale, atol=1e-9)
+    assert_allclose(P.var(axis=0).mean(), 1.0)
+    assert P.flags.c_contiguous
+
+
+def test_all_of_few_features_are_kept():
+    X = samples(100, 2) * [1.0, 1e-3]
+    assert principal_coordinates(X).shape == (100, 2)
+
+
+@pytest.mark.parametrize(
+    ("standard_deviations", "expected"),
+    [(np.ones(30), 30), (np.ones(60), 40), (10.0 ** -np.arange(5), 5)],
+)
+def test_the_number_of_components(standard_deviations, expected):
+    """Of 30 equal ones 98 % of the variance are 30; there are at most 40 and at least 10."""
+    d = standard_deviations.size
+    X = np.kron(np.array([[1.0], [-1.0]]), np.eye(d) * standard_deviations)
+    assert principal_coordinates(X).shape[1] == expected
+
+
+def test_ten_components_are_kept_of_many_where_fewer_explain_the_variance():
+    X = samples(100, 1) * np.ones(25) + 1e-2 * np.random.RandomState(1).normal(size=(100, 25))
+    assert principal_coordinates(X).shape[1] == 10
+    X = samples(100, 3) @ np.random.RandomState(0).normal(size=(3, 25))
+    assert principal_coordinates(X).shape[1] == 3  # their rank
+
+
+def test_the_leading_components_of_large_data(monkeypatch):
+    X = samples(80, 70)
+    expected = principal_coordinates(X)
+    monkeypatch.setattr(misfit, "DENSE_LIMIT", 50)
+    assert_allclose(np.abs(principal_coordinates(X)[:, :5]), np.abs(expected[:, :5]), atol=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_coordinates_do_not_depend_on_the_unit(scale):
+    X = samples(30, 4)
+    assert_allclose(np.abs(principal_coordinates(X * scale)), np.abs(principal_coordinates(X)))
+
+
+def test_equal_samples_have_one_coordinate():
+    assert_allclose(principal_coordinates(np.ones((5, 3))), np.zeros((5, 1)))
+
+
+# Directions --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("as_graph", [np.asarray, csr_array])
+def test_directions_are_generalised_eigenvectors(as_graph):
+    n, W = 40, random_graph(40)
+    P = principal_coordinates(samples(n, 5))
+    Y = smooth_directions(P, as_graph(W), 3)
+    local = np.zeros((5, 5))
+    for i in range(n):
+        for j in range(n):  # P' L P is half the sum over all ordered pairs
+            local += 0.5 * W[i, j] * np.outer(P[i] - P[j], P[i] - P[j])
+    local /= W.sum()
+    local += (np.trace(local) / n + 1e-9) * np.eye(5)
+    V = np.linalg.lstsq(P, Y, rcond=None)[0]
+    ratio = np.diag(V.T @ (P.T @ P / n) @ V)
+    assert_allclose(V.T @ local @ V, np.eye(3), atol=1e-9)
+    largest = np.sort(np.linalg.eigvals(np.linalg.solve(local, P.T @ P / n)).real)[::-1][:3]
+    assert_allclose(ratio, largest)
+
+
+def test_directions_leave_noise_out():
+    X, _ = make_moons(300, noise=0.05, random_state=0)
+    noise = np.random.RandomState(0).normal(size=(300, 1))
+    Y = smooth_directions(np.hstack([noise, X]), Affinity().fit_transform(X), 2)
+    fit = np.linalg.lstsq(np.hstack([X, np.ones((300, 1))]), Y, rcond=None)[0]
+    assert_allclose(np.hstack([X, np.ones((300, 1))]) @ fit, Y, atol=0.1 * Y.std())
+
+
+def test_directions_of_a_graph_without_edges():
+    P = samples(10, 2)
+    assert np.isfinite(smooth_directions(P, csr_array((10, 10)), 2)).all()
+    assert not smooth_directions(np.zeros((10, 1)), csr_array((10, 10)), 3).any()
+
+
+# Gaussians ---------------------------------------------------------------------------------
+
+
+def described(Z, labels, ridge):
+    """Return mean, covariance and size of every cluster, as the formula says."""
+    n, q = Z.shape
+    clusters = {c: Z[labels == c] for c in set(labels.tolist())}
+    scatters = {c: np.cov(A.T, bias=True).reshape(q, q) * len(A) for c, A in clusters.items()}
+    prior = (q + 2) * sum(scatters.values()) / n
+    return {
+        c: (
+            A.mean(axis=0),
+            (scatters[c] + prior) / (len(A) + q + 2) + ridge * np.eye(q),
+            len(A),
+        )
+        for c, A in clusters.items()
+    }
+
+
+@pytest.mark.parametrize("q", [1, 3, 14])
+def test_the_likelihood_is_the_mean_over_samples(q):
+    n, k = 60, 4
+    P = samples(n, q)
+    labels = np.random.RandomState(0).randint(k - 1, size=n)  # the last cluster is empty
+    Z = P[:, :10] / np.sqrt(P[:, :10].var(axis=0).mean())
+    model = described(Z, labels, 0.01)
+    total = 0.0
+    for z, c in zip(Z, labels, strict=True):
+        mean, covariance, size = model[c]
+        total += np.log(size / n) + multivariate_normal(mean, covariance).logpdf(z)
+    constant = -0.5 * Z.shape[1] * np.log(2 * np.pi)
+    assert_allclose(gaussian_likelihood(P, labels, k), total / n - constant)
+
+
+def test_leaving_a_sample_out_is_a_change_of_rank_one():
+    n, q, k = 40, 3, 3
+    Z = samples(n, q) / 3
+    labels = np.random.RandomState(0).permutation(np.arange(n) % k)
+    model = described(Z, labels, 1e-3)
+    found = gaussian_rows(Z, labels, k)
+    for i in range(n):
+        mean, covariance, size = model[labels[i]]
+        d = Z[i] - mean
+        others = (labels == labels[i]) & (np.arange(n) != i)
+        without = covariance - np.outer(d, d) / (size + q + 2)
+        expected = multivariate_normal(Z[others].mean(axis=0), without).logpdf(Z[i])
+        assert_allclose(found[i], np.log(size / n) + expected)
+
+
+def test_in_a_large_cluster_it_is_the_gaussian_of_the_others():
+    Z = samples(5_000, 2)
+    labels = np.zeros(5_000, np.intp)
+    found = gaussian_rows(Z, labels, 1)
+    others = Z[1:]
+    expected = multivariate_normal(others.mean(axis=0), np.cov(others.T)).logpdf(Z[0])
+    assert_allclose(found[0], expected, rtol=5e-3)
+
+
+def test_a_cluster_of_one_sample_and_an_empty_one():
+    Z = samples(20, 2)
+    labels = np.zeros(20, np.intp)
+    labels[3] = 2
+    found = gaussian_rows(Z, labels, 4)
+    _, covariance, _ = described(Z, labels, 1e-3)[2]
+    log_det = np.linalg.slogdet(2 * np.pi * covariance)[1]
+    assert_allclose(found[3], np.log(1 / 20) - 0.5 * (log_det + 8))
+    assert np.isfinite(found).all()
+    assert np.isfinite(gaussian_likelihood(Z, labels, 4))
+
+
+# Kernel density ----------------------------------------------------------------------------
+
+
+def kernel_rows_slowly(Z, at, columns, factor):
+    """Return the log of the density at some samples, for one width of all kernels."""
+    q = Z.shape[1]
+
+    def distances(i):
+        found = [(np.linalg.norm(Z[i] - Z[j]), j) for j in columns]
+        return [(r, j) for r, j in found if r > 1e-9]
+
+    reach = {j: sorted(r for r, _ in distances(j))[6] for j in columns}
+    logs = []
+    for i in at:
+        density = 0.0
+        for r, j in distances(i):
+            h = 1.4 * factor * reach[j] / np.sqrt(q)
+            density += np.exp(-0.5 * (r / h) ** 2) / (np.sqrt(2 * np.pi) * h) ** q
+        logs.append(np.log(density / len(distances(i))))
+    return np.array(logs)
+
+
+@pytest.mark.parametrize("q", [1, 2, 3])
+def test_the_kernel_density_is_that_of_the_best_width(q):
+    Z = samples(40, q)
+    Z[5] = Z[6]  # identical samples
+    columns = np.delete(np.arange(40), [0, 9])
+    at = columns[::3]
+    every = [kernel_rows_slowly(Z, at, columns, c) for c in (0.35, 0.5, 0.7, 1.0, 1.4)]
+    assert_allclose(kernel_rows(Z, at, columns), max(every, key=np.mean))
+
+
+def test_a_density_of_identical_samples_is_not_infinite():
+    every = np.arange(30)
+    assert not kernel_rows(np.ones((30, 2)), every, every).any()
+    assert np.isfinite(kernel_rows(np.repeat([[0.0], [1.0]], 15, axis=0), every, every)).all()
+    assert np.isfinite(kernel_rows(np.array([[0.0], [1.0]]), every[:2], every[:2])).all()
+    assert not kernel_rows(np.zeros((1, 1)), every[:1], every[:1]).any()
+
+
+# Misfit ------------------------------------------------------------------------------------
+
+SHAPES = {
+    "moons": make_moons(400, noise=0.05, random_state=0),
+    "rings": make_circles(400, noise=0.04, factor=0.4, random_state=0),
+}
+
+
+def misfit_of(X, labels, k):
+    P = principal_coordinates(X)
+    Y = smooth_directions(P, Affinity().fit_transform(X), 10)
+    return gaussian_misfit(Y, labels, k)
+
+
+@pytest.mark.parametrize("spread", [0.3, 0.6, 1.0])
+def test_gaussians_describe_blobs(spread):
+    X, y = make_blobs(400, centers=3, cluster_std=spread, random_state=0)
+    assert misfit_of(X, y, 3) < 0.3
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gaussians_describe_no_moons_or_rings(shape):
+    X, y = SHAPES[shape]
+    assert misfit_of(X, y, 2) > 0.4
+
+
+def test_many_samples_are_compared_at_some(monkeypatch):
+    X, y = make_blobs(400, centers=3, random_state=0)
+    exact = gaussian_misfit(X, y, 3)
+    monkeypatch.setattr(misfit, "N_EVALUATED", 100)
+    monkeypatch.setattr(misfit, "N_KERNELS", 300)
+    assert_allclose(gaussian_misfit(X, y, 3), exact, atol=0.15)
+    assert gaussian_misfit(X, y, 3) == gaussian_misfit(X, y, 3)
+
+
+def test_the_misfit_of_identical_samples_is_finite():
+    assert np.isfinite(gaussian_misfit(np.zeros((9, 2)), np.arange(9) % 2, 2))
