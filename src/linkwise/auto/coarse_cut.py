@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 from scipy.sparse import csr_array, issparse
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 
 from linkwise._kernels import new_stream, uniform
@@ -27,6 +27,7 @@ MOST = 3_000  # micro-clusters of a level, unless there are more clusters: their
 SAMPLE, SAMPLE_EACH = 5_000, 50  # rows that centres are fitted to; at least so many per centre
 FIRST_STARTS, LATER_STARTS = 12, 2  # random starts at the first level, at the others
 PERTURBATIONS = 8  # of the best partition of a level
+MAX_ITER = 10  # of k-means: micro-clusters need not be optimal
 MUTATED = 0.2  # share of micro-clusters that a random perturbation moves
 MAX_SWEEPS = 50
 LEAST_GAIN = 1e-9  # what a move must lower the objective by
@@ -180,7 +181,8 @@ def _micro_clusters(rows: Floats, size: int, rng: np.random.RandomState) -> Ints
     enough = max(SAMPLE, SAMPLE_EACH * size)
     is_large = rows.shape[0] > enough
     sample = rows[rng.choice(rows.shape[0], enough, replace=False)] if is_large else rows
-    model = KMeans(size, n_init=1, random_state=rng)
+    seeds = kmeans_plusplus(sample, size, n_local_trials=1, random_state=rng)[0]
+    model = KMeans(size, init=seeds, n_init=1, max_iter=MAX_ITER, random_state=0)
     with quiet(ConvergenceWarning):  # fewer distinct rows than clusters
         model.fit(sample)
     labels = model.predict(rows) if is_large else model.labels_

@@ -11,15 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
 from scipy.spatial.distance import cdist
-from sklearn.utils.extmath import randomized_svd
+from scipy.special import logsumexp
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints, Matrix
-
-FEWEST, MOST = 10, 40  # principal components, if the samples have so many
-EXPLAINED = 0.98  # share of the variance
-NEGLIGIBLE = 1e-6  # of a singular value, relative to the largest one
-DENSE_LIMIT = 1_500  # samples or features above which the leading components are approximated
 
 N_COMPONENTS = 10  # in which partitions are compared by their likelihood
 N_DIRECTIONS = 3  # in which Gaussians are compared with a kernel density
@@ -31,33 +26,6 @@ NEIGHBOR = 7  # whose distance gives the width of a kernel
 DUPLICATE = 1e-12  # share of the largest squared distance below which samples are identical
 N_EVALUATED, N_KERNELS = 600, 3_000  # samples at which densities are compared, and kernels
 TINY = 1e-300  # in place of 0 in a denominator
-
-
-def principal_coordinates(X: Floats) -> Floats:
-    """Return principal components of the samples, scaled to a mean variance of 1.
-
-    All of up to 10. Of more, those that explain 98 % of the variance: at least 10, at most 40.
-    """
-    X = np.subtract(X, X.mean(axis=0), dtype=np.float64)
-    X /= np.abs(X).max() or 1.0  # squares neither overflow nor vanish
-    P, variance = _components(X)
-    explained = np.cumsum(variance) / max(float(np.vdot(X, X)), TINY)
-    enough = max(int(np.searchsorted(explained, EXPLAINED)) + 1, FEWEST)
-    rank = int((variance > NEGLIGIBLE**2 * variance[0]).sum())
-    return _scaled(P[:, : max(1, min(enough, rank))])
-
-
-def _components(X: Floats) -> tuple[Floats, Floats]:
-    """Return up to 40 principal components of centred rows, and their squared singular values."""
-    n, d = X.shape
-    if min(n, d) > DENSE_LIMIT:
-        U, s, _ = randomized_svd(X, MOST, random_state=0)
-        return U * s, s**2
-    last = min(n, d) - 1
-    gram = X.T @ X if d <= n else X @ X.T
-    variance, V = eigh(gram, subset_by_index=(max(last + 1 - MOST, 0), last))
-    variance, V = np.maximum(variance[::-1], 0.0), V[:, ::-1]
-    return (X @ V if d <= n else V * np.sqrt(variance)), variance
 
 
 def _scaled(Z: Floats) -> Floats:
@@ -188,8 +156,36 @@ def _log_kernel_sums(squares: Floats, width: Floats, q: int) -> Floats:
     return np.log(np.exp(logs, out=logs).sum(axis=1)) + top
 
 
-def gaussian_misfit(Y: Floats, labels: Ints, k: int) -> float:
-    """Return what one Gaussian per cluster loses against a kernel density, in nats per sample.
+def mixture_rows(Z: Floats, labels: Ints, k: int) -> Floats:
+    r"""Return :math:`\log \sum_c (n_c / n) N(z_i; \mu_c, \Sigma_c)`, with each sample left out.
+
+    Left out of its own cluster, that is: the others do not depend on it.
+    """
+    n, q = Z.shape
+    clusters = _gaussians(Z, labels, k, ridge=FINE_RIDGE)
+    joint = np.empty((n, len(clusters)))
+    own = np.empty(n, np.intp)
+    for c, (rows, deviation, _, covariance) in enumerate(clusters):
+        L = np.linalg.cholesky(covariance)
+        mean = Z[rows[0]] - deviation[0]
+        squares = (solve_triangular(L, (Z - mean).T, lower=True) ** 2).sum(axis=0)
+        log_det = 2 * np.log(np.diag(L)).sum()
+        joint[:, c] = np.log(rows.size / n) - 0.5 * (log_det + squares + q * np.log(2 * np.pi))
+        own[rows] = c
+    joint[np.arange(n), own] = gaussian_rows(Z, labels, k)
+    density: Floats = logsumexp(joint, axis=1)
+    return density
+
+
+class Misfit(NamedTuple):
+    """What Gaussians lose against a kernel density, in nats per sample."""
+
+    separate: float  # each sample described by the Gaussian of its own cluster
+    mixture: float  # by all of them: much less, if clusters overlap
+
+
+def gaussian_misfit(Y: Floats, labels: Ints, k: int) -> Misfit:
+    """Return what one Gaussian per cluster loses against a kernel density.
 
     In the first three columns, with every sample left out of both. Of many samples, at most 600
     are compared, with at most 3,000 kernels; always the same ones.
@@ -199,7 +195,9 @@ def gaussian_misfit(Y: Floats, labels: Ints, k: int) -> float:
     rng = np.random.RandomState(0)
     columns = _some(np.arange(n), N_KERNELS, rng)
     at = _some(columns, N_EVALUATED, rng)
-    return float((kernel_rows(Z, at, columns) - gaussian_rows(Z, labels, k)[at]).mean())
+    density = kernel_rows(Z, at, columns)
+    separate = float((density - gaussian_rows(Z, labels, k)[at]).mean())
+    return Misfit(separate, float((density - mixture_rows(Z, labels, k)[at]).mean()))
 
 
 def _some(rows: Ints, most: int, rng: np.random.RandomState) -> Ints:

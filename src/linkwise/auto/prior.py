@@ -1,14 +1,16 @@
 r"""The prior of unsupervised candidates: what the samples say for each of them.
 
 First: do `k` Gaussians describe the samples? The *misfit* is what they lose against a kernel
-density, in nats per sample. If it is small, candidates are compared by their Gaussian likelihood;
-if it is large, by their normalised cut on a graph in which none of them was sought. The border is
-soft: with the probability `p` of Gaussian clusters,
+density, in nats per sample. If each sample is well described by the Gaussian of its own cluster,
+candidates are compared by their Gaussian likelihood `g`. If not even the mixture of all Gaussians
+describes the samples, clusters have other shapes, and candidates are compared by the logarithm `c`
+of their normalised cut, on a graph in which none of them was sought. In between, clusters are
+Gaussian but overlap: neither the likelihood nor the cut tells good partitions from bad ones there,
+and the spectral and the linear candidate, which hold on such data, are preferred. With the
+probabilities of the three kinds,
 
-.. math:: \text{prior} = (1 - f) [p \, \mathrm{softmax}(g / \tau_g)
-   + (1 - p) \, \mathrm{softmax}(-c / \tau_c)] + f / n
-
-with Gaussian log-likelihoods `g` per sample and logarithms `c` of cuts.
+.. math:: \text{prior} = (1 - f) [p_g \, \mathrm{softmax}(g / \tau_g)
+   + p_c \, \mathrm{softmax}(-c / \tau_c) + p_o \, \mathrm{preferred}] + f / n .
 """
 
 from __future__ import annotations
@@ -16,9 +18,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.special import expit, softmax
 
-from linkwise.auto.misfit import gaussian_likelihood, gaussian_misfit, smooth_directions
+from linkwise.auto.misfit import (
+    Misfit,
+    gaussian_likelihood,
+    gaussian_misfit,
+    smooth_directions,
+)
 from linkwise.linalg.laplacian import degrees
 
 if TYPE_CHECKING:
@@ -26,20 +34,28 @@ if TYPE_CHECKING:
     from linkwise.auto.view import View
 
 
-MISFIT, SOFT = 0.3, 0.05  # nats per sample that Gaussian clusters may lose; softness of the border
+# Nats per sample that Gaussians may lose, and the softness of the border: those of separate
+# clusters, then their mixture. Any border of the first from .25 to .4, and of the second from .1
+# to .2, gives the same mean on both halves of the battery within .01.
+SEPARATE, SEPARATE_SOFT = 0.3, 0.05
+MIXTURE, MIXTURE_SOFT = 0.15, 0.05
 TAU_LIKELIHOOD = 0.05  # nats per sample that make a candidate e times as likely
-TAU_CUT = 0.1  # the same for logarithms of cuts
+OPTIMISM = 0.03  # nats per sample that mixtures gain by maximising the likelihood themselves
+TAU_CUT = 0.1  # difference of logarithms of cuts that makes a candidate e times as likely
 CUT_FLOOR = 0.002  # of the cut for each cluster: below, a graph is as good as separated
 FLAT = 0.1  # share of the prior that is equal for all
-MISFIT_DIRECTIONS = 10
+PREFERRED = ("spectral", "linear")  # where clusters overlap
+DIRECTIONS = 10
+FEW_VALUES = 10  # distinct values of a feature of which a density means nothing
+CHECKED = 1_000  # rows and columns of which distinct values are counted
 
 
 class DataPrior(NamedTuple):
     """What the samples say for each candidate."""
 
     weights: dict[str, float]
-    gaussian: float  # probability that the clusters are Gaussian
-    misfit: float  # nats per sample; nan for a graph
+    kinds: dict[str, float]  # probabilities: "compact", "overlapping", "other shapes"
+    misfit: Misfit | None  # None for a graph, or features with few values
     likelihood: dict[str, float]
     cut: dict[str, float]
 
@@ -47,28 +63,56 @@ class DataPrior(NamedTuple):
 def data_prior(view: View) -> DataPrior:
     """Compare the unsupervised partitions of a view."""
     labels = {name: one.labels for name, one in view.partitions.items()}
-    k = view.k
-    cut = {name: ncut_value(view.witness, one, k) for name, one in labels.items()}
-    graph = softmax(-np.log(np.array(list(cut.values())) / k + CUT_FLOOR) / TAU_CUT)
-    if not view.has_features:
-        weights = (1 - FLAT) * graph + FLAT / len(cut)
-        return DataPrior(dict(zip(cut, weights, strict=True)), 0.0, np.nan, {}, cut)
-    P = view.coordinates[view.rows]
-    fit = {name: gaussian_likelihood(P, one, k) for name, one in labels.items()}
-    misfit = _misfit(view, P, labels[max(fit, key=lambda name: fit[name])])
-    p = float(expit((MISFIT - misfit) / SOFT))
-    both = p * softmax(np.array(list(fit.values())) / TAU_LIKELIHOOD) + (1 - p) * graph
-    weights = (1 - FLAT) * both + FLAT / len(cut)
-    return DataPrior(dict(zip(cut, weights, strict=True)), p, misfit, fit, cut)
+    cut = {name: ncut_value(view.witness, one, view.k) for name, one in labels.items()}
+    fit: dict[str, float] = {}
+    misfit = None
+    compact = overlap = 0.0  # a graph has no features to describe
+    if view.has_features:
+        P = view.coordinates[view.rows]
+        fit = {name: gaussian_likelihood(P, one, view.k) for name, one in labels.items()}
+        compact = 1.0
+        if not has_few_values(view.prepared.X[: CHECKED]):
+            misfit = _misfit(view, P, labels[max(fit, key=lambda name: fit[name])])
+            compact = float(expit((SEPARATE - misfit.separate) / SEPARATE_SOFT))
+            overlap = (1 - compact) * float(expit((MIXTURE - misfit.mixture) / MIXTURE_SOFT))
+    kinds = {"compact": compact, "overlapping": overlap, "other shapes": 1 - compact - overlap}
+    weights = _weights(list(labels), kinds, fit, cut, view.k)
+    return DataPrior(weights, kinds, misfit, fit, cut)
 
 
-def _misfit(view: View, P: Floats, labels: Ints) -> float:
+def _weights(
+    names: list[str],
+    kinds: dict[str, float],
+    fit: dict[str, float],
+    cut: dict[str, float],
+    k: int,
+) -> dict[str, float]:
+    logs = np.log(np.array([cut[name] for name in names]) / k + CUT_FLOOR)
+    total = kinds["other shapes"] * softmax(-logs / TAU_CUT)
+    if fit:
+        paid = np.array([OPTIMISM if name.startswith("mixture") else 0.0 for name in names])
+        gain = np.array([fit[name] for name in names]) - paid
+        total = total + kinds["compact"] * softmax(gain / TAU_LIKELIHOOD)
+        preferred = np.array([float(name in PREFERRED) for name in names])
+        total = total + kinds["overlapping"] * preferred / max(preferred.sum(), 1.0)
+    weights = (1 - FLAT) * total / total.sum() + FLAT / len(names)
+    return dict(zip(names, weights.tolist(), strict=True))
+
+
+def _misfit(view: View, P: Floats, labels: Ints) -> Misfit:
     """Return the misfit of a partition in the smoothest directions on the graph."""
-    W = view.W
-    if view.rows.size < view.n_samples:
-        W = view.witness
-    directions = smooth_directions(P, W, min(MISFIT_DIRECTIONS, P.shape[1]))
+    W = view.W if view.rows.size == view.n_samples else view.witness
+    directions = smooth_directions(P, W, min(DIRECTIONS, P.shape[1]))
     return gaussian_misfit(directions, labels, view.k)
+
+
+def has_few_values(X: Floats) -> bool:
+    """Whether most features have so few values that a density of them means nothing."""
+    if issparse(X):
+        return np.unique(X.data[: CHECKED * CHECKED]).size < FEW_VALUES
+    n_rows = X.shape[0]
+    counts = [np.unique(column).size for column in X.T[:CHECKED]]
+    return bool(np.median(counts) <= min(FEW_VALUES, n_rows // 4))
 
 
 def ncut_value(W: Graph, labels: Ints, k: int) -> float:

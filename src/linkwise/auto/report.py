@@ -28,6 +28,13 @@ SMALL = 2  # samples of a cluster that is named
 SUSPICIOUS = 0.5  # probability of being wrong above which a constraint is counted as a suspect
 
 
+KINDS = {
+    "compact": "compact clusters: Gaussians describe them",
+    "overlapping": "compact clusters that overlap: no candidate stands out",
+    "other shapes": "clusters of other shapes: the neighbour graph decides",
+}
+
+
 class Weight(NamedTuple):
     """One candidate in the consensus."""
 
@@ -47,12 +54,13 @@ class AutoReport:
         Number of clusters.
     n_clusters_probability : dict of int to float
         How probable each number of clusters is that was considered.
-    gaussian : float
-        Probability that the clusters are Gaussian, by the samples alone: then candidates are
-        compared by their likelihood, otherwise by their cut of the graph.
+    kinds : dict of str to float
+        Probabilities of the kinds of clusters that the samples show: ``"compact"`` (Gaussians
+        describe them, and their likelihood compares candidates), ``"other shapes"`` (the cut of
+        the graph compares them) and ``"overlapping"``.
     misfit : float
-        What Gaussian clusters lose against a density of any shape, in nats per sample; nan for a
-        graph or features with few values.
+        What a Gaussian for each cluster loses against a density of any shape, in nats per sample;
+        nan for a graph, and for features with few values.
     scaling : str
         How the features are scaled: ``"as given"`` or ``"standardised"``.
     scalings : tuple of str
@@ -83,7 +91,7 @@ class AutoReport:
 
     n_clusters: int
     n_clusters_probability: dict[int, float]
-    gaussian: float
+    kinds: dict[str, float]
     misfit: float
     scaling: str
     scalings: tuple[str, ...]
@@ -138,13 +146,14 @@ class AutoReport:
         return why
 
     def _kind(self) -> str:
-        sure = max(self.gaussian, 1 - self.gaussian)
+        kind = max(self.kinds, key=lambda name: self.kinds[name])
+        sure = self.kinds[kind]
         how = "clearly" if sure >= CLEAR else f"probably ({sure:.0%})"
-        if np.isnan(self.misfit) and self.gaussian == 0:
+        if not self.scaling:
             return "the data are a graph: partitions are compared by their cut"
-        if self.gaussian >= 0.5:
-            return f"the samples {how} show compact clusters: Gaussians describe them"
-        return f"the samples {how} show clusters of other shapes: the neighbour graph decides"
+        if np.isnan(self.misfit):
+            return "features have few values: partitions are compared by their likelihood"
+        return f"the samples {how} show {KINDS[kind]}"
 
     def _scaling(self) -> str:
         parameter = "given" if self.scaling != GIVEN else "standardize"
@@ -205,8 +214,8 @@ def make_report(answer: Answer, choice: Choice, suspects: tuple[Suspect, ...]) -
     return AutoReport(
         n_clusters=answer.model.k,
         n_clusters_probability=dict(numbers),
-        gaussian=prior.gaussian,
-        misfit=prior.misfit,
+        kinds=prior.kinds,
+        misfit=float("nan") if prior.misfit is None else prior.misfit.separate,
         scaling="" if scaling is None else scaling.name,
         scalings=answer.scalings,
         candidates=tuple(sorted(weights, key=lambda one: -one.weight)),
