@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from linkwise.auto.partition import Partition
 
 
-# Prior of the groups of candidates, shared among their members.
+# Prior of the groups of candidates, shared among their members. The anchor is the answer without
+# constraints: what is to be left only for good reasons.
 GROUPS = {
+    "anchor": 0.6,
     "unsupervised": 0.6,
     "learner": 0.3,
     "coarse cut": 0.1,
@@ -30,10 +32,13 @@ GROUPS = {
 }
 # Of coarse cuts while nothing learns from constraints, unless the graph falls into components.
 FEW_COARSE, FEW = 0.03, 9
-LEAST_RATE = 0.05  # of wrong constraints when candidates are compared: one surprise decides nothing
+# Of wrong constraints when candidates are compared: one surprise decides nothing. It is larger as
+# long as a few constraints could lead away from the anchor by chance.
+LEAST_RATE, FEW_RATE = 0.05, 0.15
+ANCHOR_FROM = 3  # constraints from which there is an anchor
 STACK_FROM = 30  # constraints from which groups are stacked
 STACK_PRIOR = 3.0  # constraints that the prior of the stacking counts for
-STACK_UNSUPERVISED = 0.3  # prior of the unsupervised group there
+STACK_GROUPS = GROUPS | {"anchor": 0.2, "unsupervised": 0.3}  # the prior of the groups there
 PER_DEGREE, MOST_DEGREES = 16.0, 6.0  # constraints for each degree of temperature; most degrees
 KEPT = 1e-3  # weight, relative to the largest, below which a candidate is left out
 GRADIENT = 1e-6  # of the mean log-likelihood, where stacking weights are found
@@ -83,7 +88,8 @@ def weigh(members: Sequence[Member], belief: Floats) -> Floats:
     if members[0].held_out is None:
         return prior
     held_out = np.array([one.held_out for one in members])
-    evidence = log_likelihood(held_out, belief, LEAST_RATE)
+    rate = FEW_RATE if ANCHOR_FROM <= belief.size < STACK_FROM else LEAST_RATE
+    evidence = log_likelihood(held_out, belief, rate)
     logits = (np.log(prior + 1e-12) + evidence) / temperature(belief.size)
     if belief.size >= STACK_FROM:
         return _stacked(members, logits, held_out, belief)
@@ -106,8 +112,7 @@ def _stacked(
     for at, group in enumerate(groups):
         inside = np.array([one.group == group for one in members])
         within[at, inside] = softmax(logits[inside])
-    prior = np.array([GROUPS[group] for group in groups])
-    prior[groups.index("unsupervised")] = STACK_UNSUPERVISED
+    prior = np.array([STACK_GROUPS[group] for group in groups])
     return stacking_weights(within @ held_out, belief, prior) @ within
 
 

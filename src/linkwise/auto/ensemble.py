@@ -14,13 +14,19 @@ import numpy as np
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise.auto.candidates import CANDIDATES, Candidate
-from linkwise.auto.consensus import Consensus, Member, find_consensus, temperature
+from linkwise.auto.consensus import (
+    ANCHOR_FROM,
+    Consensus,
+    Member,
+    find_consensus,
+    temperature,
+)
 from linkwise.auto.constraint_model import ConstraintModel, Posterior
 from linkwise.auto.evidence import Fold, Prediction, folds_of, held_out_probability
 from linkwise.auto.fold_cache import FoldCache
 from linkwise.auto.learner import log_softmax
 from linkwise.auto.noise import log_likelihood
-from linkwise.auto.partition import EPS, ERROR_RATE, Partition
+from linkwise.auto.partition import EPS, ERROR_RATE, Partition, from_probability
 from linkwise.auto.prior import ncut_value
 from linkwise.auto.trial import Trial, unsupervised_trial
 
@@ -158,7 +164,17 @@ class Ensemble:
         self.members = self.members + self._supervised(trials[best], OTHERS)
 
     def _take(self, options: list[list[Member]], best: int) -> None:
+        """Choose a scaling; its answer without constraints becomes the anchor."""
         self.best, self.members = best, options[best]
+        if self.model.n_constraints >= ANCHOR_FROM:
+            self.members = [self._anchor(self.members, self.views[best]), *self.members]
+
+    def _anchor(self, members: list[Member], view: View) -> Member:
+        alone = [one._replace(held_out=None) for one in members if one.group == "unsupervised"]
+        without = find_consensus(alone, np.zeros(0))
+        partition = from_probability(without.probability)
+        held_out = self._unsupervised_prediction(partition, self._rows(view))
+        return Member("without constraints", "anchor", partition, 1.0, held_out)
 
     # --- candidates
 

@@ -46,7 +46,7 @@ CUT_FLOOR = 0.002  # of the cut for each cluster: below, a graph is as good as s
 FLAT = 0.1  # share of the prior that is equal for all
 PREFERRED = ("spectral", "linear")  # where clusters overlap
 DIRECTIONS = 10
-FEW_VALUES = 10  # distinct values of a feature of which a density means nothing
+FEW_VALUES, FEW_SHARE = 10, 0.75  # distinct values, and share of the features that have so few
 CHECKED = 1_000  # rows and columns of which distinct values are counted
 
 
@@ -112,7 +112,7 @@ def has_few_values(X: Floats) -> bool:
         return np.unique(X.data[: CHECKED * CHECKED]).size < FEW_VALUES
     n_rows = X.shape[0]
     counts = [np.unique(column).size for column in X.T[:CHECKED]]
-    return bool(np.median(counts) <= min(FEW_VALUES, n_rows // 4))
+    return bool(np.quantile(counts, FEW_SHARE) <= min(FEW_VALUES, n_rows // 4))
 
 
 def ncut_value(W: Graph, labels: Ints, k: int) -> float:
