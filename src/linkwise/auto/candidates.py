@@ -18,13 +18,13 @@ from linkwise.auto.constraint_model import labelled_samples
 from linkwise.auto.learner import log_softmax
 from linkwise.auto.mixture import mixture_partition
 from linkwise.auto.partition import (
+    TRUST,
     Partition,
     centred_mean,
     from_labels,
     from_probability,
     matched_mean,
     softened,
-    TRUST,
 )
 from linkwise.auto.spanning_tree import balanced_partition
 from linkwise.constraints import Constraints
@@ -38,9 +38,9 @@ from linkwise.search.objective import Context, Task, hard_labels
 from linkwise.search.problem import rescaled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from linkwise._types import Floats, Ints
+    from linkwise._types import Ints
     from linkwise.auto.trial import Trial
 
 
@@ -89,8 +89,11 @@ def _coarse_cut(trial: Trial, penalty: float) -> Partition:
 def _linear(trial: Trial) -> Partition:
     """Average learners that see no constraint, from several starts."""
     rigid = _rigid(trial)
-    starts = [trial.labels_of(name) for name in ("k-means", "spectral", "coarse cut")
-              if name in trial.found]
+    starts = [
+        trial.labels_of(name)
+        for name in ("k-means", "spectral", "coarse cut")
+        if name in trial.found
+    ]
     found = [trial.learn((rigid,), trial.begin(labels)) for labels in starts]
     graph = starts[-2:]  # those of the graph
     found += [trial.learn((rigid, "graph"), trial.begin(labels)) for labels in graph]

@@ -72,7 +72,7 @@ def temperature(n_constraints: int) -> float:
 def find_consensus(members: Sequence[Member], belief: Floats) -> Consensus:
     """Weigh the candidates, and average those that resemble their centre."""
     weights = weigh(members, belief)
-    kept = np.flatnonzero(weights > KEPT * weights.max())
+    kept = np.flatnonzero(weights > KEPT * weights.max()).tolist()
     parts = [np.exp(log_softmax(members[at].partition.log_probability)) for at in kept]
     power = CENTRE_POWER / temperature(belief.size) ** 2
     mean = centred_mean(parts, weights[kept], power=power)
@@ -103,9 +103,7 @@ def _group_prior(one: Member, n_constraints: int) -> float:
     return GROUPS[one.group]
 
 
-def _stacked(
-    members: Sequence[Member], logits: Floats, held_out: Floats, belief: Floats
-) -> Floats:
+def _stacked(members: Sequence[Member], logits: Floats, held_out: Floats, belief: Floats) -> Floats:
     """Return weights by likelihood within each group, and stacking weights of the groups."""
     groups = [group for group in GROUPS if any(one.group == group for one in members)]
     within = np.zeros((len(groups), len(members)))

@@ -21,9 +21,7 @@ from linkwise.auto.consensus import (
     find_consensus,
     temperature,
 )
-from linkwise.auto.constraint_model import ConstraintModel, Posterior
 from linkwise.auto.evidence import Fold, Prediction, folds_of, held_out_probability
-from linkwise.auto.fold_cache import FoldCache
 from linkwise.auto.learner import log_softmax
 from linkwise.auto.noise import log_likelihood
 from linkwise.auto.partition import EPS, ERROR_RATE, Partition, from_probability
@@ -34,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from linkwise._types import Floats, Ints
+    from linkwise.auto.constraint_model import ConstraintModel, Posterior
+    from linkwise.auto.fold_cache import FoldCache
     from linkwise.auto.view import View
     from linkwise.constraints import Constraints
     from linkwise.search.objective import Run
@@ -99,7 +99,7 @@ class Ensemble:
 
     def __init__(
         self,
-        makers: list[Callable[[], View]],
+        makers: Sequence[Callable[[], View]],
         model: ConstraintModel,
         constraints: Constraints,
         *,

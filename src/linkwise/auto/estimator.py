@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral
@@ -22,21 +21,23 @@ from linkwise.auto.classifier import blocks, everywhere, fit_classifier
 from linkwise.auto.constraint_model import ConstraintModel
 from linkwise.auto.ensemble import Answer, Ensemble
 from linkwise.auto.learner import Learner, log_softmax
-from linkwise.auto.n_clusters import Choice, choose_n_clusters, numbers_of_clusters
 from linkwise.auto.many_labels import add_other_labels, learnt_constraints
+from linkwise.auto.n_clusters import Choice, choose_n_clusters, numbers_of_clusters
 from linkwise.auto.report import AutoReport, make_report, n_violated, rank_suspects
 from linkwise.auto.scaling import GIVEN, NAMES, both_scalings
 from linkwise.auto.view import View, Views
 from linkwise.constraints import Constraints
-from linkwise.constraints.conflict import Suspect
 from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.result import Result
 from linkwise.search.objective import certain_groups, warn_interrupted, workers
 from linkwise.search.soft import check_label_count
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from linkwise._types import Floats, Ints
     from linkwise.auto.scaling import Scaling
+    from linkwise.constraints.conflict import Suspect
     from linkwise.graph import Affinity, Prepared
     from linkwise.linalg.warm import WarmStarts
     from linkwise.search.objective import Run

@@ -61,7 +61,7 @@ class FoldCache:
         number = np.array([self._fold.get(key, -1) for key in keys])
         sizes = np.bincount(number[number >= 0])
         of_samples = {key[:2]: fold for key, fold in self._fold.items()}
-        for at in np.flatnonzero(number < 0):
+        for at in np.flatnonzero(number < 0).tolist():
             number[at] = of_samples.get(keys[at][:2], int(sizes.argmin()))
             of_samples[keys[at][:2]] = number[at]
             sizes[number[at]] += 1

@@ -1,7 +1,7 @@
 r"""A learner: from a soft partition to log-probabilities of each sample, learnt from the others.
 
-Given a soft partition `Q` (n x k) and weights `w`, each basis :math:`\Phi` explains the columns of `Q` by a
-ridge regression
+Given a soft partition `Q` (n x k) and weights `w`, each basis :math:`\Phi` explains the columns of
+`Q` by a ridge regression
 
 .. math:: F = \Phi (\Phi^\top \mathrm{diag}(w) \Phi + \mathrm{diag}(p))^{-1}
    \Phi^\top \mathrm{diag}(w) Q,

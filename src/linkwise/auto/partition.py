@@ -59,9 +59,7 @@ class Mean(NamedTuple):
     centre: int  # the one that agrees most with all others
 
 
-def centred_mean(
-    parts: Sequence[Floats], weights: Floats, *, power: float = CENTRE_POWER
-) -> Mean:
+def centred_mean(parts: Sequence[Floats], weights: Floats, *, power: float = CENTRE_POWER) -> Mean:
     """Average soft partitions that resemble the one most others agree with.
 
     The centre is the partition with the highest weighted adjusted Rand index to all. Weights are

@@ -71,22 +71,19 @@ def data_prior(view: View) -> DataPrior:
         P = view.coordinates[view.rows]
         fit = {name: gaussian_likelihood(P, one, view.k) for name, one in labels.items()}
         compact = 1.0
-        if not has_few_values(view.prepared.X[: CHECKED]):
+        if not has_few_values(view.prepared.X[:CHECKED]):
             misfit = _misfit(view, P, labels[max(fit, key=lambda name: fit[name])])
             compact = float(expit((SEPARATE - misfit.separate) / SEPARATE_SOFT))
             overlap = (1 - compact) * float(expit((MIXTURE - misfit.mixture) / MIXTURE_SOFT))
     kinds = {"compact": compact, "overlapping": overlap, "other shapes": 1 - compact - overlap}
-    weights = _weights(list(labels), kinds, fit, cut, view.k)
+    weights = _weights(kinds, fit, cut, k=view.k)
     return DataPrior(weights, kinds, misfit, fit, cut)
 
 
 def _weights(
-    names: list[str],
-    kinds: dict[str, float],
-    fit: dict[str, float],
-    cut: dict[str, float],
-    k: int,
+    kinds: dict[str, float], fit: dict[str, float], cut: dict[str, float], *, k: int
 ) -> dict[str, float]:
+    names = list(cut)
     logs = np.log(np.array([cut[name] for name in names]) / k + CUT_FLOOR)
     total = kinds["other shapes"] * softmax(-logs / TAU_CUT)
     if fit:

@@ -259,9 +259,7 @@ def _mean_score(answer: Answer, held_out: Floats | None) -> float:
 
 def _changed(answer: Answer) -> float:
     """Return the share of samples in another cluster than without constraints."""
-    alone = [
-        one._replace(held_out=None) for one in answer.members if one.group == "unsupervised"
-    ]
+    alone = [one._replace(held_out=None) for one in answer.members if one.group == "unsupervised"]
     before = find_consensus(alone, np.zeros(0)).probability
     k = before.shape[1]
     was, now = (np.eye(k)[P.argmax(axis=1)] for P in (before, answer.probability))

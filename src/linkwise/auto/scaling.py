@@ -57,8 +57,7 @@ def plausible_scalings(X: Any) -> list[Scaling]:
         return [given]
     v = v / v[-1]
     is_dominated = (
-        v.sum() ** 2 / (v**2).sum() < 1 + PARTICIPATION * (d - 1)
-        and RATIO**2 * v[(d - 1) // 2] < 1
+        v.sum() ** 2 / (v**2).sum() < 1 + PARTICIPATION * (d - 1) and RATIO**2 * v[(d - 1) // 2] < 1
     )
     return [standardized, given] if is_dominated else [given, standardized]
 

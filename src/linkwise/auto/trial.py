@@ -161,7 +161,7 @@ def unsupervised_trial(view: View) -> Trial:
 
 
 def without_held(constraints: Constraints, held: Bools) -> Constraints:
-    """Return the constraints that are not held out: pairs in the order of the table, then labels."""
+    """Return the constraints that are not held out; `held` is of the pairs, then of the labels."""
     pairs, labels = np.split(held, [constraints.n_pairs])
     given = constraints.subset(~pairs)
     if constraints.labels is None:

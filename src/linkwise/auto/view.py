@@ -99,9 +99,7 @@ class View:
         """Micro-clusterings of the graph."""
         rng, wide = self._rng(2), self.bases.embedding(2 * self.k)
         number = N_COARSE if self.n_samples <= MAX_ROWS else FEW_COARSE
-        return [
-            CoarseCut.of(self.W, wide, self.k, rng, start=self.spectral) for _ in range(number)
-        ]
+        return [CoarseCut.of(self.W, wide, self.k, rng, start=self.spectral) for _ in range(number)]
 
     @cached_property
     def micro_clusters(self) -> dict[int, MicroClusters]:
