@@ -62,7 +62,7 @@ class Candidate(NamedTuple):
     find: Callable[[Trial], Partition]
     least: int = 0  # constraints from which on it is used
     applies: Callable[[Trial], bool] | None = None  # any other condition
-    is_cheap: bool = False  # then it is used in every scaling, to choose one
+    is_quick: bool = False  # then it is found in every scaling, to choose one
 
 
 # --- unsupervised
@@ -94,12 +94,15 @@ def _linear(trial: Trial) -> Partition:
         for name in ("k-means", "spectral", "coarse cut")
         if name in trial.found
     ]
-    found = [trial.learn((rigid,), trial.begin(labels)) for labels in starts]
-    graph = starts[-2:]  # those of the graph
-    found += [trial.learn((rigid, "graph"), trial.begin(labels)) for labels in graph]
+    plans: list[tuple[tuple[str, ...], Ints]] = [((rigid,), labels) for labels in starts]
+    plans += [((rigid, "graph"), labels) for labels in starts[-2:]]  # those of the graph
     if trial.view.has_features:
         merged = (_merged(trial, factor) for factor in trial.view.micro_clusters)
-        found += [trial.learn((rigid,), trial.begin(labels)) for labels in merged]
+        plans += [((rigid,), labels) for labels in merged]
+    found = [
+        trial.learn(f"linear {number}", bases, trial.begin(labels))
+        for number, (bases, labels) in enumerate(plans)
+    ]
     parts = [np.exp(log_softmax(one.log_probability)) for one in found]
     alike = np.full(len(parts), 1 / len(parts))
     return from_probability(matched_mean(parts, alike, parts[0]))
@@ -139,14 +142,21 @@ def _learner(trial: Trial, bases: tuple[str, ...], start: str) -> Partition:
         labels = _merged(trial, int(start[-1]))
     else:
         labels = trial.labels_of(start)
-    return trial.learn(_bases(trial, bases), trial.begin(labels))
+    name = learner_name(bases, start)
+    return trial.learn(name, _bases(trial, bases), trial.begin(labels))
 
 
 def _second_learner(trial: Trial, bases: tuple[str, ...], start: str) -> Partition:
     """Learn with more flexible bases, beginning from what the first learners have learnt."""
     first = trial.first_learners
     begin = first.consensus if start == "consensus" else first.leader
-    return trial.learn(_bases(trial, bases), begin, first.error_rate)
+    name = learner_name(bases, start)
+    return trial.learn(name, _bases(trial, bases), begin, rate=first.error_rate)
+
+
+def learner_name(bases: tuple[str, ...], start: str) -> str:
+    """Return the name of a learner."""
+    return f"{' + '.join(bases)}, {start}"
 
 
 def _rigid(trial: Trial) -> str:
@@ -220,9 +230,9 @@ def _has_features(trial: Trial) -> bool:
 LINEAR, GRAPH, KERNEL = ("linear",), ("linear", "graph"), ("linear", "kernel")
 
 CANDIDATES = (
-    Candidate("k-means", "unsupervised", _kmeans, applies=_has_features),
-    Candidate("spectral", "unsupervised", _spectral),
-    Candidate("coarse cut", "unsupervised", partial(_coarse_cut, penalty=0.0)),
+    Candidate("k-means", "unsupervised", _kmeans, applies=_has_features, is_quick=True),
+    Candidate("spectral", "unsupervised", _spectral, is_quick=True),
+    Candidate("coarse cut", "unsupervised", partial(_coarse_cut, penalty=0.0), is_quick=True),
     Candidate("linear", "unsupervised", _linear),
     Candidate("tree .1", "unsupervised", partial(_tree, limit=0.1), applies=_has_features),
     Candidate("tree .3", "unsupervised", partial(_tree, limit=0.3), applies=_has_features),
@@ -247,13 +257,13 @@ CANDIDATES = (
             "coarse cut",
             partial(_coarse_cut, penalty=penalty),
             least=4,
-            is_cheap=True,
+            is_quick=True,
         )
         for penalty in (0.05, 0.2)
     ),
     *(
         Candidate(
-            f"{' + '.join(bases)}, {start}",
+            learner_name(bases, start),
             "learner",
             partial(_learner, bases=bases, start=start),
             least=9,
@@ -273,7 +283,7 @@ CANDIDATES = (
     ),
     *(
         Candidate(
-            f"{' + '.join(bases)}, {start}",
+            learner_name(bases, start),
             "learner",
             partial(_second_learner, bases=bases, start=start),
             least=9,

@@ -7,7 +7,7 @@ found there. All predict held-out constraints; the consensus is the answer.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,7 +19,6 @@ from linkwise.auto.consensus import (
     Consensus,
     Member,
     find_consensus,
-    temperature,
 )
 from linkwise.auto.evidence import Fold, Prediction, folds_of, held_out_probability
 from linkwise.auto.learner import log_softmax
@@ -43,9 +42,11 @@ FEW = 4  # constraints below which none is held out
 FOLD_ROWS = 600  # unconstrained samples that learners of a fold learn from
 OTHER_SCALING = 0.2  # prior of the less plausible scaling
 APART, APART_BELOW = 0.005, 12  # cut for each cluster of separate components; constraints below
+# Unsupervised candidates and, of these, those that compare scalings; the same with constraints.
 UNSUPERVISED = [one for one in CANDIDATES if one.group == "unsupervised"]
-CHEAP = [one for one in CANDIDATES if one.is_cheap]
-OTHERS = [one for one in CANDIDATES if one.group != "unsupervised" and not one.is_cheap]
+QUICK = [one for one in UNSUPERVISED if one.is_quick]
+CHEAP = [one for one in CANDIDATES if one.group != "unsupervised" and one.is_quick]
+OTHERS = [one for one in CANDIDATES if one.group != "unsupervised" and not one.is_quick]
 
 
 class Answer(NamedTuple):
@@ -138,36 +139,56 @@ class Ensemble:
     def _amount(self) -> int:
         """Return the number of steps of the work."""
         n_views = len(self.makers)
-        supervised = len(CHEAP) * n_views + len(OTHERS)
-        return len(UNSUPERVISED) * n_views + supervised * (1 + len(self.folds))
+        unsupervised = len(UNSUPERVISED) + (n_views - 1) * len(QUICK)
+        return unsupervised + (n_views * len(CHEAP) + len(OTHERS)) * (1 + len(self.folds))
 
     def _find(self, *, hurry: bool) -> None:
-        options = []
-        for make in self.makers:
-            view = make()
-            self.views.append(view)
-            find_unsupervised(view, self.progress, most=1 if hurry else None)
-            options.append(self._unsupervised_members(view))
-            self.members = self.members or options[0]
-            if hurry:
-                return
-        if not self.model.n_constraints:
+        view = self._next_view()
+        find_unsupervised(view, UNSUPERVISED[:2] if hurry else UNSUPERVISED, self.progress)
+        self.members = self._unsupervised_members(view)
+        if hurry or not self.model.n_constraints:
             return
-        if not self.folds:
-            self._take(options, self._best_scaling(options))
-            return
-        trials = [self._trials(view) for view in self.views]
-        for at, of_view in enumerate(trials):
-            options[at] = options[at] + self._supervised(of_view, CHEAP)
-        best = self._best_scaling(options)
-        self._take(options, best)
-        self.members = self.members + self._supervised(trials[best], OTHERS)
-
-    def _take(self, options: list[list[Member]], best: int) -> None:
-        """Choose a scaling; its answer without constraints becomes the anchor."""
-        self.best, self.members = best, options[best]
+        # The scaling: that in which quick candidates predict better
+        best, trials, cheap = self._choose_scaling()
+        view = self.views[best]
+        find_unsupervised(view, UNSUPERVISED, self.progress)
+        members = self._unsupervised_members(view) + cheap
         if self.model.n_constraints >= ANCHOR_FROM:
-            self.members = [self._anchor(self.members, self.views[best]), *self.members]
+            members = [self._anchor(members, view), *members]
+        self.best, self.members = best, members
+        if self.folds:
+            self.members = members + self._supervised(trials, OTHERS)
+
+    def _next_view(self) -> View:
+        self.views.append(self.makers[len(self.views)]())
+        return self.views[-1]
+
+    def _choose_scaling(self) -> tuple[int, list[Trial], list[Member]]:
+        """Return the number of the best view, its trials, and its cheap candidates."""
+        options = []
+        for number in range(len(self.makers)):
+            view = self.views[0] if number == 0 else self._next_view()
+            find_unsupervised(view, QUICK, self.progress)
+            trials = self._trials(view) if self.folds else []
+            cheap = self._supervised(trials, CHEAP) if self.folds else []
+            options.append((self._scaling_score(view, cheap, number), number, trials, cheap))
+        return max(options, key=lambda option: option[0])[1:]
+
+    def _scaling_score(self, view: View, cheap: list[Member], number: int) -> float:
+        """Return how well quick candidates predict constraints, with the prior of the scaling."""
+        if len(self.makers) == 1:
+            return 0.0
+        rows = self._rows(view)
+        places = view.nearest_row(rows, view.rows)
+        held_out = [one.held_out for one in cheap]
+        for one in QUICK:
+            if one.name in view.partitions:
+                on_rows = Partition(view.partitions[one.name].log_probability[places])
+                held_out.append(self._unsupervised_prediction(on_rows, rows))
+        evidence = log_likelihood(np.array(held_out), self.model.belief, ERROR_RATE)
+        mean = float(np.logaddexp.reduce(evidence)) - np.log(len(held_out))
+        prior = np.log(OTHER_SCALING if number else 1 - OTHER_SCALING)
+        return float(prior + mean)
 
     def _anchor(self, members: list[Member], view: View) -> Member:
         alone = [one._replace(held_out=None) for one in members if one.group == "unsupervised"]
@@ -209,13 +230,14 @@ class Ensemble:
     def _trials(self, view: View) -> list[Trial]:
         """Return the trial with all constraints, then one for each fold."""
         rows, vertices = self._rows(view), self.model.vertices
-        design = view.design(rows, vertices)
+        design = cache(partial(view.design, rows, vertices))
         warm = self.cache.warm_starts(view)
         whole = Trial(view, self.constraints, self.model, rows, design, self.seed, warm)
+        whole.ends = self.cache.learners_ends(view)
         free = np.setdiff1d(rows, vertices, assume_unique=True)
         if free.size > FOLD_ROWS:
             drawn = np.random.RandomState(self.seed).choice(free, FOLD_ROWS, replace=False)
-            design = view.design(np.union1d(vertices, drawn), vertices)
+            design = cache(partial(view.design, np.union1d(vertices, drawn), vertices))
         held = [fold.held for fold in self.folds]
         return [whole, *self.cache.trials(view, whole, design, held)]
 
@@ -261,17 +283,6 @@ class Ensemble:
         W = view.W if whole.rows.size == view.n_samples else view.W[whole.rows][:, whole.rows]
         return ncut_value(W, labels, view.k) < APART * view.k
 
-    def _best_scaling(self, options: Sequence[list[Member]]) -> int:
-        """Return the view whose candidates predict held-out constraints better, on the whole."""
-        values = []
-        for at, members in enumerate(options):
-            held_out = np.array([one.held_out for one in members])
-            evidence = log_likelihood(held_out, self.model.belief, ERROR_RATE)
-            prior = np.log(OTHER_SCALING if at else 1 - OTHER_SCALING)
-            mean = np.logaddexp.reduce(evidence) - np.log(len(members))
-            values.append((prior + mean) / temperature(self.model.n_constraints))
-        return int(np.argmax(values))
-
     # --- the answer
 
     def _concluded(self, *, interrupted: bool) -> Answer:
@@ -298,18 +309,18 @@ class Ensemble:
         )
 
 
-def find_unsupervised(view: View, progress: Progress, most: int | None = None) -> None:
-    """Find the unsupervised candidates of a view, unless they are there; or the first ones."""
-    trial = None
-    for one in UNSUPERVISED:
-        if most is not None and len(view.partitions) >= most:
-            return
-        if one.name not in view.partitions:
-            if trial is None:
-                trial = unsupervised_trial(view)
-                trial.found = view.partitions
-            if is_used(one, trial):
-                trial.found[one.name] = one.find(trial)
+def find_unsupervised(view: View, candidates: list[Candidate], progress: Progress) -> None:
+    """Find unsupervised candidates of a view, unless they are there."""
+    missing = [one for one in candidates if one.name not in view.partitions]
+    if not missing:
+        progress.step("candidates", len(candidates))
+        return
+    trial = unsupervised_trial(view)
+    trial.found = view.partitions
+    progress.step("samples described", len(candidates) - len(missing))
+    for one in missing:
+        if is_used(one, trial):
+            trial.found[one.name] = one.find(trial)
         progress.step(one.name)
 
 

@@ -16,9 +16,9 @@ from linkwise.auto.evidence import LEAVE_ONE_OUT, fold_numbers, n_folds_for
 from linkwise.linalg.warm import WarmStarts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from linkwise._types import Bools, Ints
+    from linkwise._types import Bools, Floats, Ints
     from linkwise.auto.constraint_model import ConstraintModel
     from linkwise.auto.trial import Trial
     from linkwise.auto.view import Design, View
@@ -37,6 +37,7 @@ class FoldCache:
         self._seed: int | None = None
         self._trials: dict[str, list[Trial]] = {}  # of each scaling
         self._warm: dict[str, WarmStarts] = {}
+        self._ends: dict[str, dict[str, tuple[Ints, Floats]]] = {}
 
     def begin(self, model: ConstraintModel, seed: int) -> Ints:
         """Return the fold of each constraint: that of the last fit, if they are nearly the same."""
@@ -44,7 +45,7 @@ class FoldCache:
         if seed != self._seed or not self._can_continue(keys):
             rng = np.random.RandomState(seed)
             number = fold_numbers(model, rng, n_folds_for(model.n_constraints))
-            self._trials = {}
+            self._trials, self._ends = {}, {}
         else:
             number = self._continued(keys)
         self._seed, self._fold = seed, dict(zip(keys, number.tolist(), strict=True))
@@ -71,8 +72,12 @@ class FoldCache:
         """Return where solvers begin that use all constraints."""
         return self._warm.setdefault(_name(view), WarmStarts())
 
+    def learners_ends(self, view: View) -> dict[str, tuple[Ints, Floats]]:
+        """Return where learners that use all constraints began and ended; see `Trial.ends`."""
+        return self._ends.setdefault(_name(view), {})
+
     def trials(
-        self, view: View, whole: Trial, design: Design, held: Sequence[Bools]
+        self, view: View, whole: Trial, design: Callable[[], Design], held: Sequence[Bools]
     ) -> list[Trial]:
         """Return the trial of each fold; those of the last fit, but for the one that lacks most."""
         known = self._trials.get(_name(view))

@@ -7,7 +7,7 @@ how well each candidate predicts constraints that it has not seen.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,6 +20,8 @@ from linkwise.constraints import Constraints
 from linkwise.linalg.warm import WarmStarts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from linkwise._types import Bools, Floats, Ints
     from linkwise.auto.view import Design, View
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 MAX_ROUNDS = 15
 TOL = 2e-3  # mean change of a probability
 START_TRUST = 0.9  # in the labels that a learner begins with
+SAME_START = 0.99  # share of equal labels from which on a learner continues from the last fit
 VOTE = 10.0  # log-likelihood that makes a learner's vote e times as heavy
 
 
@@ -44,22 +47,33 @@ class Trial:
         The same; its vertices are those of all constraints.
     rows : ndarray of int
         Samples that are partitioned, ascending; the vertices are among them.
-    design : Design
-        What learners learn from: all rows, or some.
+    make_design : callable
+        Returns what learners learn from, a Design: all rows, or some.
     seed : int
         Of random numbers.
     warm : WarmStarts
         Where solvers start.
+    found : dict
+        Partitions by the names of their candidates.
+    ends : dict
+        By the names of learners, the labels where each began and the soft partition where it ended,
+        in the last fit with nearly the same constraints and then in this one.
     """
 
     view: View
     constraints: Constraints
     model: ConstraintModel
     rows: Ints
-    design: Design
+    make_design: Callable[[], Design]
     seed: int = 0
     warm: WarmStarts = field(default_factory=WarmStarts)
     found: dict[str, Partition] = field(default_factory=dict)
+    ends: dict[str, tuple[Ints, Floats]] = field(default_factory=dict)
+
+    @cached_property
+    def design(self) -> Design:
+        """What learners learn from."""
+        return self.make_design()
 
     @cached_property
     def pairs(self) -> tuple[Ints, Floats]:
@@ -82,14 +96,14 @@ class Trial:
             return self.found[name].labels
         return self.view.partitions[name].labels[self.view.nearest_row(self.rows, self.view.rows)]
 
-    def without(self, held: Bools, design: Design) -> Trial:
+    def without(self, held: Bools, make_design: Callable[[], Design]) -> Trial:
         """Return a trial with the constraints that are not held out."""
         return Trial(
             self.view,
             without_held(self.constraints, held),
             self.model.subset(~held),
             self.rows,
-            design,
+            make_design,
             self.seed,
             # A copy: no trial depends on which one was run before it.
             replace(self.warm, resolvents=dict(self.warm.resolvents)),
@@ -101,12 +115,15 @@ class Trial:
         """Return where a learner begins, given labels of the rows."""
         return softened(labels[self.at], self.model.k, START_TRUST)
 
-    def learn(self, bases: tuple[str, ...], start: Floats, rate: float = ERROR_RATE) -> Partition:
+    def learn(
+        self, name: str, bases: tuple[str, ...], start: Floats, *, rate: float = ERROR_RATE
+    ) -> Partition:
         """Alternate between a learner and what the constraints make of its probabilities."""
-        ridges = [self.design.ridges[name] for name in bases]
+        ridges = [self.design.ridges[basis] for basis in bases]
         vertices = self.learnt_vertices
         messages = np.zeros((len(self.model.pairs.ends), 2, self.model.k))
-        Q = start
+        labels = start.argmax(axis=1)
+        Q = self._continued(name, labels, start)
         for _ in range(MAX_ROUNDS):
             left_out, learner = fit_learner(ridges, bases, Q, self.design.weights)
             found = self.model.posterior(left_out[vertices], rate, messages)
@@ -116,12 +133,19 @@ class Trial:
             Q = new
             if change < TOL:
                 break
+        self.ends[name] = labels, Q
         score, rate = likelihood(found.left_out, self.model.belief)
         log_probability = left_out
         if self.rows.size > self.design.rows.size:
             log_probability = learner.log_probability(self.view.bases.features(self.rows))
             log_probability[self.at] = left_out
         return Partition(log_probability, rate, Q, score)
+
+    def _continued(self, name: str, labels: Ints, start: Floats) -> Floats:
+        """Return where the learner ended in the last fit, if it begins at the same place."""
+        began, ended = self.ends.get(name, (labels[:0], start))
+        is_same = began.size == labels.size and (began == labels).mean() >= SAME_START
+        return ended if is_same else start
 
     @cached_property
     def first_learners(self) -> Agreement:
@@ -157,7 +181,7 @@ def unsupervised_trial(view: View) -> Trial:
     none = Constraints(view.n_samples)
     rows = view.rows
     model = ConstraintModel.of(none, view.k)
-    return Trial(view, none, model, rows, view.design(rows, np.zeros(0, np.intp)))
+    return Trial(view, none, model, rows, partial(view.design, rows, np.zeros(0, np.intp)))
 
 
 def without_held(constraints: Constraints, held: Bools) -> Constraints:
