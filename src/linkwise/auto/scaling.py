@@ -51,11 +51,11 @@ def plausible_scalings(X: Any) -> list[Scaling]:
     matter to a distance.
     """
     given, standardized = both_scalings(X)
-    v = np.sort(given.deviation[given.used] ** 2)
+    unit = given.deviation.max(initial=1e-300)  # keeps squares in range
+    v = np.sort((given.deviation[given.used] / unit) ** 2)
     d = v.size
     if d < 2 or v[-1] < ALIKE * v[0]:
         return [given]
-    v = v / v[-1]
     is_dominated = (
         v.sum() ** 2 / (v**2).sum() < 1 + PARTICIPATION * (d - 1) and RATIO**2 * v[(d - 1) // 2] < 1
     )

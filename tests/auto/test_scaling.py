@@ -1,0 +1,172 @@
+"""Scalings: features as given, or each divided by its standard deviation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array, issparse
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
+
+from linkwise import Affinity, Auto, Constraints, Prepared
+from linkwise.auto import estimator
+from linkwise.auto.scaling import GIVEN, STANDARDIZED, both_scalings, plausible_scalings
+
+RNG = np.random.RandomState(0)
+
+
+def first(X):
+    return plausible_scalings(X)[0].name
+
+
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
+def test_one_unit_that_drowns_the_others_is_removed(load):
+    X = load().data
+    assert first(X) == STANDARDIZED
+    assert len(plausible_scalings(X)) == 2
+    scaled = StandardScaler().fit_transform(X)
+    assert [one.name for one in plausible_scalings(scaled)] == [GIVEN]
+
+
+@pytest.mark.parametrize("load", [load_iris, load_digits])
+def test_features_of_one_unit_stay_as_given(load):
+    assert first(load().data) == GIVEN
+
+
+def test_variances_that_are_alike_need_no_second_look():
+    X = RNG.normal(size=(200, 5)) * [1.0, 1.2, 1.4, 1.6, 1.8]
+    assert [one.name for one in plausible_scalings(X)] == [GIVEN]
+    assert [one.name for one in plausible_scalings(X * [1, 1, 1, 1, 2])] == [GIVEN, STANDARDIZED]
+    assert [one.name for one in plausible_scalings(X[:, :1])] == [GIVEN]
+
+
+def test_standardised_features_have_variance_one():
+    X = RNG.normal(size=(50, 4)) * [1, 10, 100, 0] + [5, 0, 0, 7]
+    _, standardized = both_scalings(X)
+    found = standardized.transform(X)
+    assert_allclose(found, StandardScaler().fit_transform(X[:, :3]))  # no constant feature
+    assert_array_equal(both_scalings(X)[0].transform(X), X)
+
+
+def test_sparse_features_are_not_centred():
+    X = RNG.poisson(0.4, size=(80, 6)) * np.array([1, 1, 1, 1, 40, 0])
+    dense, sparse = (both_scalings(form(X))[1] for form in (np.asarray, csr_array))
+    assert_allclose(sparse.deviation, dense.deviation)
+    found = sparse.transform(csr_array(X))
+    assert issparse(found)
+    assert found.nnz <= np.count_nonzero(X)
+    assert found.shape == X.shape
+    deviation = X[:, :5].std(axis=0)
+    assert_allclose(found.toarray()[:, :5], X[:, :5] / deviation)
+    assert not found.toarray()[:, 5].any()
+    names = [[one.name for one in plausible_scalings(form(X))] for form in (np.asarray, csr_array)]
+    assert names[0] == names[1]
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_no_unit_over_or_underflows(unit, form):
+    X = load_wine().data
+    assert first(form(X * unit)) == STANDARDIZED
+    found = both_scalings(form(X * unit))[1].transform(form(X * unit))
+    expected = both_scalings(form(X))[1].transform(form(X))
+    assert_allclose(*((one.toarray() if issparse(one) else one) for one in (found, expected)))
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_constant_features_are_no_unit(form):
+    assert [one.name for one in plausible_scalings(form(np.ones((9, 3))))] == [GIVEN]
+    X = np.column_stack((RNG.normal(size=40), np.full(40, 1e6), np.zeros(40)))
+    assert [one.name for one in plausible_scalings(form(X))] == [GIVEN]
+
+
+# In a fit ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def raw(wine):
+    return Auto(3, random_state=0).fit(wine[0])
+
+
+def test_raw_wine_is_standardised_wine(wine, raw):
+    X, y = wine
+    assert adjusted_rand_score(y, raw.labels_) > 0.85
+    scaled = Auto(3, random_state=0).fit(StandardScaler().fit_transform(X))
+    assert_array_equal(raw.labels_, scaled.labels_)
+    assert raw.report_.scaling == STANDARDIZED
+    assert raw.report_.scalings == (STANDARDIZED,)
+    assert scaled.report_.scaling == GIVEN
+
+
+def test_new_samples_are_scaled_too(wine, raw):
+    X, _ = wine
+    assert_array_equal(raw.predict(X), raw.labels_)
+    assert (raw.predict(X + 1e-6) == raw.labels_).mean() > 0.97
+
+
+def test_the_parameter_decides(wine, raw):
+    X, _ = wine
+    given = Auto(3, scaling="given", random_state=0).fit(X)
+    assert given.report_.scaling == GIVEN
+    assert adjusted_rand_score(given.labels_, raw.labels_) < 0.7
+    standardized = Auto(3, scaling="standardize", random_state=0).fit(X)
+    assert_array_equal(standardized.labels_, raw.labels_)
+    both = {"given": GIVEN, "standardize": STANDARDIZED}
+    iris = load_iris().data
+    for value, name in both.items():  # with constraints too, and where nothing needs scaling
+        known = Constraints(150, must_link=[(0, 1)])
+        report = Auto(3, scaling=value, random_state=0).fit(iris, constraints=known).report_
+        assert (report.scaling, report.scalings) == (name, (name,))
+
+
+def test_scalings_are_compared_by_constraints():
+    # The feature that tells the clusters apart is the small one, or the large one.
+    rng = np.random.RandomState(0)
+    y = np.arange(120) % 2
+    other = rng.randint(2, size=120)
+    X = np.column_stack((12 * other, 4 * y)) + rng.normal(size=(120, 2)) * [1.0, 0.2]
+    for truth, name in ((y, STANDARDIZED), (other, GIVEN)):
+        known = Constraints.sample(truth, 20, random_state=0)
+        model = Auto(2, random_state=0).fit(X, constraints=known)
+        assert set(model.report_.scalings) == {GIVEN, STANDARDIZED}
+        assert adjusted_rand_score(truth, model.labels_) == 1.0, name
+
+
+def test_of_many_samples_only_the_more_plausible_scaling_is_tried(wine, monkeypatch):
+    X, y = wine
+    known = Constraints.sample(y, 9, random_state=0)
+    monkeypatch.setattr(estimator, "SECOND_SCALING_UP_TO", 177)
+    model = Auto(3, random_state=0).fit(X, constraints=known)
+    assert model.report_.scalings == (STANDARDIZED,)
+
+
+def test_an_affinity_of_your_own_means_features_as_given(wine):
+    X, _ = wine
+    model = Auto(3, affinity=Affinity(8), random_state=0).fit(X)
+    assert model.report_.scaling == GIVEN
+    again = Auto(3, random_state=0).fit(Prepared(X, affinity=Affinity(8)))
+    assert_array_equal(again.labels_, model.labels_)
+
+
+def test_a_graph_has_no_scaling(wine):
+    X, _ = make_blobs(60, centers=3, random_state=0)
+    W = Affinity().fit_transform(X)
+    report = Auto(3, affinity="precomputed", random_state=0).fit(W).report_
+    assert report.scaling == ""
+    assert report.scalings == ()
+
+
+def test_sparse_features_are_scaled_in_a_fit(wine):
+    X, y = wine
+    model = Auto(3, random_state=0).fit(csr_array(X))
+    assert model.report_.scaling == STANDARDIZED
+    assert adjusted_rand_score(y, model.labels_) > 0.85
+    assert_array_equal(model.predict(csr_array(X)), model.labels_)
+    assert_array_equal(model.predict(X), model.labels_)
