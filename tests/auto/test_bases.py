@@ -97,8 +97,8 @@ def test_landmarks_approximate_the_kernel(blobs):
 def test_all_bases_have_a_penalty_and_describe_new_samples(blobs):
     affinity = Affinity()
     W = affinity.fit_transform(blobs)
-    bases = build_bases(blobs, W, 3, fine=True)
-    assert set(bases.names) == {"linear", "kernel", "graph", "fine graph"}
+    bases = build_bases(blobs, W, 3)
+    assert set(bases.names) == {"linear", "kernel", "graph"}
     here, there = bases.features(), bases.new(blobs + 1e-9, affinity.extend(blobs + 1e-9))
     for name in bases.names:
         assert here[name].shape == (80, bases.penalty(name).size)
@@ -106,12 +106,12 @@ def test_all_bases_have_a_penalty_and_describe_new_samples(blobs):
     assert_allclose(there["linear"], here["linear"], atol=1e-6)
     assert_allclose(there["kernel"], here["kernel"], atol=1e-6)
     some = bases.features(np.array([3, 5]))
-    assert_allclose(some["fine graph"], here["fine graph"][[3, 5]])
+    assert_allclose(some["graph"], here["graph"][[3, 5]])
 
 
 def test_a_graph_alone(blobs):
     W = Affinity().fit_transform(blobs)
-    bases = build_bases(None, W, 3, fine=True)
+    bases = build_bases(None, W, 3)
     assert bases.names == ("smooth", "graph")
     assert bases.features()["smooth"].shape == (80, bases.penalty("smooth").size) == (80, 3)
     assert_allclose(np.linalg.norm(bases.embedding(3), axis=1), 1.0)
@@ -128,13 +128,13 @@ def test_only_the_first_components_of_wide_data(monkeypatch):
     whole = Components.of(X)
     monkeypatch.setattr(bases, "WIDE", 50)
     some = Components.of(X)
-    assert some.scores.shape == whole.scores.shape == (120, 5)
-    assert_allclose(some.scores, whole.scores, atol=1e-6)
+    assert some.scores.shape == whole.scores.shape == (120, 10)
+    assert_allclose(some.scores[:, :5], whole.scores[:, :5], atol=1e-6)
 
 
 def test_bases_for_fewer_clusters(blobs):
     W = Affinity().fit_transform(blobs)
-    many, few = build_bases(blobs, W, 9, fine=True), build_bases(blobs, W, 3, fine=True)
+    many, few = build_bases(blobs, W, 9), build_bases(blobs, W, 3)
     cut = many.for_clusters(3)
     for name in few.names:
         assert_allclose(cut.penalty(name), few.penalty(name), atol=1e-5)
@@ -173,3 +173,10 @@ def test_fewer_functions_than_pieces(m):
     few, many = (Spectrum.of(W, size, np.random.RandomState(0)) for size in (m, 12))
     assert_allclose(np.abs(many.first(m).vectors), np.abs(few.vectors), atol=1e-6)
     assert_allclose(many.first(m).values, few.values, atol=1e-8)
+
+
+def test_ten_components_are_kept_where_fewer_explain_the_variance():
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(100, 1)) * np.ones(25) + 1e-2 * rng.normal(size=(100, 25))
+    assert Components.of(X).scores.shape[1] == 10
+    assert Components.of(X[:, :4]).scores.shape[1] == 4  # all of few features

@@ -1,114 +1,171 @@
-"""Consensus: weights by likelihood, clusters matched before they are averaged."""
+"""Consensus: candidates weighted by prior and evidence, averaged around their centre."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import softmax
 
 from linkwise.auto import consensus
-from linkwise.auto.consensus import likelihood, matching, merge, shares, votes
+from linkwise.auto.consensus import Member, find_consensus, stacking_weights, temperature, weigh
+from linkwise.auto.noise import likelihood, log_likelihood
+from linkwise.auto.partition import from_labels
+
+Y = np.arange(60) % 3
 
 
-def soft(labels, k, trust=0.9):
-    return np.where(np.eye(k)[labels] > 0, trust, (1 - trust) / (k - 1))
+def member(name, labels=Y, *, group="unsupervised", prior=0.5, held_out=None, is_apart=False):
+    if held_out is not None:
+        held_out = np.asarray(held_out, float)
+    return Member(name, group, from_labels(labels, 3), prior, held_out, is_apart)
 
 
-def test_matching_undoes_a_permutation():
-    Q = soft(np.array([0, 0, 1, 2, 2, 1]), 3)
-    order = np.array([1, 2, 0])
-    assert_array_equal(Q[:, order][:, matching(Q[:, order], Q)], Q)
+def test_without_constraints_weights_are_the_prior():
+    members = [member("a", prior=0.2), member("b", prior=0.6)]
+    assert_allclose(weigh(members, np.zeros(0)), [0.25, 0.75])
+
+
+def test_evidence_multiplies_the_prior():
+    held_out = [[0.9, 0.8, 0.6, 0.9], [0.4, 0.9, 0.5, 0.2]]
+    members = [
+        member("a", prior=0.2, held_out=held_out[0]),
+        member("b", prior=0.8, held_out=held_out[1]),
+    ]
+    prior = np.array([0.2, 0.8])
+    rate = consensus.FEW_RATE
+    evidence = [log_likelihood(np.array(row), np.ones(4), rate) for row in held_out]
+    expected = prior * np.exp(evidence) / (prior * np.exp(evidence)).sum()
+    assert_allclose(weigh(members, np.ones(4)), expected, rtol=1e-6)
 
 
 def test_names_of_clusters_do_not_matter():
-    labels = np.array([0, 0, 1, 1, 2, 2])
-    one, two = soft(labels, 3), soft(np.array([0, 0, 1, 2, 2, 2]), 3)
-    weights, rates = np.array([0.6, 0.4]), np.array([0.05, 0.02])
-    straight = merge([one, two], weights, rates)
-    renamed = merge([one, two[:, [2, 0, 1]]], weights, rates)
+    other = np.where(np.arange(60) < 4, (Y + 1) % 3, Y)
+    straight = find_consensus([member("a"), member("b", other)], np.zeros(0))
+    renamed = find_consensus([member("a"), member("b", (other + 1) % 3)], np.zeros(0))
     assert_allclose(straight.probability, renamed.probability)
     assert_allclose(straight.probability.sum(axis=1), 1.0)
 
 
-def test_votes_are_exponential_in_the_likelihood():
-    weights = votes(np.array([0.0, -consensus.TEMPERATURE, -1e9]))
-    assert_allclose(weights[0] / weights[1], np.e)
-    assert weights[2] == 0.0
-    assert_allclose(weights.sum(), 1.0)
-    colder = votes(np.array([0.0, -3.0]), 3.0)
-    assert_allclose(colder[0] / colder[1], np.e)
-
-
-def test_noise_is_the_geometric_mean_of_the_rates():
-    Q = soft(np.array([0, 1]), 2)
-    assert_allclose(merge([Q, Q], np.full(2, 0.5), np.array([0.01, 0.04])).noise, 0.02)
-
-
-def test_the_rate_of_wrong_pairs_is_found():
+def test_the_centre_is_the_one_that_most_agree_with():
     rng = np.random.RandomState(0)
-    for wrong in (0.0, 0.1, 0.2):
-        said = np.where(rng.uniform(size=4000) < wrong, 0.001, 0.999)
-        value, rate = likelihood(said, np.ones(4000))
-        assert abs(rate - wrong) <= 0.01
-        flip = rate
-        expected = np.log((1 - flip) * said + flip * (1 - said)).sum()
-        assert_allclose(value, expected + consensus.PRIOR_PAIRS * np.log1p(-rate))
+    members = [member(name, prior=0.3) for name in ("a", "b")]
+    members += [member("odd", rng.permutation(Y), prior=0.4)]
+    found = find_consensus(members, np.zeros(0))
+    assert found.centre in ("a", "b")
+    assert_array_equal(found.probability.argmax(axis=1), Y)
+    assert_allclose(found.weights, [0.3, 0.3, 0.4])
 
 
-def test_faint_pairs_tell_candidates_nothing_apart():
-    good, _ = likelihood(np.full(10, 0.99), np.full(10, 1e-12))
-    bad, _ = likelihood(np.full(10, 0.01), np.full(10, 1e-12))
-    assert_allclose(good, bad)
-    assert_allclose(good, 10 * np.log(0.5) + 20 * np.log1p(-0.005))
+def test_the_error_rate_is_the_geometric_mean_of_the_rates():
+    members = [
+        one._replace(partition=one.partition._replace(error_rate=rate))
+        for one, rate in ((member("a"), 0.01), (member("b"), 0.04))
+    ]
+    assert_allclose(find_consensus(members, np.zeros(0)).error_rate, 0.02)
 
 
-def best_mixture(said, belief, prior, n_rounds=200_000):
+def test_evidence_of_many_constraints_is_tempered():
+    assert temperature(1) == temperature(16) == 1.0
+    assert_allclose(temperature(32), 2.0)
+    assert temperature(100_000) == consensus.MOST_DEGREES
+
+
+def test_few_pairs_that_another_one_explains_better_do_not_leave_the_anchor():
+    rng = np.random.RandomState(0)
+    for m in range(consensus.ANCHOR_FROM, 9):
+        anchor = member("anchor", group="anchor", prior=1.0, held_out=np.full(m, 0.8))
+        luckier = member("b", rng.permutation(Y), prior=0.2, held_out=np.full(m, 0.95))
+        found = find_consensus([anchor, luckier], np.ones(m))
+        assert_array_equal(found.probability.argmax(axis=1), Y)
+
+
+def test_pairs_that_contradict_the_anchor_leave_it():
+    wrong = np.random.RandomState(0).permutation(Y)
+    anchor = member("anchor", wrong, group="anchor", prior=1.0, held_out=np.full(8, 0.1))
+    other = member("b", Y, prior=1.0, held_out=np.full(8, 0.95))
+    assert_array_equal(find_consensus([anchor, other], np.ones(8)).probability.argmax(axis=1), Y)
+
+
+def test_coarse_cuts_are_doubted_while_constraints_are_few():
+    def weights(m, **options):
+        flat = np.full(m, 0.5)
+        cut = member("cut", group="coarse cut", prior=1.0, held_out=flat, **options)
+        return weigh([member("a", prior=1.0, held_out=flat), cut], np.ones(m))
+
+    few, enough = weights(consensus.FEW - 1), weights(consensus.FEW)
+    apart = weights(consensus.FEW - 1, is_apart=True)
+    usual = consensus.GROUPS["coarse cut"] / consensus.GROUPS["unsupervised"]
+    assert_allclose(few[1] / few[0], consensus.FEW_COARSE / consensus.GROUPS["unsupervised"])
+    assert_allclose([enough[1] / enough[0], apart[1] / apart[0]], usual)
+
+
+def test_with_many_constraints_groups_are_stacked():
+    m = consensus.STACK_FROM
+    rng = np.random.RandomState(0)
+    held_out = np.clip(rng.uniform(0.3, 1.0, size=(3, m)), 0, 1)
+    members = [
+        member("a", prior=0.5, held_out=held_out[0]),
+        member("b", prior=0.5, held_out=held_out[1]),
+        member("c", group="learner", prior=1.0, held_out=held_out[2]),
+    ]
+    found = weigh(members, np.ones(m))
+    prior = np.array([0.3, 0.3, 0.3])
+    logits = np.log(prior) + log_likelihood(held_out, np.ones(m), consensus.LEAST_RATE)
+    inside = softmax(logits[:2] / temperature(m))
+    groups = np.array([consensus.STACK_GROUPS[name] for name in ("unsupervised", "learner")])
+    share = stacking_weights(np.array([inside @ held_out[:2], held_out[2]]), np.ones(m), groups)
+    assert_allclose(found, [*(share[0] * inside), share[1]], rtol=1e-4)
+
+
+def best_mixture(predicted, belief, prior, n_rounds=200_000):
     """The same objective, by expectation maximisation until nothing moves any more."""
     before = prior / prior.sum()
-    noise = max(likelihood(before @ said, belief)[1], consensus.LEAST_RATE)
-    flip = belief * noise + (1 - belief) / 2
-    told = (1 - flip) * said + flip * (1 - said)
+    rate = max(likelihood(before @ predicted, belief)[1], consensus.LEAST_RATE)
+    flip = belief * rate + (1 - belief) / 2
+    adjusted = (1 - flip) * predicted + flip * (1 - predicted)
     weights = before
     for _ in range(n_rounds):
-        owed = weights[:, None] * told
-        counts = (owed / owed.sum(axis=0)).sum(axis=1) + consensus.PRIOR_WEIGHT * before
+        owed = weights[:, None] * adjusted
+        counts = (owed / owed.sum(axis=0)).sum(axis=1) + consensus.STACK_PRIOR * before
         last, weights = weights, counts / counts.sum()
-        if np.abs(weights - last).max() < 1e-11:
+        if np.abs(weights - last).max() < 1e-10:
             break
     return weights
 
 
 @pytest.mark.parametrize(("m", "differ"), [(1, 1.0), (7, 1.0), (60, 1.0), (2000, 0.01)])
-def test_shares_maximise_the_likelihood_of_the_mixture(m, differ):
+def test_stacking_weights_maximise_the_likelihood_of_the_mixture(m, differ):
     rng = np.random.RandomState(m)
     # The last case: parts that hardly differ, where steps are small long before the maximum.
-    said = np.clip(rng.beta(0.5, 0.5, size=m) + differ * rng.normal(size=(4, m)), 0.0, 1.0)
+    predicted = np.clip(rng.beta(0.5, 0.5, size=m) + differ * rng.normal(size=(4, m)), 0.0, 1.0)
     belief = np.where(rng.uniform(size=m) < 0.3, rng.uniform(size=m), 1.0)
     prior = rng.uniform(0.2, 2.0, size=4)
-    found = shares(said, belief, prior)
+    found = stacking_weights(predicted, belief, prior)
     assert_allclose(found.sum(), 1.0)
-    assert_allclose(found, best_mixture(said, belief, prior), atol=1e-3)
+    assert_allclose(found, best_mixture(predicted, belief, prior), atol=1e-3)
 
 
-def test_shares_are_the_prior_where_nothing_is_known():
+def test_stacking_weights_are_the_prior_where_nothing_is_known():
     prior = np.array([1.0, 3.0])
-    assert_allclose(shares(np.zeros((2, 0)), np.zeros(0), prior), [0.25, 0.75])
-    said = np.array([[0.9] * 50, [0.1] * 50])
-    assert_allclose(shares(said, np.zeros(50), prior), [0.25, 0.75], atol=1e-4)
+    assert_allclose(stacking_weights(np.zeros((2, 0)), np.zeros(0), prior), [0.25, 0.75])
+    predicted = np.array([[0.9] * 50, [0.1] * 50])
+    assert_allclose(stacking_weights(predicted, np.zeros(50), prior), [0.25, 0.75], atol=1e-4)
 
 
 def test_many_pairs_overrule_the_prior():
-    said = np.array([[0.5] * 400, [0.98] * 400])
-    found = shares(said, np.ones(400), np.array([9.0, 1.0]))
+    predicted = np.array([[0.5] * 400, [0.98] * 400])
+    found = stacking_weights(predicted, np.ones(400), np.array([9.0, 1.0]))
     assert found[1] > 0.95
-    assert shares(said[:, :2], np.ones(2), np.array([9.0, 1.0]))[1] < 0.3
+    few = stacking_weights(predicted[:, :2], np.ones(2), np.array([9.0, 1.0]))
+    assert few[1] < 0.3
 
 
 def test_a_part_that_knows_something_else_keeps_its_share():
-    # The first knows 110 of 200 pairs, the second the other 90: by likelihood it would be unheard.
+    # The first knows 110 of 200 pairs, the second the other 90: by likelihood it would be lost.
     knows = np.arange(200) < 110
-    said = np.where(np.array([knows, ~knows]), 0.95, 0.3)
-    found = shares(said, np.ones(200), np.ones(2))
+    predicted = np.where(np.array([knows, ~knows]), 0.95, 0.3)
+    found = stacking_weights(predicted, np.ones(200), np.ones(2))
     assert 0.35 < found[1] < found[0]
-    scores = np.array([likelihood(row, np.ones(200))[0] for row in said])
-    assert votes(scores, 2.0)[1] < 0.01
+    scores = np.array([likelihood(row, np.ones(200))[0] for row in predicted])
+    assert softmax(scores / 2)[1] < 0.01

@@ -1,4 +1,4 @@
-"""Starts: small clusters, merged the way the pairs want it."""
+"""Micro-clusters, merged the way the pairs want it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise.auto import starts
-from linkwise.auto.starts import Small, SmallClusters, Told, plain_clusters
+from linkwise.auto import micro_clusters
+from linkwise.auto.micro_clusters import MicroClusters, Small
 
-NOTHING = Told(np.zeros((0, 2), np.intp), np.zeros(0))
+NO_PAIRS = np.zeros((0, 2), np.intp), np.zeros(0)
 
 
-def merged(rows, told, factor, price=starts.PRICE):
-    small = SmallClusters.of(rows, 2, np.random.RandomState(0), factor=factor)
-    return small.merged(told, price)
+def merged(rows, pairs, *, factor):
+    small = MicroClusters.of(rows, 2, np.random.RandomState(0), factor=factor)
+    return small.merged(*pairs)
 
 
 def cost(small, group, k):
@@ -41,7 +41,7 @@ def test_a_descent_ends_where_no_single_move_gains(seed):
         rng.normal(size=(n, 2)), rng.uniform(1, 5, n), np.triu(apart, 1) + np.triu(apart, 1).T
     )
     start = np.arange(n) % k
-    group, value = starts._descend(small, start, k)
+    group, value = micro_clusters._descend(small, start, k)
     assert_allclose(value, cost(small, group, k))
     assert value <= cost(small, start, k)
     for a, c in product(range(n), range(k)):
@@ -63,21 +63,29 @@ def test_pairs_decide_which_blobs_belong_together():
     below = blob % 2
     pairs = np.array([(i, j) for i in range(0, 120, 7) for j in range(3, 120, 11) if i != j])
     same = below[pairs[:, 0]] == below[pairs[:, 1]]
-    told = Told(pairs, np.where(same, 1.0, -1.0))
-    by_pairs = merged(X, told, factor=4)
+    by_pairs = merged(X, (pairs, np.where(same, 1.0, -1.0)), factor=4)
     assert adjusted_rand_score(by_pairs, below) > 0.95
-    without = merged(X, NOTHING, factor=4)
+    without = merged(X, NO_PAIRS, factor=4)
     assert adjusted_rand_score(without, blob // 2) > 0.95
 
 
-def test_plain_clusters_are_those_of_k_means():
+def test_the_same_pairs_give_the_same_clusters():
     X, blob = four_blobs()
-    assert adjusted_rand_score(plain_clusters(X, 4, np.random.RandomState(0)), blob) == 1.0
+    small = MicroClusters.of(X, 2, np.random.RandomState(0), factor=4)
+    pairs = np.array([(0, 40), (0, 100)]), np.array([1.0, -1.0])
+    assert_allclose(small.merged(*pairs), small.merged(*pairs))
+
+
+def test_many_rows_follow_the_centres_of_some(monkeypatch):
+    X, blob = four_blobs()
+    monkeypatch.setattr(micro_clusters, "SAMPLE", 40)
+    monkeypatch.setattr(micro_clusters, "SAMPLE_EACH", 1)
+    assert adjusted_rand_score(merged(X, NO_PAIRS, factor=2), blob // 2) == 1.0
 
 
 def test_fewer_distinct_rows_than_small_clusters():
     X = np.repeat([[0.0], [1.0], [5.0]], 4, axis=0)
-    labels = merged(X, NOTHING, factor=4)
+    labels = merged(X, NO_PAIRS, factor=4)
     assert labels.tolist() in ([0] * 8 + [1] * 4, [1] * 8 + [0] * 4)
-    everywhere = merged(np.zeros((6, 2)), NOTHING, factor=2)
+    everywhere = merged(np.zeros((6, 2)), NO_PAIRS, factor=2)
     assert set(everywhere) == {0}

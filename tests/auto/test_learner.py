@@ -1,4 +1,4 @@
-"""The cross-fitted expert: regressions without a sample equal regressions fitted without it."""
+"""The learner: regressions without a sample equal regressions fitted without it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from linkwise.auto import expert
-from linkwise.auto.expert import Ridge, consult, log_softmax
+from linkwise.auto import learner
+from linkwise.auto.learner import Ridge, fit_learner, log_softmax
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_the_discriminant_is_that_of_lda():
     y = rng.randint(3, size=300)
     F = rng.normal(size=(300, 4)) + np.array([[0, 0, 0, 0], [2, 0, 1, 0], [0, 2, 0, 1]])[y]
     Q = np.eye(3)[y]
-    slope, intercept = expert._discriminant(F, Q, np.ones(300))
+    slope, intercept = learner._discriminant(F, Q, np.ones(300))
     within = sum(
         (F[y == c] - F[y == c].mean(0)).T @ (F[y == c] - F[y == c].mean(0)) for c in range(3)
     )
@@ -67,30 +67,30 @@ def test_the_discriminant_is_that_of_lda():
     assert ((F @ slope + intercept).argmax(axis=1) == theirs).mean() > 0.97
 
 
-def test_a_new_sample_gets_the_opinion_of_a_sample_that_is_left_out(case):
+def test_a_new_sample_gets_the_log_probability_of_a_sample_that_is_left_out(case):
     features, penalty, Q, weights = case
     # With weight zero, the last sample has no part in anything.
     weights = weights.copy()
     weights[-1] = 0.0
     ridge = Ridge.of(features, penalty, weights)
-    opinion, learnt = consult([ridge], ("linear",), Q, weights)
-    assert_allclose(learnt.opinion({"linear": features[-1:]})[0], opinion[-1], atol=1e-9)
+    left_out, found = fit_learner([ridge], ("linear",), Q, weights)
+    assert_allclose(found.log_probability({"linear": features[-1:]})[0], left_out[-1], atol=1e-9)
 
 
 def test_several_bases_are_stacked(case):
     features, penalty, Q, weights = case
     ridges = [Ridge.of(features, penalty, weights), Ridge.of(features[:, :2], penalty[:2], weights)]
-    opinion, learnt = consult(ridges, ("linear", "graph"), Q, weights)
-    assert opinion.shape == Q.shape
-    assert_allclose(np.exp(opinion).sum(axis=1), 1.0, atol=1e-4)
-    assert learnt.names == ("linear", "graph")
-    assert [M.shape for M in learnt.coefficients] == [(6, 3), (2, 3)]
+    left_out, found = fit_learner(ridges, ("linear", "graph"), Q, weights)
+    assert left_out.shape == Q.shape
+    assert_allclose(np.exp(left_out).sum(axis=1), 1.0, atol=1e-4)
+    assert found.names == ("linear", "graph")
+    assert [M.shape for M in found.coefficients] == [(6, 3), (2, 3)]
 
 
-def test_no_opinion_is_certain(case):
+def test_no_log_probability_is_certain(case):
     features, penalty, _, weights = case
     Q = np.eye(3)[(features[:, 0] > 0).astype(int)]
     ridge = Ridge.of(100 * features, penalty, weights)
-    opinion, _ = consult([ridge], ("linear",), Q, weights)
-    assert opinion.min() >= expert.FLOOR
-    assert np.isfinite(opinion).all()
+    left_out, _ = fit_learner([ridge], ("linear",), Q, weights)
+    assert left_out.min() >= learner.FLOOR
+    assert np.isfinite(left_out).all()
