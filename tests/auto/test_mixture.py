@@ -90,16 +90,15 @@ def test_crossing_clusters_are_told_apart():
     Z, y = crossing()
     start = (np.abs(Z[:, 1]) > np.abs(Z[:, 0])).astype(np.intp)
     start[:20] = 0
-    labels = mixture_partition(Z, start)
+    labels = mixture_partition(Z, start).argmax(axis=1)
     assert adjusted_rand_score(labels, y) > 0.75
-    assert labels.dtype == np.intp
 
 
 def test_a_fit_to_some_rows_gives_labels_to_all():
     Z, start, y = scattered(600, 3, 3, 1)
     rows = np.arange(0, 600, 2)
     expected = fit_mixture(Z[rows], start[rows]).predict(Z)
-    labels = mixture_partition(Z, start, rows=rows)
+    labels = mixture_partition(Z, start, rows=rows).argmax(axis=1)
     assert_array_equal(labels, expected)
     assert adjusted_rand_score(labels, y) > adjusted_rand_score(start, y)
 
@@ -110,7 +109,7 @@ def test_where_the_fit_fails_the_partition_stays(bad):
     Z[7] = bad
     with pytest.raises(np.linalg.LinAlgError, match=r"not finite|not positive definite"):
         fit_mixture(Z, start)
-    assert_array_equal(mixture_partition(Z, start), start)
+    assert_array_equal(mixture_partition(Z, start).argmax(axis=1), start)
 
 
 def test_no_cluster_is_lost():
@@ -119,22 +118,22 @@ def test_no_cluster_is_lost():
     for n, k in ((12, 5), (30, 8), (40, 12)):
         Z = rng.normal(size=(n, 2))
         start = np.arange(n) % k
-        assert set(mixture_partition(Z, start)) == set(range(k))
+        assert set(mixture_partition(Z, start).argmax(axis=1)) == set(range(k))
 
 
 @pytest.mark.parametrize("Z", [np.zeros((20, 3)), np.repeat(np.eye(2), 10, axis=0)])
 def test_equal_rows(Z):
     start = np.repeat([0, 1], 10)
-    assert set(mixture_partition(Z, start)) == {0, 1}
+    assert set(mixture_partition(Z, start).argmax(axis=1)) == {0, 1}
 
 
 def test_a_cluster_of_one_sample():
     Z, start, _ = scattered(40, 3, 2, 0)
     start[0] = 2
-    assert set(mixture_partition(Z, start)) == {0, 1, 2}
+    assert set(mixture_partition(Z, start).argmax(axis=1)) == {0, 1, 2}
 
 
 def test_rows_without_a_cluster_of_the_start():
     Z, start, _ = scattered(60, 3, 3, 0)
     rows = np.flatnonzero(start != 2)
-    assert_array_equal(mixture_partition(Z, start, rows=rows), start)
+    assert_array_equal(mixture_partition(Z, start, rows=rows).argmax(axis=1), start)

@@ -121,7 +121,11 @@ def _mixture(trial: Trial, start: str) -> Partition:
     rows = None
     if len(Z) > MIXTURE_ROWS:
         rows = np.random.RandomState(0).choice(len(Z), MIXTURE_ROWS, replace=False)
-    return from_labels(mixture_partition(Z, trial.labels_of(start), rows=rows), trial.view.k)
+    k = trial.view.k
+    R = np.zeros((len(Z), k))
+    found = mixture_partition(Z, trial.labels_of(start), rows=rows)
+    R[:, : found.shape[1]] = found
+    return from_probability(TRUST * R + (1 - TRUST) / k)
 
 
 # --- with constraints

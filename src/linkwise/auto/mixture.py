@@ -41,18 +41,19 @@ class Mixture(NamedTuple):
         return joint
 
 
-def mixture_partition(Z: Floats, start: Ints, *, rows: Ints | None = None) -> Ints:
-    """Return the clusters of a mixture that starts from a partition.
+def mixture_partition(Z: Floats, start: Ints, *, rows: Ints | None = None) -> Floats:
+    """Return probabilities of the clusters of a mixture that starts from a partition.
 
     Fitted to the given rows, or to all. Where the fit fails, or a cluster ends up empty, the
     partition stays as it is.
     """
     few, begin = (Z, start) if rows is None else (Z[rows], start[rows])
+    unchanged: Floats = np.eye(int(start.max()) + 1)[start]
     try:
-        labels = fit_mixture(few, begin).predict(Z)
+        _, R = _expectation(fit_mixture(few, begin).log_joint(Z))
     except np.linalg.LinAlgError:
-        return start
-    return start if np.setdiff1d(start, labels).size else labels
+        return unchanged
+    return unchanged if np.setdiff1d(start, R.argmax(axis=1)).size else R
 
 
 @np.errstate(all="ignore")  # what is not finite raises LinAlgError
