@@ -125,6 +125,8 @@ class Ensemble:
         Interrupting ends with the candidates found so far. In a `hurry`, one of them is enough.
         """
         interrupted = hurry
+        if hurry:  # a callback that goes on interrupting would leave no answer
+            self.progress.callback = None
         try:
             self._find(hurry=hurry)
         except INTERRUPTS as error:
