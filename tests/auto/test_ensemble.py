@@ -11,18 +11,18 @@ from sklearn.datasets import load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
+from canonical import in_canonical_order
 from linkwise import Auto, Constraints, Prepared
 from linkwise.auto import consensus, ensemble
 from linkwise.auto.candidates import CANDIDATES, Candidate
 from linkwise.auto.partition import from_labels
 from linkwise.auto.prior import PREFERRED
-from linkwise.datasets import make_xor
 
 
 @pytest.fixture(scope="module")
 def iris():
     X, y = load_iris(return_X_y=True)
-    return StandardScaler().fit_transform(X), y
+    return in_canonical_order(StandardScaler().fit_transform(X), y)
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +53,8 @@ def by_name(model):
 @pytest.mark.parametrize("group", ["unsupervised", "learner", "coarse cut"])
 def test_a_candidate_is_added_by_one_entry(group, monkeypatch):
     # Only the new candidate knows a partition that the samples do not show.
-    X, _ = make_blobs(90, centers=3, random_state=3)
     y = np.random.RandomState(0).permutation(np.arange(90) % 3)
+    X, y = in_canonical_order(make_blobs(90, centers=3, random_state=3)[0], y)
     entry = Candidate("oracle", group, lambda trial: from_labels(y[trial.rows], 3), least=0)
     name = "UNSUPERVISED" if group == "unsupervised" else "OTHERS"
     monkeypatch.setattr(ensemble, name, [*getattr(ensemble, name), entry])
@@ -177,9 +177,40 @@ def test_there_is_an_anchor_from_three_constraints_on(iris, data):
         assert ("without constraints" in found) == (m >= consensus.ANCHOR_FROM)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_pairs_decide_which_components_belong_together(seed):
-    X, y = make_xor(60, spread=0.4, random_state=seed)
-    known = Constraints.sample(y, 8, random_state=seed)
-    model = Auto(2, random_state=0).fit(X, constraints=known)
-    assert adjusted_rand_score(y, model.labels_) == 1.0
+def four_squares(n=200):
+    """Return four squares, and for each the class of its two diagonals."""
+    corner = np.arange(n) % 4
+    X = np.random.RandomState(0).uniform(size=(n, 2)) + 1.6 * np.column_stack(divmod(corner, 2))
+    return X, corner, (corner // 2) ^ (corner % 2)
+
+
+def determines(known, corner):
+    """Whether pairs connect all squares."""
+    joined = np.eye(4, dtype=bool)
+    for i, j in corner[np.vstack((known.must_link, known.cannot_link))]:
+        joined[i, j] = joined[j, i] = True
+    return (np.linalg.matrix_power(joined.astype(int), 4) > 0).all()
+
+
+@pytest.mark.parametrize(
+    "m",
+    [
+        pytest.param(
+            8,
+            marks=pytest.mark.xfail(
+                strict=True, reason="the anchor outweighs coarse cuts that know the answer"
+            ),
+        ),
+        16,
+    ],
+)
+def test_pairs_decide_which_squares_belong_together(m):
+    X, corner, y = four_squares()
+    data, right = Prepared(X), []
+    for seed in range(10):
+        known = Constraints.sample(y, m, random_state=seed)
+        if determines(known, corner):
+            labels = Auto(2, random_state=0).fit(data, constraints=known).labels_
+            right.append(adjusted_rand_score(y, labels) == 1.0)
+    assert len(right) >= 5
+    assert all(right), right

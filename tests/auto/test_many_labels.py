@@ -49,7 +49,7 @@ def test_the_other_labels_decide_in_the_end(monkeypatch):
     assert model.report_.n_constraints == len(model.suspects_) == 300
     free = slice(None, None, 4)
     assert adjusted_rand_score(model.labels_[free], y[free]) > (
-        adjusted_rand_score(whole.labels_[free], y[free]) - 0.1
+        adjusted_rand_score(whole.labels_[free], y[free]) - 0.15
     )
     given = labels >= 0
     assert (model.labels_ == labels)[given].mean() > (y == labels)[given].mean() - 0.05
