@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from linkwise import Constraints
+from linkwise import Constraints, Prepared
+from linkwise.search.objective import workers
 
 SHARED = Path(__file__).parents[3] / "shared"
 OUT = Path(__file__).parent / "out"
@@ -50,6 +51,12 @@ def with_flips(known, share, seed):
     wrong = {tuple(sorted(pair)) for pair in pairs[flipped].tolist()}
     turned = Constraints(known.n_samples, must_link=pairs[is_must], cannot_link=pairs[~is_must])
     return turned, wrong
+
+
+def all_candidates(model, X, known):
+    """Return the candidates of a fit, their predictions of held-out constraints, their consensus."""
+    with threadpool_limits(1), workers(1) as run:
+        return model._answer(Prepared(X), known, 0, run)[0]
 
 
 def pin():
