@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Ints, UInt64s
@@ -29,6 +29,12 @@ class RowIndex:
         self._rows = rows
         self._order = np.argsort(keys, kind="stable")
         self._keys = keys[self._order]
+
+    def in_form(self, X: Any) -> Any:
+        """Return rows in the form of the index: sparse, or not."""
+        if issparse(X) == issparse(self._rows):
+            return X
+        return csr_array(X) if issparse(self._rows) else X.toarray()
 
     def find(self, X: Any) -> Ints:
         """Return for each row of `X` the first equal row of the index, or -1.

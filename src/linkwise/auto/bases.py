@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
@@ -38,7 +38,6 @@ WIDE = 2_000  # samples and features beyond which not all components are compute
 N_LANDMARKS, LANDMARK_SAMPLE = 100, 20_000
 LINEAR_PENALTY, CONSTANT_PENALTY = 1.0, 1e-3
 GRAPH_PENALTY, KERNEL_PENALTY = 10.0, 0.1
-SMOOTH = 0.1  # 1 - eigenvalue below which a function is too rough to be extended
 LARGE, LARGE_TOL = 20_000, 1e-4  # samples above which eigenvectors are a little less exact
 
 
@@ -115,18 +114,6 @@ class Spectrum(NamedTuple):
             vectors = np.column_stack((vectors[:, :-1], last / np.sqrt(last.mean())))
         return Spectrum(vectors, self.values[:m], self.n_pieces)
 
-    def new(self, similarity: Any) -> Floats:
-        r"""Return the functions at new samples: the mean over their neighbours, undamped.
-
-        On the graph itself :math:`D^{-1} W \phi = (1 - \lambda) \phi`.
-        """
-        total = np.asarray(similarity.sum(axis=1)).ravel()
-        mean = (similarity @ self.vectors) / np.where(total > 0, total, 1.0)[:, None]
-        smooth = 1 - self.values
-        gain = np.where(smooth > SMOOTH, 1 / np.maximum(smooth, SMOOTH), 0.0)
-        extended: Floats = np.asarray(mean) * gain
-        return extended
-
 
 class Landmarks(NamedTuple):
     """Radial functions around landmarks."""
@@ -172,8 +159,6 @@ class Bases:
         None if the data are a graph.
     n_clusters : int
         Number of clusters, at most, that the bases are meant for.
-    is_sparse : bool
-        Whether the samples were given as a sparse matrix.
     W : csr_array or ndarray
         The graph.
     """
@@ -183,7 +168,6 @@ class Bases:
     spectrum: Spectrum
     landmarks: Landmarks | None
     n_clusters: int = 0
-    is_sparse: bool = False
     W: Any = None
 
     def for_clusters(self, k: int) -> Bases:
@@ -197,21 +181,10 @@ class Bases:
         features = ("linear", "kernel") if self.components is not None else ("smooth",)
         return (*features, "graph")
 
-    def in_form(self, X: Any) -> Any:
-        """Return new samples as the first ones were given: sparse, or not."""
-        if issparse(X) == self.is_sparse:
-            return X
-        return csr_array(X) if self.is_sparse else X.toarray()
-
     def features(self, rows: Ints | slice = slice(None)) -> dict[str, Floats]:
         """Return every basis at some of the samples."""
         scores = None if self.components is None else self.components.scores[rows]
         return self._described(scores, self.spectrum.vectors[rows])
-
-    def new(self, X: Any, similarity: Any) -> dict[str, Floats]:
-        """Return every basis at new samples, given their similarities to those of the graph."""
-        scores = None if self.components is None else self.components.new(X)
-        return self._described(scores, self.spectrum.new(similarity))
 
     def _described(self, scores: Floats | None, vectors: Floats) -> dict[str, Floats]:
         described = {"graph": vectors}
@@ -259,7 +232,7 @@ def build_bases(X: Any, W: Any, k: int) -> Bases:
             return Bases(n, None, spectrum, None, n_clusters=k, W=W)
         components = Components.of(X)
         landmarks = Landmarks.of(components.scores, np.random.RandomState(2))
-    return Bases(n, components, spectrum, landmarks, n_clusters=k, is_sparse=issparse(X), W=W)
+    return Bases(n, components, spectrum, landmarks, n_clusters=k, W=W)
 
 
 def _n_components(share: Floats) -> int:

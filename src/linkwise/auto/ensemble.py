@@ -138,9 +138,13 @@ class Ensemble:
 
     def _amount(self) -> int:
         """Return the number of steps of the work."""
+        if not self.model.n_constraints:
+            return len(UNSUPERVISED)
         n_views = len(self.makers)
-        unsupervised = len(UNSUPERVISED) + (n_views - 1) * len(QUICK)
-        return unsupervised + (n_views * len(CHEAP) + len(OTHERS)) * (1 + len(self.folds))
+        supervised = n_views * len(CHEAP) + len(OTHERS) if self.folds else 0
+        # Those of the first view, the quick ones of all, and those of the view that was chosen.
+        unsupervised = 2 * len(UNSUPERVISED) + n_views * len(QUICK)
+        return unsupervised + supervised * (1 + len(self.folds))
 
     def _find(self, *, hurry: bool) -> None:
         view = self._next_view()

@@ -17,10 +17,10 @@ from threadpoolctl import threadpool_limits
 from linkwise._params import Interval, StrOptions
 from linkwise._rows import RowIndex
 from linkwise.auto.assign import feasible_labels, in_order, likeliest_labels
-from linkwise.auto.classifier import blocks, everywhere, fit_classifier
+from linkwise.auto.canonical import constraint_places, in_given_order
+from linkwise.auto.classifier import blocks, everywhere
 from linkwise.auto.constraint_model import ConstraintModel
 from linkwise.auto.ensemble import Answer, Ensemble
-from linkwise.auto.learner import Learner, log_softmax
 from linkwise.auto.many_labels import add_other_labels, learnt_constraints
 from linkwise.auto.n_clusters import Choice, choose_n_clusters, numbers_of_clusters
 from linkwise.auto.report import AutoReport, make_report, n_violated, rank_suspects
@@ -163,16 +163,29 @@ class Auto(ConstrainedClusterer):
         constraints = Constraints(prepared.n_samples) if constraints is None else constraints
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31))
-        learnt = learnt_constraints(constraints, seed)
+        views = prepared.attached(Views)
+        if views is None:
+            views = Views(prepared)
+            prepared.attach(views)
+        # The same samples in an order of their own, so that theirs does not matter
+        order = np.arange(prepared.n_samples) if views.order is None else views.order
+        inner = constraints if views.order is None else constraints.restrict(order)
+        learnt = learnt_constraints(inner, seed)
         # One thread of BLAS: its many calls are tiny, and with more the last bits would differ.
         with threadpool_limits(1), workers(effective_n_jobs(self.n_jobs)) as run:
-            answer, choice = self._answer(prepared, learnt, seed, run)
-            probability, self._classifier = everywhere(answer)
+            choice = self._choice(views, learnt)
+            if self.hard:
+                certain_groups(constraints, choice.best, np.random.RandomState(0))  # or why not
+            answer = self._answer(views, learnt, choice, seed=seed, run=run)
+            found = everywhere(answer)
         if answer.interrupted:
             warn_interrupted()
-        self._keep_view(answer.view)
-        # What the constraints say about each other, and what the answer tells about them
-        left_out, belief = add_other_labels(probability, constraints, learnt, answer)
+        left_out = add_other_labels(found, inner, learnt, answer)
+        # Back to the order of the data
+        probability = np.empty_like(found)
+        probability[order] = found
+        left_out = left_out[constraint_places(constraints, inner, order)]
+        belief = ConstraintModel.of(constraints, choice.best).belief
         rate = answer.consensus.error_rate
         suspects = rank_suspects(constraints, left_out, belief, error_rate=rate)
         report = make_report(answer, choice, suspects)
@@ -180,40 +193,34 @@ class Auto(ConstrainedClusterer):
             labels = feasible_labels(np.log(probability + 1e-12), constraints, rng)
         else:
             labels = likeliest_labels(probability)
-        order = in_order(labels, constraints, choice.best)
-        labels = np.argsort(order)[labels]
-        self._order = order
+        numbers = in_order(labels, constraints, choice.best)
+        labels = np.argsort(numbers)[labels]
+        probability = probability[:, numbers]
+        self._keep_view(answer.view, views, probability)
         return AutoResult(
             labels=labels,
             objective=-report.score,
             n_iter=len(answer.members),
             converged=not answer.interrupted,
-            probability=probability[:, order],
+            probability=probability,
             noise=report.noise,
             suspects=suspects,
             report=report.with_labels(labels, n_violated(constraints, labels)),
         )
 
     def _answer(
-        self, prepared: Prepared, constraints: Constraints, seed: int, run: Run
-    ) -> tuple[Answer, Choice]:
-        """Choose the number of clusters, find candidates, and their consensus."""
-        views = prepared.attached(Views)
-        if views is None:
-            views = Views(prepared)
-            prepared.attach(views)
-        scalings = self._scalings(views, constraints)
-        choice = self._choice(views, scalings[0], constraints)
-        if self.hard:
-            certain_groups(constraints, choice.best, np.random.RandomState(0))  # or says why not
+        self, views: Views, constraints: Constraints, choice: Choice, *, seed: int, run: Run
+    ) -> Answer:
+        """Find candidates, and their consensus."""
         model = ConstraintModel.of(constraints, choice.best)
+        scalings = self._scalings(views, constraints)
         makers = [partial(views.view, scaling, choice.best) for scaling in scalings]
         rest = partial(self._tell, first=CHOICE_SHARE if len(choice.numbers) > 1 else 0.0)
         cache = views.folds[choice.best]
         ensemble = Ensemble(
             makers, model, constraints, cache=cache, seed=seed, run=run, callback=rest
         )
-        return ensemble.answer(hurry=choice.interrupted), choice
+        return ensemble.answer(hurry=choice.interrupted)
 
     def _scalings(self, views: Views, constraints: Constraints) -> list[Scaling | None]:
         """Return the scalings to compare, the most plausible one first; None for a graph."""
@@ -226,11 +233,12 @@ class Auto(ConstrainedClusterer):
         one_is_enough = constraints.is_empty or prepared.n_samples > SECOND_SCALING_UP_TO
         return list(views.scalings[: 1 if one_is_enough else None])
 
-    def _choice(self, views: Views, scaling: Scaling | None, constraints: Constraints) -> Choice:
+    def _choice(self, views: Views, constraints: Constraints) -> Choice:
         """Return the number of clusters, given or chosen."""
         if not isinstance(self.n_clusters, str):
             return Choice((int(self.n_clusters),), np.ones(1))
         numbers = numbers_of_clusters(constraints)
+        scaling = self._scalings(views, constraints)[0]
         bases = views.bases(scaling, numbers[-1])[1]
         tell = partial(self._tell, last=CHOICE_SHARE)
         return choose_n_clusters(bases, constraints, numbers, callback=tell)
@@ -243,11 +251,20 @@ class Auto(ConstrainedClusterer):
         if self.verbose:
             print(f"[Auto] {done:4.0%} {what}")
 
-    def _keep_view(self, view: View) -> None:
-        """Keep what `predict` needs."""
-        self._view = view
-        self.affinity_matrix_, self.affinity_ = view.W, view.prepared.affinity_
-        self._known = RowIndex(view.prepared.X) if view.has_features else None
+    def _keep_view(self, view: View, views: Views, probability: Floats) -> None:
+        """Keep the graph of the view, and what `predict` needs."""
+        given, order = views.given, views.order
+        self._scaling = view.scaling
+        self.affinity_ = view.prepared.affinity_
+        self.affinity_matrix_, self._neighbors = view.W, probability
+        if order is not None:
+            is_given = given.has_graph and view.prepared is views.prepared
+            self.affinity_matrix_ = given.W if is_given else in_given_order(view.W, order)
+            if is_given:
+                self.affinity_ = given.affinity_
+            else:
+                self._neighbors = probability[order]
+        self._known = RowIndex(given.X) if view.has_features else None
         if view.has_features and not view.coordinates.any():
             message = "All samples are equal: only constraints can tell them apart."
             warnings.warn(message, UserWarning, stacklevel=5)
@@ -255,7 +272,8 @@ class Auto(ConstrainedClusterer):
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each cluster for new samples.
 
-        A copy of a training sample gets that one's probabilities, which constraints may have
+        It is the mean over their neighbours among the training samples, weighted by affinity. A
+        copy of a training sample gets that one's probabilities, which constraints may have
         decided.
 
         Parameters
@@ -296,27 +314,18 @@ class Auto(ConstrainedClusterer):
         if self._known is None:
             X = _similarities(X)
         else:
-            X = self._view.bases.in_form(X)
-            assert self._view.scaling is not None
-            X = self._view.scaling.transform(X)
+            X = self._known.in_form(X)
             copies = self._known.find(X)
+            assert self._scaling is not None
+            X = self._scaling.transform(X)
         probability = np.empty((X.shape[0], known.shape[1]))
         probability[copies >= 0] = known[copies[copies >= 0]]
         with threadpool_limits(1):
             for block in blocks(X.shape[0], np.flatnonzero(copies >= 0)):
                 similar = X[block] if self.affinity_ is None else self.affinity_.extend(X[block])
-                features = self._view.bases.new(X[block], similar)
-                new = np.exp(log_softmax(self._learner().log_probability(features)))
-                probability[block] = new[:, self._order]
+                votes = np.asarray(similar @ self._neighbors)
+                probability[block] = votes / votes.sum(axis=1, keepdims=True)
         return probability, copies
-
-    def _learner(self) -> Learner:
-        """Return the classifier that repeats the answer, fitted when it is first needed."""
-        if self._classifier is None:
-            rows = np.arange(self._view.n_samples)
-            given = self.result_.probability[:, np.argsort(self._order)]
-            self._classifier = fit_classifier(self._view, rows, given)
-        return self._classifier
 
     @property
     def n_clusters_(self) -> int:

@@ -39,14 +39,14 @@ def learnt_constraints(constraints: Constraints, seed: int) -> Constraints:
 
 def add_other_labels(
     probability: Floats, constraints: Constraints, learnt: Constraints, answer: Answer
-) -> tuple[Floats, Floats]:
+) -> Floats:
     """Add the labels that were not learnt to the probabilities, in place.
 
-    Returns the probability of each pair, then of each label, given the others; and their beliefs.
+    Returns the probability of each pair, then of each label, given the others.
     """
     left_out = answer.posterior.left_out
     if learnt is constraints:
-        return left_out, answer.model.belief
+        return left_out
     assert learnt.labels is not None
     labelled, label = labelled_samples(constraints)
     known = learnt.labels[labelled] >= 0
@@ -59,4 +59,4 @@ def add_other_labels(
     said[n_pairs:][~known] = probability[rest, of_rest]
     probability[rest, of_rest] *= (1 - rate) * max(answer.model.k - 1, 1) / max(rate, 1e-6)
     probability[rest] /= probability[rest].sum(axis=1, keepdims=True)
-    return said, np.concatenate((constraints.table.belief, np.ones(labelled.size)))
+    return said

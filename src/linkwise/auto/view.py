@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from scipy.spatial import KDTree
 
 from linkwise.auto.bases import Bases, build_bases
+from linkwise.auto.canonical import canonical_order, reordered
 from linkwise.auto.coarse_cut import CoarseCut
 from linkwise.auto.fold_cache import FoldCache
 from linkwise.auto.learner import Ridge
@@ -190,8 +191,10 @@ def representative_rows(n_samples: int) -> Ints:
 class Views:
     """The views of one data set, kept with :class:`~linkwise.Prepared` data for later fits."""
 
-    def __init__(self, prepared: Prepared) -> None:
-        self.prepared = prepared
+    def __init__(self, given: Prepared) -> None:
+        self.given = given
+        self.order = canonical_order(given)  # of the samples of all views; None: as given
+        self.prepared = given if self.order is None else reordered(given, self.order)
         self._bases: dict[str, tuple[Prepared, Bases]] = {}
         self._views: dict[tuple[str, int], View] = {}
         self.folds: dict[int, FoldCache] = defaultdict(FoldCache)  # by number of clusters

@@ -155,6 +155,15 @@ class Prepared:
         return graph
 
     @property
+    def has_graph(self) -> bool:
+        """Whether the graph is built already."""
+        return self._W is not None
+
+    def set_graph(self, W: Graph) -> None:
+        """Take a graph that was built elsewhere, of the same samples in the same order."""
+        self._W = W
+
+    @property
     def degrees(self) -> Floats:
         """Sum of the weights at each sample."""
         if self._degrees is None:
