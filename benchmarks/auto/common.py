@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from linkwise import Constraints, Prepared
-from linkwise.search.objective import workers
+from linkwise.auto.canonical import canonical_order
 
 SHARED = Path(__file__).parents[3] / "shared"
 OUT = Path(__file__).parent / "out"
@@ -53,10 +53,27 @@ def with_flips(known, share, seed):
     return turned, wrong
 
 
-def all_candidates(model, X, known):
-    """Return the candidates of a fit, their predictions of held-out constraints, their consensus."""
-    with threadpool_limits(1), workers(1) as run:
-        return model._answer(Prepared(X), known, 0, run)[0]
+def fitted(model, X, known=None):
+    """Fit `Auto`; return what it knows of its candidates, an `Answer`.
+
+    Its samples are in an order of their own, which is that of X if X was sorted by `canonical`.
+    """
+    kept, find = [], model._answer
+
+    def keep(*args, **kwargs):
+        kept.append(find(*args, **kwargs))
+        return kept[0]
+
+    model._answer = keep
+    model.fit(X, constraints=known)
+    del model._answer
+    return kept[0]
+
+
+def canonical(X, y):
+    """Return samples and classes in the order in which `Auto` looks at them."""
+    order = canonical_order(Prepared(X))
+    return X[order], y[order]
 
 
 def pin():

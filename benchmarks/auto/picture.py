@@ -14,7 +14,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from common import all_candidates, with_flips
+from common import canonical, fitted, with_flips
 from matplotlib.patches import Ellipse
 from scipy.optimize import linear_sum_assignment
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs, make_moons
@@ -29,8 +29,10 @@ from linkwise.auto.prior import MIXTURE, SEPARATE
 from linkwise.metrics import adjusted_rand
 
 COLORS = np.array(
-    ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#ee8866"]
-    + ["#44bb99", "#777777"]
+    [
+        *("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee"),
+        *("#aa3377", "#bbbbbb", "#ee8866", "#44bb99", "#777777"),
+    ]
 )
 MUST, CANNOT = "#228833", "#aa3377"
 GROUPS = {
@@ -142,9 +144,9 @@ def toy():
 
 
 def candidates():
-    X, y = toy()
-    model = Auto(3, random_state=0).fit(X)
-    prior, partitions = model._view.prior, model._view.partitions
+    X, y = canonical(*toy())
+    view = fitted(Auto(3, random_state=0), X).view
+    prior, partitions = view.prior, view.partitions
     shown = ["k-means", "linear", "mixture, k-means", "spectral", "coarse cut"]
     shown += ["robust tree .3", "tree .3"]
     figure, axes = plt.subplots(2, 4, figsize=(14, 6))
@@ -179,14 +181,14 @@ def kinds():
     figure, axes = plt.subplots(1, 4, figsize=(16, 4.2))
     points = []
     for at, (name, X, k) in enumerate(examples()):
-        model = Auto(k, random_state=0).fit(X)
-        prior = model._view.prior
+        view = fitted(Auto(k, random_state=0), X).view
+        prior = view.prior
         kind = max(prior.kinds, key=prior.kinds.get)
         points.append((name, kind, prior.misfit))
         if at < 3:
             best = max(prior.likelihood, key=prior.likelihood.get)
-            labels = model._view.partitions[best].labels
-            Y = smooth_directions(model._view.coordinates, model._view.W, min(3, X.shape[1]))
+            labels = view.partitions[best].labels
+            Y = smooth_directions(view.coordinates, view.W, min(3, X.shape[1]))
             loss = "loss: own Gaussian {:.2f}, mixture {:.2f}".format(*prior.misfit)
             gaussians(axes[at], Y, labels, f"{name}: {kind}\n{loss}")
     plane(axes[3], points)
@@ -246,7 +248,7 @@ def rectangle():
 def evidence():
     X, y = rectangle()
     known = Constraints.sample(y, 12, random_state=0)
-    answer = all_candidates(Auto(2, random_state=0), X, known)
+    answer = fitted(Auto(2, random_state=0), X, known)
     belief = answer.model.belief
     shown = [
         (float(log_likelihood(one.held_out, belief, FEW_RATE)), one)
