@@ -34,11 +34,11 @@ GROUPS = {
 FEW_COARSE, FEW = 0.03, 9
 # Of wrong constraints when candidates are compared: one surprise decides nothing. It is larger as
 # long as a few constraints could lead away from the anchor by chance.
-LEAST_RATE, FEW_RATE = 0.05, 0.15
+LEAST_RATE, FEW_RATE = 0.05, 0.2
 ANCHOR_FROM = 3  # constraints from which there is an anchor
 STACK_FROM = 30  # constraints from which groups are stacked
 STACK_PRIOR = 3.0  # constraints that the prior of the stacking counts for
-STACK_GROUPS = GROUPS | {"anchor": 0.2, "unsupervised": 0.3}  # the prior of the groups there
+STACK_GROUPS = GROUPS | {"anchor": 0.1, "unsupervised": 0.3}  # the prior of the groups there
 PER_DEGREE, MOST_DEGREES = 16.0, 6.0  # constraints for each degree of temperature; most degrees
 KEPT = 1e-3  # weight, relative to the largest, below which a candidate is left out
 GRADIENT = 1e-6  # of the mean log-likelihood, where stacking weights are found
@@ -69,6 +69,11 @@ def temperature(n_constraints: int) -> float:
     return float(np.clip(n_constraints / PER_DEGREE, 1.0, MOST_DEGREES))
 
 
+def least_rate(n_constraints: int) -> float:
+    """Return the rate of wrong constraints at which candidates are compared."""
+    return FEW_RATE if ANCHOR_FROM <= n_constraints < STACK_FROM else LEAST_RATE
+
+
 def find_consensus(members: Sequence[Member], belief: Floats) -> Consensus:
     """Weigh the candidates, and average those that resemble their centre."""
     weights = weigh(members, belief)
@@ -88,8 +93,7 @@ def weigh(members: Sequence[Member], belief: Floats) -> Floats:
     if members[0].held_out is None:
         return prior
     held_out = np.array([one.held_out for one in members])
-    rate = FEW_RATE if ANCHOR_FROM <= belief.size < STACK_FROM else LEAST_RATE
-    evidence = log_likelihood(held_out, belief, rate)
+    evidence = log_likelihood(held_out, belief, least_rate(belief.size))
     logits = (np.log(prior + 1e-12) + evidence) / temperature(belief.size)
     if belief.size >= STACK_FROM:
         return _stacked(members, logits, held_out, belief)

@@ -19,6 +19,7 @@ from linkwise.auto.consensus import (
     Consensus,
     Member,
     find_consensus,
+    least_rate,
 )
 from linkwise.auto.evidence import Fold, Prediction, folds_of, held_out_probability
 from linkwise.auto.learner import log_softmax
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 FEW = 4  # constraints below which none is held out
 FOLD_ROWS = 600  # unconstrained samples that learners of a fold learn from
-OTHER_SCALING = 0.2  # prior of the less plausible scaling
+OTHER_SCALING = 0.05  # prior of the less plausible scaling
 APART, APART_BELOW = 0.005, 12  # cut for each cluster of separate components; constraints below
 # Unsupervised candidates and, of these, those that compare scalings; the same with constraints.
 UNSUPERVISED = [one for one in CANDIDATES if one.group == "unsupervised"]
@@ -125,6 +126,8 @@ class Ensemble:
         Interrupting ends with the candidates found so far. In a `hurry`, one of them is enough.
         """
         interrupted = hurry
+        if hurry:  # a callback that goes on interrupting would leave no answer
+            self.progress.callback = None
         try:
             self._find(hurry=hurry)
         except INTERRUPTS as error:
@@ -189,7 +192,8 @@ class Ensemble:
             if one.name in view.partitions:
                 on_rows = Partition(view.partitions[one.name].log_probability[places])
                 held_out.append(self._unsupervised_prediction(on_rows, rows))
-        evidence = log_likelihood(np.array(held_out), self.model.belief, ERROR_RATE)
+        rate = least_rate(self.model.n_constraints)
+        evidence = log_likelihood(np.array(held_out), self.model.belief, rate)
         mean = float(np.logaddexp.reduce(evidence)) - np.log(len(held_out))
         prior = np.log(OTHER_SCALING if number else 1 - OTHER_SCALING)
         return float(prior + mean)
