@@ -27,8 +27,8 @@ VALIDATION = [
 SUBSETS = {"mit8_gist": 800, "corel15_gist": 1500, "usps": 2000}
 
 
-def load(folder, name):
-    """Return a standardised data set and its classes; large ones are cut to a random subset."""
+def load(folder, name, *, standardize=True):
+    """Return a data set and its classes; large ones are cut to a random subset."""
     path = Path(folder) / f"{name}.npz"
     if not path.is_file():
         sys.exit(f"There is no {path}. Give the folder of the data sets with --data.")
@@ -37,7 +37,7 @@ def load(folder, name):
     if name in SUBSETS and y.size > SUBSETS[name]:
         kept = np.random.RandomState(0).permutation(y.size)[: SUBSETS[name]]
         X, y = X[kept], np.unique(y[kept], return_inverse=True)[1]
-    return StandardScaler().fit_transform(X), y
+    return StandardScaler().fit_transform(X) if standardize else X, y
 
 
 def with_flips(known, share, seed):
