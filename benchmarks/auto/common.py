@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from linkwise import Constraints
+from linkwise import Constraints, Prepared
+from linkwise.auto.canonical import canonical_order
 
 SHARED = Path(__file__).parents[3] / "shared"
 OUT = Path(__file__).parent / "out"
@@ -26,8 +27,8 @@ VALIDATION = [
 SUBSETS = {"mit8_gist": 800, "corel15_gist": 1500, "usps": 2000}
 
 
-def load(folder, name):
-    """Return a standardised data set and its classes; large ones are cut to a random subset."""
+def load(folder, name, *, standardize=True):
+    """Return a data set and its classes; large ones are cut to a random subset."""
     path = Path(folder) / f"{name}.npz"
     if not path.is_file():
         sys.exit(f"There is no {path}. Give the folder of the data sets with --data.")
@@ -36,7 +37,7 @@ def load(folder, name):
     if name in SUBSETS and y.size > SUBSETS[name]:
         kept = np.random.RandomState(0).permutation(y.size)[: SUBSETS[name]]
         X, y = X[kept], np.unique(y[kept], return_inverse=True)[1]
-    return StandardScaler().fit_transform(X), y
+    return StandardScaler().fit_transform(X) if standardize else X, y
 
 
 def with_flips(known, share, seed):
@@ -50,6 +51,29 @@ def with_flips(known, share, seed):
     wrong = {tuple(sorted(pair)) for pair in pairs[flipped].tolist()}
     turned = Constraints(known.n_samples, must_link=pairs[is_must], cannot_link=pairs[~is_must])
     return turned, wrong
+
+
+def fitted(model, X, known=None):
+    """Fit `Auto`; return what it knows of its candidates, an `Answer`.
+
+    Its samples are in an order of their own, which is that of X if X was sorted by `canonical`.
+    """
+    kept, find = [], model._answer
+
+    def keep(*args, **kwargs):
+        kept.append(find(*args, **kwargs))
+        return kept[0]
+
+    model._answer = keep
+    model.fit(X, constraints=known)
+    del model._answer
+    return kept[0]
+
+
+def canonical(X, y):
+    """Return samples and classes in the order in which `Auto` looks at them."""
+    order = canonical_order(Prepared(X))
+    return X[order], y[order]
 
 
 def pin():
