@@ -168,8 +168,8 @@ def test_clear_shapes_need_no_pairs(shape):
 
 
 def test_hard_pairs_hold_without_exception():
-    X, y = make_blobs(150, centers=3, cluster_std=3.0, random_state=3)
-    known, _ = flipped(Constraints.sample(y, 60, random_state=0), 0.1, 0)
+    X, y = make_blobs(90, centers=3, cluster_std=3.0, random_state=3)
+    known, _ = flipped(Constraints.sample(y, 40, random_state=0), 0.1, 0)
     soft = Auto(3, random_state=0).fit(X, constraints=known)
     hard = Auto(3, hard=True, random_state=0).fit(X, constraints=known)
     assert known.n_violated(soft.labels_) > 0
@@ -213,10 +213,10 @@ def test_more_labels_than_clusters(blobs, few_numbers):
 
 def test_the_number_of_clusters_is_found(monkeypatch):
     for k in (2, 5):
-        X, y = make_blobs(150, centers=k, cluster_std=0.5, center_box=(-15, 15), random_state=1)
+        X, y = make_blobs(90, centers=k, cluster_std=0.5, center_box=(-15, 15), random_state=1)
         assert Auto(random_state=0).fit(X).n_clusters_ == k
         monkeypatch.setattr("linkwise.auto.n_clusters.MOST", k + 2)
-        known = Constraints.sample(y, 60, random_state=0)
+        known = Constraints.sample(y, 40, random_state=0)
         model = Auto(random_state=0).fit(X, constraints=known)
         assert model.n_clusters_ == k
         probability = model.report_.n_clusters_probability
@@ -238,7 +238,7 @@ def test_probabilities_of_training_and_new_samples(iris):
     model = Auto(3, random_state=0).fit(X[::2], constraints=known)
     assert_allclose(model.predict_proba(X[::2]), model.result_.probability)
     new = model.predict_proba(X[1::2])
-    assert_allclose(new.sum(axis=1), 1.0, atol=1e-3)
+    assert_allclose(new.sum(axis=1), 1.0, rtol=1e-12)
     copies = (X[1::2, None] == X[None, ::2]).all(axis=2).any(axis=1)
     assert_array_equal(model.predict(X[1::2])[~copies], new.argmax(axis=1)[~copies])
     assert ari(y[1::2], model.predict(X[1::2])) > 0.75
@@ -590,13 +590,6 @@ def test_a_cluster_in_two_distant_places():
     known = Constraints.sample(y, 20, random_state=0)
     model = Auto(2, random_state=0).fit(X, constraints=known)
     assert adjusted_rand_score(y, model.labels_) == 1.0
-
-
-def test_probabilities_of_new_samples_add_up_to_one(iris):
-    X, y = iris
-    known = Constraints.sample(y[::2], 20, random_state=0)
-    model = Auto(3, random_state=0).fit(X[::2], constraints=known)
-    assert_allclose(model.predict_proba(X[1::2]).sum(axis=1), 1.0, rtol=1e-12)
 
 
 def test_sparse_features(iris, fitted):

@@ -177,7 +177,7 @@ def test_there_is_an_anchor_from_three_constraints_on(iris, data):
         assert ("without constraints" in found) == (m >= consensus.ANCHOR_FROM)
 
 
-def four_squares(n=200):
+def four_squares(n=160):
     """Return four squares, and for each the class of its two diagonals."""
     corner = np.arange(n) % 4
     X = np.random.RandomState(0).uniform(size=(n, 2)) + 1.6 * np.column_stack(divmod(corner, 2))
@@ -207,10 +207,10 @@ def determines(known, corner):
 def test_pairs_decide_which_squares_belong_together(m):
     X, corner, y = four_squares()
     data, right = Prepared(X), []
-    for seed in range(10):
+    for seed in range(10 if m == 8 else 4):
         known = Constraints.sample(y, m, random_state=seed)
         if determines(known, corner):
             labels = Auto(2, random_state=0).fit(data, constraints=known).labels_
             right.append(adjusted_rand_score(y, labels) == 1.0)
-    assert len(right) >= 5
+    assert len(right) >= 3
     assert all(right), right

@@ -116,7 +116,8 @@ def found(monkeypatch):
         return find(trial)
 
     for name in ("CHEAP", "OTHERS"):
-        wrapped = [one._replace(find=partial(record, one.find)) for one in getattr(ensemble, name)]
+        some = getattr(ensemble, name)[:5]
+        wrapped = [one._replace(find=partial(record, one.find)) for one in some]
         monkeypatch.setattr(ensemble, name, wrapped)
     return trials
 

@@ -36,7 +36,7 @@ def test_some_of_every_label_are_learnt(monkeypatch):
 
 
 def test_the_other_labels_decide_in_the_end(monkeypatch):
-    X, y = make_blobs(400, centers=3, cluster_std=3.0, random_state=3)
+    X, y = make_blobs(240, centers=3, cluster_std=3.0, random_state=3)
     labels = y.copy()
     labels[::4] = -1
     wrong = 13
@@ -46,7 +46,7 @@ def test_the_other_labels_decide_in_the_end(monkeypatch):
     monkeypatch.setattr(many_labels, "MOST_LABELS", 60)
     monkeypatch.setattr(many_labels, "LEAST_OF_LABEL", 10)
     model = Auto(3, random_state=0).fit(X, constraints=known)
-    assert model.report_.n_constraints == len(model.suspects_) == 300
+    assert model.report_.n_constraints == len(model.suspects_) == 180
     free = slice(None, None, 4)
     assert adjusted_rand_score(model.labels_[free], y[free]) > (
         adjusted_rand_score(whole.labels_[free], y[free]) - 0.15
