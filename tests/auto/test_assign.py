@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from linkwise import ConflictError, Constraints
-from linkwise.auto.assign import feasible_labels, likeliest_labels
+from linkwise.auto.assign import feasible_labels, in_order, likeliest_labels
 
 
 def best_cost(log_p, known):
@@ -60,3 +60,18 @@ def test_no_cluster_stays_empty():
 
 def test_more_clusters_than_samples():
     assert sorted(likeliest_labels(np.full((2, 3), 1 / 3))) == [0, 1]
+
+
+def test_clusters_are_numbered_by_their_first_sample():
+    labels = np.array([2, 2, 0, 1, 0])
+    order = in_order(labels, Constraints(5), 4)
+    assert order.tolist() == [2, 0, 1, 3]  # the empty one last
+    assert np.argsort(order)[labels].tolist() == [0, 0, 1, 2, 1]
+
+
+def test_clusters_have_the_numbers_of_their_labels():
+    labels = np.array([2, 2, 0, 1, 0])
+    known = Constraints.from_labels([1, -1, 0, -1, -1])
+    assert np.argsort(in_order(labels, known, 3))[labels].tolist() == [1, 1, 0, 2, 0]
+    large = Constraints.from_labels([70, -1, 5, -1, -1])  # no numbers of clusters
+    assert np.argsort(in_order(labels, large, 3))[labels].tolist() == [1, 1, 0, 2, 0]

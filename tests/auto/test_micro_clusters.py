@@ -70,7 +70,7 @@ def test_pairs_decide_which_blobs_belong_together():
 
 
 def test_the_same_pairs_give_the_same_clusters():
-    X, blob = four_blobs()
+    X, _ = four_blobs()
     small = MicroClusters.of(X, 2, np.random.RandomState(0), factor=4)
     pairs = np.array([(0, 40), (0, 100)]), np.array([1.0, -1.0])
     assert_allclose(small.merged(*pairs), small.merged(*pairs))

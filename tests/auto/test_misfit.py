@@ -146,11 +146,13 @@ def test_a_mixture_is_left_out_of_its_own_cluster_alone():
     for i in range(n):
         density = 0.0
         for c, (mean, covariance, size) in model.items():
+            gaussian = multivariate_normal(mean, covariance)
             if c == labels[i]:
                 d = Z[i] - mean
-                mean = Z[(labels == c) & (np.arange(n) != i)].mean(axis=0)
-                covariance = covariance - np.outer(d, d) / (size + q + 2)
-            density += size / n * multivariate_normal(mean, covariance).pdf(Z[i])
+                others = Z[(labels == c) & (np.arange(n) != i)]
+                without = covariance - np.outer(d, d) / (size + q + 2)
+                gaussian = multivariate_normal(others.mean(axis=0), without)
+            density += size / n * gaussian.pdf(Z[i])
         assert_allclose(found[i], np.log(density))
 
 
@@ -228,7 +230,7 @@ def test_gaussians_describe_no_moons_or_rings(shape):
 
 
 def test_a_mixture_describes_blobs_that_overlap():
-    X, y = make_blobs(500, centers=2, cluster_std=2.5, random_state=1)
+    X, _ = make_blobs(500, centers=2, cluster_std=2.5, random_state=1)
     labels = (X[:, 0] > np.median(X[:, 0])).astype(int)  # a cut through both of them
     found = misfit_of(X, labels, 2)
     assert found.mixture < found.separate - 0.05

@@ -213,6 +213,11 @@ class Bases:
         """Return the first `m` functions on the graph at some samples, rows scaled to length 1."""
         return unit_rows(self.spectrum.first(m).vectors[rows])
 
+    @property
+    def wide_embedding(self) -> Floats:
+        """The embedding that micro-clusters are sought in: no two components share a place."""
+        return self.embedding(max(2 * self.n_clusters, self.spectrum.n_pieces))
+
 
 def n_vectors(k: int, n: int) -> int:
     """Return how many functions on the graph `k` clusters need."""

@@ -39,6 +39,10 @@ class FoldCache:
         self._warm: dict[str, WarmStarts] = {}
         self._ends: dict[str, dict[str, tuple[Ints, Floats]]] = {}
 
+    def __reduce__(self) -> tuple[type[FoldCache], tuple[()]]:
+        """Leave the folds out of a pickled model: they only make a later fit quicker."""
+        return FoldCache, ()
+
     def begin(self, model: ConstraintModel, seed: int) -> Ints:
         """Return the fold of each constraint: that of the last fit, if they are nearly the same."""
         keys = constraint_keys(model)

@@ -133,7 +133,7 @@ def _predictive_score(bases: Bases, constraints: Constraints) -> float:
     folds = make_folds(model, np.random.RandomState(0), N_FOLDS)
     given = [without_held(constraints, fold.held).signed_pairs() for fold in folds]
     start = kmeans(bases.embedding(k), k, rng, n_init=3).labels
-    wide = bases.embedding(2 * k)
+    wide = bases.wide_embedding
     rows = np.union1d(representative_rows(bases.n_samples), model.vertices)
     vertices = np.searchsorted(rows, model.vertices)
     cuts = [CoarseCut.of(bases.W, wide, k, rng, start=start) for _ in range(N_COARSE)]

@@ -98,7 +98,7 @@ class View:
     @cached_property
     def coarse_cuts(self) -> list[CoarseCut]:
         """Micro-clusterings of the graph."""
-        rng, wide = self._rng(2), self.bases.embedding(2 * self.k)
+        rng, wide = self._rng(2), self.bases.wide_embedding
         number = N_COARSE if self.n_samples <= MAX_ROWS else FEW_COARSE
         return [CoarseCut.of(self.W, wide, self.k, rng, start=self.spectral) for _ in range(number)]
 

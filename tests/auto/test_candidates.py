@@ -1,0 +1,251 @@
+"""The candidates: what each finds, and when it is used."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
+
+from canonical import in_canonical_order
+from linkwise import Affinity, ConflictError, Constraints, Prepared
+from linkwise.auto import candidates
+from linkwise.auto.candidates import CANDIDATES
+from linkwise.auto.constraint_model import ConstraintModel
+from linkwise.auto.ensemble import is_used
+from linkwise.auto.partition import ERROR_RATE
+from linkwise.auto.trial import Trial, without_held
+from linkwise.auto.view import Views
+from linkwise.constraints import feasible
+
+BY_NAME = {one.name: one for one in CANDIDATES}
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return in_canonical_order(*make_blobs(90, centers=3, random_state=3))
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return in_canonical_order(StandardScaler().fit_transform(X), y)
+
+
+def view_of(X, k=3, **options):
+    views = Views(Prepared(X, **options))
+    return views.view(views.scalings[0] if not options else None, k)
+
+
+def trial_of(view, known):
+    """Return a trial with all samples and the unsupervised partitions of its view."""
+    model = ConstraintModel.of(known, view.k)
+    rows = np.arange(view.n_samples)
+    trial = Trial(view, known, model, rows, lambda: view.design(rows, model.vertices))
+    if not view.partitions:
+        for one in CANDIDATES:
+            if one.group == "unsupervised" and is_used(one, trial):
+                view.partitions[one.name] = trial.found[one.name] = one.find(trial)
+        trial.found.clear()
+    return trial
+
+
+def found_by(name, trial):
+    if name not in trial.found:
+        trial.found[name] = BY_NAME[name].find(trial)
+    return trial.found[name]
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_every_candidate_finds_clear_clusters(blobs, name):
+    X, y = blobs
+    trial = trial_of(view_of(X), Constraints.sample(y, 60, random_state=0))
+    for one in CANDIDATES:  # a candidate may begin from those above it
+        found = found_by(one.name, trial)
+        if one.name == name:
+            break
+    assert found.log_probability.shape == (90, 3)
+    assert np.isfinite(found.log_probability).all()
+    assert 0 < found.error_rate <= ERROR_RATE
+    assert adjusted_rand_score(y, found.labels) == 1.0
+
+
+def test_a_learner_learns_a_metric_from_pairs(iris):
+    # k-means mixes two species; pairs show the direction that tells them apart.
+    X, y = iris
+    known = Constraints.sample(y, 75, random_state=0)
+    trial = trial_of(view_of(X), known)
+    start = trial.view.partitions["k-means"].labels
+    found = found_by("linear, k-means", trial)
+    free = ~known.constrained
+    assert adjusted_rand_score(y[free], found.labels[free]) > 0.1 + adjusted_rand_score(
+        y[free], start[free]
+    )
+    assert found.score > -20
+
+
+def test_names_of_clusters_do_not_matter_to_a_learner(iris):
+    X, y = iris
+    trial = trial_of(view_of(X), Constraints.sample(y, 40, random_state=0))
+    labels = trial.view.partitions["k-means"].labels
+    order = np.array([2, 0, 1])
+    one = trial.learn("one", ("linear", "graph"), trial.begin(labels))
+    two = trial.learn("two", ("linear", "graph"), trial.begin(order[labels]))
+    assert_allclose(one.posterior, two.posterior[:, order], atol=1e-6)
+    assert_allclose(one.score, two.score, rtol=1e-6)
+
+
+def test_a_learner_continues_where_it_ended(iris):
+    X, y = iris
+    trial = trial_of(view_of(X), Constraints.sample(y, 40, random_state=0))
+    begin = trial.begin(trial.view.partitions["k-means"].labels)
+    first = trial.learn("a", ("linear",), begin)
+    again = trial.learn("a", ("linear",), begin)
+    assert np.abs(first.posterior - again.posterior).mean() < 2e-3
+    other = trial.learn("a", ("linear",), trial.begin(np.arange(150) % 3))  # not from there
+    assert_array_equal(
+        other.labels, trial.learn("b", ("linear",), trial.begin(np.arange(150) % 3)).labels
+    )
+
+
+def test_the_better_learner_has_the_larger_vote(iris):
+    X, y = iris
+    trial = trial_of(view_of(X), Constraints.sample(y, 75, random_state=0))
+    wrong = np.random.RandomState(0).permutation(y)
+    trial.found["noise"] = trial.learn("noise", ("graph",), trial.begin(wrong))
+    trial.found["truth"] = trial.learn("truth", ("linear", "graph"), trial.begin(y))
+    assert trial.found["truth"].score > trial.found["noise"].score
+    assert_array_equal(trial.first_learners.leader, trial.found["truth"].posterior)
+    agreed = trial.first_learners.consensus.argmax(axis=1)
+    assert adjusted_rand_score(y, agreed) > 0.85
+
+
+def test_held_out_constraints_are_not_in_a_trial(blobs):
+    X, y = blobs
+    labels = np.where(np.arange(90) % 9 == 0, y, -1)
+    pairs = Constraints.sample(y, 12, random_state=0)
+    known = Constraints(90, pairs.must_link, pairs.cannot_link, labels=labels)
+    held = np.arange(22) % 3 == 0
+    given = without_held(known, held)
+    assert given.n_pairs == 8
+    assert_array_equal(np.flatnonzero(given.labels >= 0), np.flatnonzero(labels >= 0)[~held[12:]])
+    trial = trial_of(view_of(X), known)
+    part = trial.without(held, trial.make_design)
+    assert part.model.n_constraints == (~held).sum()
+    assert_array_equal(part.model.vertices, trial.model.vertices)
+    assert part.found == {}
+
+
+# Propagation ------------------------------------------------------------------------------------
+
+
+def test_constraints_are_propagated_where_they_are_not_too_many(blobs, monkeypatch):
+    X, y = blobs
+    for data, options in ((X, {}), (Affinity().fit_transform(X), {"affinity": "precomputed"})):
+        trial = trial_of(view_of(data, **options), Constraints.sample(y, 50, random_state=0))
+        assert is_used(BY_NAME["e2cp"], trial)
+        assert adjusted_rand_score(y, found_by("e2cp", trial).labels) == 1.0
+    few = trial_of(trial.view, Constraints.sample(y, 40, random_state=0))
+    assert not is_used(BY_NAME["e2cp"], few)
+    for name, value in (
+        ("PROPAGATION_SAMPLES", 89),
+        ("PROPAGATION_FROM", trial.model.vertices.size - 1),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(candidates, name, value)
+            assert not is_used(BY_NAME["e2cp"], trial)
+    labels = Constraints.from_labels(np.where(np.arange(90) % 2 == 0, y, -1))
+    labelled = trial_of(trial.view, labels)
+    assert is_used(BY_NAME["e2cp"], labelled)
+    monkeypatch.setattr(candidates, "PROPAGATION_LABELS", 44)
+    assert not is_used(BY_NAME["e2cp"], labelled)
+
+
+# The constrained cut ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cut(monkeypatch):
+    """Return the candidate, used from few constraints on."""
+    monkeypatch.setattr(candidates, "CUT_SHARE", 0.0)
+    return BY_NAME["constrained cut"]._replace(least=1)
+
+
+def test_the_cut_satisfies_constraints(blobs, cut):
+    X, y = blobs
+    random = np.random.RandomState(0).permutation(y)
+    known = Constraints.sample(random, 20, random_state=0)
+    trial = trial_of(view_of(X), known)
+    assert is_used(cut, trial)
+    assert known.n_violated(cut.find(trial).labels) == 0
+
+
+def test_it_is_used_with_many_constraints_on_a_small_graph(blobs, monkeypatch):
+    X, y = blobs
+    one, view = BY_NAME["constrained cut"], view_of(X)
+    many, few = (
+        trial_of(view, Constraints.sample(y, m, random_state=0))
+        for m in (int(90 * candidates.CUT_SHARE) + 1, int(90 * candidates.CUT_SHARE))
+    )
+    assert is_used(one, many)
+    assert not is_used(one, few)
+    monkeypatch.setattr(candidates, "CUT_ENTRIES", view.W.nnz - 1)
+    assert not is_used(one, many)
+
+
+def test_what_cannot_be_satisfied_is_not_cut(blobs, cut):
+    view = view_of(blobs[0])
+    triangle = Constraints(90, [(0, 1), (1, 2)], [(0, 2)])
+    four = Constraints(90, [], [(i, j) for i in range(4) for j in range(i)])
+    ring = Constraints(90, [(0, 1), (1, 2), (0, 3)], [(0, 4), (4, 5), (6, 7)])
+    assert not is_used(cut, trial_of(view, triangle))
+    assert not is_used(cut, trial_of(view, four))
+    assert is_used(cut, trial_of(view, ring))
+
+
+def test_too_many_labels_are_not_cut(blobs, cut, monkeypatch):
+    X, y = blobs
+    known = Constraints.from_labels(np.where(np.arange(90) % 9 == 0, y, -1))
+    trial = trial_of(view_of(X), known)
+    assert is_used(cut, trial)
+    monkeypatch.setattr(feasible, "MAX_LABEL_PAIRS", 2)
+    assert not is_used(cut, trial)
+
+
+def test_a_dense_graph_is_not_cut(blobs, cut):
+    X, y = blobs
+    W = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
+    view = view_of(W, affinity="precomputed")
+    assert not is_used(cut, trial_of(view, Constraints.sample(y, 9, random_state=0)))
+
+
+def test_a_cut_that_is_not_found_satisfies_nothing(blobs, cut, monkeypatch):
+    X, y = blobs
+    known = Constraints.sample(np.random.RandomState(0).permutation(y), 20, random_state=0)
+    found = candidates.hard_labels
+
+    def gives_up(task, penalty):
+        if not task.constraints.is_empty:
+            raise ConflictError("undecided")
+        return found(task, penalty)
+
+    monkeypatch.setattr(candidates, "hard_labels", gives_up)
+    assert adjusted_rand_score(y, cut.find(trial_of(view_of(X), known)).labels) == 1.0
+
+
+# A graph alone ----------------------------------------------------------------------------------
+
+
+def test_on_a_graph_candidates_need_no_features(blobs):
+    X, y = blobs
+    view = view_of(Affinity().fit_transform(X), affinity="precomputed")
+    trial = trial_of(view, Constraints.sample(y, 60, random_state=0))
+    used = [one.name for one in CANDIDATES if is_used(one, trial)]
+    assert not any("kernel" in name or "k-means" in name or "tree" in name for name in used)
+    assert {one.group for one in CANDIDATES if one.name in used} == {
+        *("unsupervised", "coarse cut", "learner", "propagation", "constrained cut"),
+    }
+    for name in used:
+        assert adjusted_rand_score(y, found_by(name, trial).labels) == 1.0

@@ -1,0 +1,188 @@
+"""Folds of an earlier fit: a constraint more joins them, and no fold is found again at once."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.datasets import load_iris
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
+
+from linkwise import Auto, Constraints, Prepared
+from linkwise.auto import ensemble
+from linkwise.auto.constraint_model import ConstraintModel
+from linkwise.auto.evidence import LEAVE_ONE_OUT, n_folds_for
+from linkwise.auto.fold_cache import STALE_SHARE, FoldCache, constraint_keys
+from linkwise.auto.view import Views
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+def some_pairs(y, m):
+    """Return the first `m` of the same sequence of pairs; each as a pair and its kind."""
+    rng = np.random.RandomState(0)
+    pairs = np.array([np.sort(rng.choice(y.size, 2, replace=False)) for _ in range(200)])
+    pairs = pairs[np.sort(np.unique(pairs, axis=0, return_index=True)[1])][:m]
+    same = y[pairs[:, 0]] == y[pairs[:, 1]]
+    return Constraints(y.size, pairs[same], pairs[~same])
+
+
+def folds_by_key(cache, known, seed=0):
+    model = ConstraintModel.of(known, 3)
+    return dict(zip(constraint_keys(model), cache.begin(model, seed).tolist(), strict=True))
+
+
+# Which fold -------------------------------------------------------------------------------------
+
+
+def test_a_key_says_what_a_constraint_says():
+    known = Constraints(
+        6, [(4, 1)], [(0, 2)], labels=[-1, -1, -1, 7, -1, 3], must_link_belief=[0.5]
+    )
+    keys = constraint_keys(ConstraintModel.of(known, 3))
+    assert keys == [(1, 4, 1, 0.5), (0, 2, 0, 1.0), (3, -1, 1, 1.0), (5, -1, 0, 1.0)]
+
+
+def test_new_constraints_join_the_smallest_folds(iris):
+    cache = FoldCache()
+    before = folds_by_key(cache, some_pairs(iris[1], 28))
+    after = folds_by_key(cache, some_pairs(iris[1], 30))
+    assert before.items() <= after.items()
+    sizes = np.bincount(list(after.values()))
+    assert sizes.size == n_folds_for(28)
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_what_contradicts_a_pair_goes_into_its_fold(iris):
+    known = some_pairs(iris[1], 30)
+    cache = FoldCache()
+    before = folds_by_key(cache, known)
+    i, j = known.must_link[3]
+    cannot = [*known.cannot_link.tolist(), (i, j)]
+    belief = [1.0] * len(known.cannot_link) + [0.9]
+    other = Constraints(150, known.must_link, cannot, cannot_link_belief=belief)
+    after = folds_by_key(cache, other)
+    assert after[i, j, 0, 0.9] == before[i, j, 1, 1.0]
+
+
+def test_folds_are_made_anew(iris):
+    y = iris[1]
+
+    def is_continued(first, second, seed=0):
+        cache = FoldCache()
+        before = folds_by_key(cache, first)
+        after = folds_by_key(cache, second, seed)
+        return before.items() <= after.items()
+
+    thirty = some_pairs(y, 30)
+    assert is_continued(thirty, thirty)
+    assert is_continued(thirty, some_pairs(y, 33))
+    assert not is_continued(thirty, some_pairs(y, 60))  # too many new ones
+    assert not is_continued(thirty, thirty, seed=1)
+    fewer = some_pairs(y, 29)
+    fresh = folds_by_key(FoldCache(), fewer)
+    cache = FoldCache()
+    folds_by_key(cache, thirty)
+    assert folds_by_key(cache, fewer) == fresh  # one was withdrawn
+    weaker = thirty.with_belief(0.5)
+    fresh = folds_by_key(FoldCache(), weaker)
+    cache = FoldCache()
+    folds_by_key(cache, thirty)
+    assert folds_by_key(cache, weaker) == fresh  # all say something else
+    few = some_pairs(y, LEAVE_ONE_OUT)
+    cache = FoldCache()
+    folds_by_key(cache, few)
+    more = folds_by_key(cache, some_pairs(y, LEAVE_ONE_OUT + 1))
+    assert len(set(more.values())) == n_folds_for(LEAVE_ONE_OUT + 1)
+
+
+# What is found again ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def found(monkeypatch):
+    """Return a list of the trials in which a candidate with constraints was found."""
+    trials = []
+
+    def record(find, trial):
+        trials.append(trial)
+        return find(trial)
+
+    for name in ("CHEAP", "OTHERS"):
+        wrapped = [one._replace(find=partial(record, one.find)) for one in getattr(ensemble, name)]
+        monkeypatch.setattr(ensemble, name, wrapped)
+    return trials
+
+
+def numbers_of_constraints(trials):
+    return {trial.model.n_constraints for trial in trials}
+
+
+def test_with_one_pair_more_no_fold_is_found_again(iris, found):
+    X, y = iris
+    data = Prepared(X)
+    Auto(3, random_state=0).fit(data, constraints=some_pairs(y, 30))
+    assert len({id(trial) for trial in found}) == 1 + n_folds_for(30)
+    found.clear()
+    model = Auto(3, random_state=0).fit(data, constraints=some_pairs(y, 31))
+    assert numbers_of_constraints(found) == {31}
+    assert model.report_.n_held_back == 31
+    fresh = Auto(3, random_state=0).fit(X, constraints=some_pairs(y, 31))
+    assert adjusted_rand_score(fresh.labels_, model.labels_) > 0.9
+    assert abs(fresh.report_.score - model.report_.score) < 0.1
+    found.clear()
+    Auto(3, random_state=1).fit(data, constraints=some_pairs(y, 31))
+    assert len({id(trial) for trial in found}) == 1 + n_folds_for(31)
+
+
+def test_stale_folds_are_found_again_one_at_a_time(iris, found):
+    X, y = iris
+    data = Prepared(X)
+    Auto(3, random_state=0).fit(data, constraints=some_pairs(y, 20))
+    redone = []
+    for m in range(21, 28):
+        found.clear()
+        Auto(3, random_state=0).fit(data, constraints=some_pairs(y, m))
+        folds = {id(trial): trial for trial in found if trial.model.n_constraints < m}
+        redone.append(len(folds))
+        for trial in folds.values():  # it knows all that is not held out
+            assert trial.model.n_constraints >= m - 6
+    assert max(redone) == 1
+    assert redone[0] == 0
+    assert sum(redone) >= 1
+    assert STALE_SHARE <= 0.2
+
+
+def test_what_is_held_out_was_never_seen(iris, found):
+    X, y = iris
+    data = Prepared(X)
+    for m in (30, 31, 32, 33):
+        found.clear()
+        Auto(3, random_state=0).fit(data, constraints=some_pairs(y, m))
+    cache = data.attached(Views).folds[3]
+    folds = cache._fold
+    trials = next(iter(cache._trials.values()))
+    for number, trial in enumerate(trials):
+        seen = set(constraint_keys(trial.model))
+        held = {key for key, fold in folds.items() if fold == number}
+        assert not seen & held
+        assert seen <= folds.keys()
+
+
+def test_other_numbers_of_clusters_have_their_own_folds(iris, found):
+    X, y = iris
+    data = Prepared(X)
+    known = some_pairs(y, 12)
+    Auto(3, random_state=0).fit(data, constraints=known)
+    found.clear()
+    two = Auto(2, random_state=0).fit(data, constraints=known)
+    assert len({id(trial) for trial in found}) > 1
+    plain = Auto(2, random_state=0).fit(X, constraints=known)
+    assert_array_equal(two.result_.probability, plain.result_.probability)

@@ -1,0 +1,146 @@
+"""The prior: what the samples say for each unsupervised candidate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
+from sklearn.datasets import make_blobs, make_circles, make_moons
+from sklearn.metrics import adjusted_rand_score
+
+from canonical import in_canonical_order
+from linkwise import Affinity, Prepared
+from linkwise.auto import prior
+from linkwise.auto.ensemble import UNSUPERVISED, Progress, find_unsupervised
+from linkwise.auto.prior import has_few_values, ncut_value
+from linkwise.auto.view import Views
+
+
+def view_of(X, k, **options):
+    """Return the samples with all unsupervised partitions."""
+    views = Views(Prepared(X, **options))
+    view = views.view(None if options else views.scalings[0], k)
+    find_unsupervised(view, UNSUPERVISED, Progress(None, 1))
+    return view
+
+
+def heaviest(found):
+    return max(found.weights, key=found.weights.get)
+
+
+def test_compact_clusters_are_compared_by_their_likelihood():
+    X, y = in_canonical_order(*make_blobs(200, centers=3, random_state=3))
+    view = view_of(X, 3)
+    found = view.prior
+    assert found.kinds["compact"] > 0.9
+    assert_allclose(sum(found.kinds.values()), 1.0)
+    assert_allclose(sum(found.weights.values()), 1.0)
+    assert found.weights.keys() == view.partitions.keys() == found.cut.keys()
+    assert adjusted_rand_score(y, view.partitions[heaviest(found)].labels) == 1.0
+    assert found.misfit.separate < prior.SEPARATE
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        make_moons(200, noise=0.05, random_state=0),
+        make_circles(200, noise=0.04, factor=0.4, random_state=0),
+    ],
+    ids=["moons", "circles"],
+)
+def test_other_shapes_are_compared_by_their_cut(shape):
+    X, y = in_canonical_order(*shape)
+    view = view_of(X, 2)
+    found = view.prior
+    assert found.kinds["other shapes"] > 0.9
+    assert adjusted_rand_score(y, view.partitions[heaviest(found)].labels) == 1.0
+    assert adjusted_rand_score(y, view.partitions["k-means"].labels) < 0.6
+    assert found.weights["k-means"] < 0.02
+
+
+def test_where_clusters_overlap_two_candidates_are_preferred():
+    X, _ = make_blobs(400, n_features=4, centers=8, cluster_std=4.0, random_state=2)
+    found = view_of(X, 8).prior
+    assert max(found.kinds, key=found.kinds.get) == "overlapping"
+    assert found.misfit.mixture < found.misfit.separate
+    best = sorted(found.weights, key=found.weights.get)[-2:]
+    assert set(best) == set(prior.PREFERRED)
+
+
+def test_features_with_few_values_are_compared_by_their_likelihood():
+    X = (make_blobs(150, centers=3, n_features=12, random_state=0)[0] > 0).astype(float)
+    found = view_of(X, 3).prior
+    assert found.misfit is None
+    assert found.kinds == {"compact": 1.0, "overlapping": 0.0, "other shapes": 0.0}
+
+
+def test_a_graph_has_no_features_to_describe():
+    X, y = make_moons(150, noise=0.05, random_state=0)
+    view = view_of(Affinity().fit_transform(X), 2, affinity="precomputed")
+    found = view.prior
+    assert found.misfit is None
+    assert found.likelihood == {}
+    assert found.kinds["other shapes"] == 1.0
+    lowest = min(found.cut.values())
+    assert_allclose(found.cut[heaviest(found)], lowest)
+    assert adjusted_rand_score(y, view.partitions[heaviest(found)].labels) == 1.0
+
+
+def test_weights_are_the_formula():
+    kinds = {"compact": 0.5, "overlapping": 0.2, "other shapes": 0.3}
+    fit = {"k-means": -1.0, "spectral": -1.02, "mixture, k-means": -0.97}
+    cut = {"k-means": 0.5, "spectral": 0.3, "mixture, k-means": 0.6}
+    found = prior._weights(kinds, fit, cut, k=2)
+    total = {}
+    for name, value in fit.items():
+        paid = prior.OPTIMISM if name.startswith("mixture") else 0.0
+        by_fit = np.exp((value - paid) / prior.TAU_LIKELIHOOD)
+        by_cut = (cut[name] / 2 + prior.CUT_FLOOR) ** (-1 / prior.TAU_CUT)
+        total[name] = by_fit, by_cut, float(name == "spectral")
+    sums = np.sum(list(total.values()), axis=0)
+    for name, parts in total.items():
+        shares = np.array(parts) / sums
+        expected = shares @ [kinds["compact"], kinds["other shapes"], kinds["overlapping"]]
+        assert_allclose(found[name], (1 - prior.FLAT) * expected + prior.FLAT / 3)
+
+
+def test_no_candidate_is_without_a_chance():
+    X, _ = make_moons(150, noise=0.05, random_state=0)
+    weights = view_of(X, 2).prior.weights
+    assert min(weights.values()) >= prior.FLAT / len(weights) - 1e-12
+
+
+@pytest.mark.parametrize("as_graph", [np.asarray, csr_array])
+def test_the_normalised_cut_is_that_of_its_definition(as_graph):
+    rng = np.random.RandomState(0)
+    W = np.triu(rng.uniform(size=(20, 20)), 1)
+    W += W.T
+    labels = rng.randint(3, size=20)
+    expected = sum(W[labels == c][:, labels != c].sum() / W[labels == c].sum() for c in range(3))
+    assert_allclose(ncut_value(as_graph(W), labels, 3), expected)
+    assert_allclose(ncut_value(as_graph(W), labels, 4), expected + 1)  # one is empty
+
+
+def test_what_few_values_are():
+    rng = np.random.RandomState(0)
+    binary = rng.randint(2, size=(200, 8)).astype(float)
+    real = rng.normal(size=(200, 8))
+    assert has_few_values(binary)
+    assert has_few_values(csr_array(binary))
+    assert not has_few_values(real)
+    assert not has_few_values(csr_array(real))
+    assert not has_few_values(np.hstack((binary[:, :4], real[:, :4])))
+    assert has_few_values(np.hstack((binary[:, :7], real[:, :1])))
+    assert not has_few_values(rng.normal(size=(9, 2)))  # few samples, not few values
+
+
+def test_the_prior_is_computed_once_for_all_partitions():
+    X, _ = make_blobs(60, centers=2, random_state=0)
+    view = view_of(X, 2)
+    assert view.prior is view.prior
+    fewer = Views(Prepared(X)).view(view.scaling, 2)
+    find_unsupervised(fewer, UNSUPERVISED[:2], Progress(None, 1))
+    assert len(fewer.prior.weights) == 2
+    find_unsupervised(fewer, UNSUPERVISED, Progress(None, 1))
+    assert fewer.prior.weights == view.prior.weights
