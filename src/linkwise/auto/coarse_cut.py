@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 from scipy.sparse import csr_array, issparse
-from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from linkwise._kernels import new_stream, uniform
 from linkwise._quiet import quiet
+from linkwise.partition import spread_seeds
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Int64s, Ints, Matrix, UInt64s
@@ -181,8 +182,8 @@ def _micro_clusters(rows: Floats, size: int, rng: np.random.RandomState) -> Ints
     enough = max(SAMPLE, SAMPLE_EACH * size)
     is_large = rows.shape[0] > enough
     sample = rows[rng.choice(rows.shape[0], enough, replace=False)] if is_large else rows
-    seeds = kmeans_plusplus(sample, size, n_local_trials=1, random_state=rng)[0]
-    model = KMeans(size, init=seeds, n_init=1, max_iter=MAX_ITER, random_state=0)
+    seeds = spread_seeds(sample, size, rng)
+    model = KMeans(size, init=sample[seeds], n_init=1, max_iter=MAX_ITER, random_state=0)
     with quiet(ConvergenceWarning):  # fewer distinct rows than clusters
         model.fit(sample)
     labels = model.predict(rows) if is_large else model.labels_

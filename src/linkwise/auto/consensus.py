@@ -34,7 +34,7 @@ GROUPS = {
 FEW_COARSE, FEW = 0.03, 9
 # Of wrong constraints when candidates are compared: one surprise decides nothing. It is larger as
 # long as a few constraints could lead away from the anchor by chance.
-LEAST_RATE, FEW_RATE = 0.05, 0.2
+LEAST_RATE, FEW_RATE = 0.05, 0.15
 ANCHOR_FROM = 3  # constraints from which there is an anchor
 STACK_FROM = 30  # constraints from which groups are stacked
 STACK_PRIOR = 3.0  # constraints that the prior of the stacking counts for

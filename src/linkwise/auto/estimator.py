@@ -157,6 +157,17 @@ class Auto(ConstrainedClusterer):
     callback: Callable[[float, str], None] | None = None
     verbose: int = 0
 
+    @staticmethod
+    def solve(
+        X: Any,
+        constraints: Constraints | None = None,
+        n_clusters: int | str = "auto",
+        **settings: Any,
+    ) -> AutoResult:
+        """Cluster in one call; `settings` are the other parameters of :class:`Auto`."""
+        found: AutoResult = Auto(n_clusters, **settings).fit(X, constraints=constraints).result_
+        return found
+
     def _solve(
         self, prepared: Prepared, constraints: Constraints | None, warm: WarmStarts | None
     ) -> AutoResult:

@@ -132,7 +132,7 @@ def _predictive_score(bases: Bases, constraints: Constraints) -> float:
     model = ConstraintModel.of(constraints, k)
     folds = make_folds(model, np.random.RandomState(0), N_FOLDS)
     given = [without_held(constraints, fold.held).signed_pairs() for fold in folds]
-    start = kmeans(bases.embedding(k), k, rng, n_init=10).labels
+    start = kmeans(bases.embedding(k), k, rng, n_init=3).labels
     wide = bases.wide_embedding
     rows = np.union1d(representative_rows(bases.n_samples), model.vertices)
     vertices = np.searchsorted(rows, model.vertices)

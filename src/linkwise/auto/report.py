@@ -74,7 +74,7 @@ class AutoReport:
     score_without : float
         The same for candidates that see no constraint.
     score_guess : float
-        The same for guessing: a coin for a pair, one of the clusters for a label.
+        The same for guessing: a pair by the share of must-links, a label among the clusters.
     noise : float
         Expected share of wrong constraints.
     n_constraints, n_violated, n_suspects : int
@@ -239,8 +239,11 @@ def _scores(answer: Answer) -> tuple[float, float, float]:
     held_out = np.array([one.held_out for one in members])
     weights = answer.consensus.weights
     alone = np.array([one.prior if one.group == "unsupervised" else 0.0 for one in members])
-    n_pairs = len(model.pairs.ends)
-    guess = n_pairs * np.log(0.5) + model.labelled.size * np.log(1 / model.k)
+    # Guessing knows the share of must-links (one of each is added), and the number of clusters.
+    n_pairs, n_must = len(model.pairs.ends), int(model.pairs.together.sum())
+    p = (n_must + 1) / (n_pairs + 2)
+    of_pairs = n_must * np.log(p) + (n_pairs - n_must) * np.log(1 - p)
+    guess = of_pairs + model.labelled.size * np.log(1 / model.k)
     return (
         _mean_score(answer, weights @ held_out),
         _mean_score(answer, alone / alone.sum() @ held_out),

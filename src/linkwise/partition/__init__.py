@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from linkwise._kernels import relabelled
 from linkwise.partition.bisection import Bisection, recursive_bisection
-from linkwise.partition.lloyd import KMeansPartition, kmeans, unit_rows
+from linkwise.partition.lloyd import KMeansPartition, kmeans, spread_seeds, unit_rows
 from linkwise.partition.threshold import Threshold, best_threshold, sign_split
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "recursive_bisection",
     "relabelled",
     "sign_split",
+    "spread_seeds",
     "unit_rows",
 ]

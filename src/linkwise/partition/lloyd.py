@@ -134,6 +134,23 @@ def _come_nearer(V, point, distances, nearest, label):  # type: ignore[no-untype
             distances[i], nearest[i] = total, label
 
 
+def spread_seeds(V: Floats, k: int, rng: np.random.RandomState) -> Ints:
+    """Draw rows, each with a probability by its squared distance from those before (k-means++).
+
+    The greedy variant of scikit-learn, which draws several rows at each step and keeps the best,
+    takes about three times as long.
+    """
+    distances, nearest = np.full(V.shape[0], np.inf), np.zeros(V.shape[0], dtype=np.intp)
+    seeds = [int(rng.randint(V.shape[0]))]
+    for draw in rng.uniform(size=k - 1):
+        _come_nearer(V, V[seeds[-1]], distances, nearest, len(seeds) - 1)
+        total = np.cumsum(distances)
+        seeds.append(
+            min(int(np.searchsorted(total, draw * total[-1], side="right")), total.size - 1)
+        )
+    return np.array(seeds, dtype=np.intp)
+
+
 def _partition(V: Floats, labels: Ints) -> KMeansPartition:
     """Describe clusters found without Lloyd's algorithm."""
     labels = relabelled(labels)
