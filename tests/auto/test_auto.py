@@ -562,17 +562,6 @@ def test_sparse_samples_that_look_alike_are_not_copies():
     assert_array_equal(model.predict(csr_array(X)), model.labels_)
 
 
-def test_order_of_samples_does_not_matter(iris):
-    X, y = iris
-    known = Constraints.sample(y, 75, random_state=0)
-    order = np.random.RandomState(0).permutation(150)
-    place = np.argsort(order)
-    there = Constraints(150, place[known.must_link], place[known.cannot_link])
-    straight = Auto(3, random_state=0).fit(X, constraints=known).labels_
-    shuffled = Auto(3, random_state=0).fit(X[order], constraints=there).labels_
-    assert ari(straight[order], shuffled) > 0.95
-
-
 @pytest.mark.parametrize("m", [0, 20])
 def test_permuting_clear_data_permutes_the_labels(blobs, m):
     X, y = blobs
