@@ -133,7 +133,7 @@ def test_what_the_constraints_moved_is_counted():
 
 def test_the_verdict(report):
     def verdict(**scores):
-        return replace(report, **scores).summary()[-1]
+        return replace(report, **{"score_guess": guess} | scores).summary()[-1]
 
     guess = np.log(0.5)
     assert verdict(score=-0.2, score_without=-0.4) == "those given help to predict those held out"
@@ -157,7 +157,11 @@ def test_labels_are_judged_against_guessing_among_the_classes(iris):
     pairs = Constraints.sample(y, 10, random_state=0)
     both = Constraints(150, pairs.must_link, pairs.cannot_link, labels=labels.labels)
     report = Auto(3, random_state=0).fit(X, constraints=both).report_
-    assert_allclose(report.score_guess, (np.log(1 / 2) + np.log(1 / 3)) / 2)
+    # A pair is guessed by the share of must-links, one of each added.
+    n_must, n_cannot = len(pairs.must_link), len(pairs.cannot_link)
+    share = (n_must + 1) / (n_must + n_cannot + 2)
+    of_pairs = n_must * np.log(share) + n_cannot * np.log(1 - share)
+    assert_allclose(report.score_guess, (of_pairs + 10 * np.log(1 / 3)) / 20)
 
 
 @pytest.mark.xfail(
