@@ -192,18 +192,7 @@ def determines(known, corner):
     return (np.linalg.matrix_power(joined.astype(int), 4) > 0).all()
 
 
-@pytest.mark.parametrize(
-    "m",
-    [
-        pytest.param(
-            8,
-            marks=pytest.mark.xfail(
-                strict=True, reason="the anchor outweighs coarse cuts that know the answer"
-            ),
-        ),
-        16,
-    ],
-)
+@pytest.mark.parametrize("m", [8, 16])
 def test_pairs_decide_which_squares_belong_together(m):
     X, corner, y = four_squares()
     data, right = Prepared(X), []
