@@ -13,7 +13,6 @@ from linkwise.auto.evidence import (
     FOLDS,
     LEAVE_ONE_OUT,
     MANY_FOLDS,
-    Fold,
     Prediction,
     folds_of,
     held_out_probability,
@@ -21,6 +20,7 @@ from linkwise.auto.evidence import (
     n_folds_for,
 )
 from linkwise.auto.propagation import Pairs
+from linkwise.constraints import Constraints
 
 
 def model_of(ends, together, labels=None, *, n=12, k=3):
@@ -111,7 +111,7 @@ def test_only_pairs_that_cannot_matter_are_dropped(seed):
     logits = np.log(rng.dirichlet(np.ones(3), size=n))
     number = rng.randint(10, size=model.n_constraints)
     folds = folds_of(model, number)
-    everything = [Fold(fold.held, model.subset(~fold.held)) for fold in folds]
+    everything = [fold._replace(model=model.subset(~fold.held)) for fold in folds]
     said = [Prediction(logits, 0.1)] * len(folds)
     sizes = [sum(fold.model.n_constraints for fold in some) for some in (folds, everything)]
     assert sizes[0] < sizes[1]
@@ -141,3 +141,24 @@ def test_labels_that_no_other_sample_has_are_predicted(order):
     folds = make_folds(model, np.random.RandomState(0), 3)
     found = held_out_probability(model, folds, [Prediction(logits, 0.05)] * 3)
     assert found.min() > 0.9
+
+
+def clique(n, k):
+    """Return all pairs of `n` samples of `k` classes."""
+    y = np.arange(n) % k
+    i, j = np.triu_indices(n, 1)
+    same = y[i] == y[j]
+    return Constraints(n, np.c_[i, j][same], np.c_[i, j][~same])
+
+
+def test_of_dense_pairs_nothing_gives_a_held_out_one_away():
+    """In a clique every pair follows from others: all pairs of a held-out sample are hidden."""
+    model = ConstraintModel.of(clique(15, 3), 3)
+    folds = make_folds(model, np.random.RandomState(0))
+    assert_array_equal(np.sum([fold.held for fold in folds], axis=0), 1)
+    knows_nothing = Prediction(np.zeros((15, 3)), 0.05)
+    predicted = held_out_probability(model, folds, [knows_nothing] * len(folds))
+    assert_allclose(predicted, np.where(model.pairs.together, 1 / 3, 2 / 3), atol=1e-6)
+    for fold in folds:
+        outside = model.pairs.ends[~fold.hidden]
+        assert not np.isin(outside, model.pairs.ends[fold.held, 0]).any()

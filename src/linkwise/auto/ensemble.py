@@ -246,8 +246,8 @@ class Ensemble:
         if free.size > FOLD_ROWS:
             drawn = np.random.RandomState(self.seed).choice(free, FOLD_ROWS, replace=False)
             design = cache(partial(view.design, np.union1d(vertices, drawn), vertices))
-        held = [fold.held for fold in self.folds]
-        return [whole, *self.cache.trials(view, whole, design, held)]
+        hidden = [fold.hidden for fold in self.folds]
+        return [whole, *self.cache.trials(view, whole, design, hidden)]
 
     def _supervised(self, trials: list[Trial], candidates: list[Candidate]) -> list[Member]:
         """Find candidates with all constraints and without each fold."""

@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 LEAVE_ONE_OUT = 8
 FOLDS = ((40, 6), (400, 5))
 MANY_FOLDS = 3
+DENSE = 2.0  # pairs for each constrained sample beyond which samples are held out, not pairs
 
 
 class Fold(NamedTuple):
     """Constraints that are held out, and the others."""
 
     held: Bools  # pairs, then labels
-    model: ConstraintModel  # the others
+    hidden: Bools  # these, and what would give them away: candidates do not see it
+    model: ConstraintModel  # the others, as far as they matter
 
 
 class Prediction(NamedTuple):
@@ -53,9 +55,12 @@ def make_folds(
 def fold_numbers(model: ConstraintModel, rng: np.random.RandomState, n_folds: int) -> Ints:
     """Return the fold of each constraint.
 
-    What is said for and against one pair is one question, and goes into one fold.
+    What is said for and against one pair is one question, and goes into one fold. If pairs are
+    dense, most of them follow from others; then all pairs with the same first sample do.
     """
     keys = pair_keys(np.sort(model.pairs.ends.astype(np.intp), axis=1), model.vertices.size)
+    if is_dense(model):
+        keys = model.pairs.ends[:, 0].astype(np.intp)
     question = np.unique(keys, return_inverse=True)[1].ravel()
     n_pairs = int(question.max(initial=-1)) + 1
     question = np.concatenate((question, n_pairs + np.arange(model.labelled.size)))
@@ -74,14 +79,22 @@ def folds_of(model: ConstraintModel, number: Ints) -> list[Fold]:
     folds = []
     for at in range(n_folds):
         held = number == at
+        hidden = held.copy()
+        if is_dense(model):
+            hidden[:n_pairs] = np.isin(model.pairs.ends, model.pairs.ends[held[:n_pairs], 0]).any(1)
         # Pairs that no held-out constraint is connected to cannot change its prediction.
         reached = np.zeros(component.max(initial=0) + 1, bool)
         reached[component[model.pairs.ends[held[:n_pairs], 0]]] = True
         reached[component[model.labelled[held[n_pairs:]]]] = True
-        kept = ~held
+        kept = ~hidden
         kept[:n_pairs] &= reached[component[model.pairs.ends[:, 0]]]
-        folds.append(Fold(held, model.subset(kept)))
+        folds.append(Fold(held, hidden, model.subset(kept)))
     return folds
+
+
+def is_dense(model: ConstraintModel) -> bool:
+    """Whether there are so many pairs of the same samples that most follow from others."""
+    return len(model.pairs.ends) > DENSE * model.vertices.size
 
 
 def _components(model: ConstraintModel) -> Ints:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwise.auto.evidence import LEAVE_ONE_OUT, fold_numbers, n_folds_for
+from linkwise.auto.evidence import LEAVE_ONE_OUT, fold_numbers, is_dense, n_folds_for
 from linkwise.linalg.warm import WarmStarts
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class FoldCache:
 
     def __init__(self) -> None:
         self._fold: dict[Key, int] = {}  # of each constraint
-        self._seed: int | None = None
+        self._mode: tuple[int, bool] | None = None  # the seed, and whether pairs are dense
         self._trials: dict[str, list[Trial]] = {}  # of each scaling
         self._warm: dict[str, WarmStarts] = {}
         self._ends: dict[str, dict[str, tuple[Ints, Floats]]] = {}
@@ -46,13 +46,14 @@ class FoldCache:
     def begin(self, model: ConstraintModel, seed: int) -> Ints:
         """Return the fold of each constraint: that of the last fit, if they are nearly the same."""
         keys = constraint_keys(model)
-        if seed != self._seed or not self._can_continue(keys):
+        dense = is_dense(model)
+        if (seed, dense) != self._mode or not self._can_continue(keys):
             rng = np.random.RandomState(seed)
             number = fold_numbers(model, rng, n_folds_for(model.n_constraints))
             self._trials, self._ends = {}, {}
         else:
-            number = self._continued(keys)
-        self._seed, self._fold = seed, dict(zip(keys, number.tolist(), strict=True))
+            number = self._continued(keys, n_shared=1 if dense else 2)
+        self._mode, self._fold = (seed, dense), dict(zip(keys, number.tolist(), strict=True))
         return number
 
     def _can_continue(self, keys: Sequence[Key]) -> bool:
@@ -61,14 +62,15 @@ class FoldCache:
         most = max(NEW_LEAST, NEW_SHARE * n_old)
         return n_old > LEAVE_ONE_OUT and 0 <= n_new <= most and self._fold.keys() <= set(keys)
 
-    def _continued(self, keys: Sequence[Key]) -> Ints:
-        """Put new constraints into the smallest folds; what contradicts a pair goes with it."""
+    def _continued(self, keys: Sequence[Key], *, n_shared: int) -> Ints:
+        """Put new constraints into the smallest folds, or with those of the same samples."""
         number = np.array([self._fold.get(key, -1) for key in keys])
         sizes = np.bincount(number[number >= 0])
-        of_samples = {key[:2]: fold for key, fold in self._fold.items()}
+        of_samples = {key[:n_shared]: fold for key, fold in self._fold.items()}
         for at in np.flatnonzero(number < 0).tolist():
-            number[at] = of_samples.get(keys[at][:2], int(sizes.argmin()))
-            of_samples[keys[at][:2]] = number[at]
+            samples = keys[at][:n_shared]
+            number[at] = of_samples.get(samples, int(sizes.argmin()))
+            of_samples[samples] = number[at]
             sizes[number[at]] += 1
         return number
 
@@ -81,19 +83,19 @@ class FoldCache:
         return self._ends.setdefault(_name(view), {})
 
     def trials(
-        self, view: View, whole: Trial, design: Callable[[], Design], held: Sequence[Bools]
+        self, view: View, whole: Trial, design: Callable[[], Design], hidden: Sequence[Bools]
     ) -> list[Trial]:
         """Return the trial of each fold; those of the last fit, but for the one that lacks most."""
         known = self._trials.get(_name(view))
         if known is None:
-            known = [whole.without(one, design) for one in held]
+            known = [whole.without(one, design) for one in hidden]
         else:
-            given = np.array([int((~one).sum()) for one in held])
+            given = np.array([int((~one).sum()) for one in hidden])
             lack = given - np.array([trial.model.n_constraints for trial in known])
             worst = int(lack.argmax())
             known = list(known)
             if lack[worst] > max(NEW_LEAST, STALE_SHARE * given[worst]):
-                known[worst] = whole.without(held[worst], design)
+                known[worst] = whole.without(hidden[worst], design)
         self._trials[_name(view)] = known
         return known
 

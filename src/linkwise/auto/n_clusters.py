@@ -131,7 +131,7 @@ def _predictive_score(bases: Bases, constraints: Constraints) -> float:
     k, rng = bases.n_clusters, np.random.RandomState(0)
     model = ConstraintModel.of(constraints, k)
     folds = make_folds(model, np.random.RandomState(0), N_FOLDS)
-    given = [without_held(constraints, fold.held).signed_pairs() for fold in folds]
+    given = [without_held(constraints, fold.hidden).signed_pairs() for fold in folds]
     start = kmeans(bases.embedding(k), k, rng, n_init=3).labels
     wide = bases.wide_embedding
     rows = np.union1d(representative_rows(bases.n_samples), model.vertices)
