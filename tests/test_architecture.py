@@ -19,8 +19,8 @@ SOURCE = Path(linkwise.__file__).parent
 LAYERS = [
     {"_types"},
     {
-        *("_version", "_docs", "_files", "_hints", "_interrupts", "_optional", "_params", "_quiet"),
-        *("_kernels", "_rows", "exceptions"),
+        *("_version", "_docs", "_files", "_foreign", "_hints", "_interrupts", "_optional"),
+        *("_params", "_quiet", "_kernels", "_rows", "exceptions"),
     },
     {"result", "constraints", "linalg"},
     {"graph", "partition", "metrics", "datasets"},

@@ -123,7 +123,7 @@ PAIRS = {
     "unknown id": ("i,j,link\nr0,r1,must\nr0,r77,must\n", 2, ["line 3: j is 'r77'", "12 ids"]),
     "unknown link": ("i,j,link\nr0,r1,perhaps\n", 2, ["line 2: link is 'perhaps'"]),
     "belief": ("i,j,link,belief\nr0,r1,must,2\n", 2, ["line 2: belief is '2'"]),
-    "itself": ("i,j,link\nr0,r0,must\n", 2, ["line 2", "paired with itself"]),
+    "itself": ("i,j,link\nr0,r0,no\n", 2, ["line 2", "cannot-linked to itself"]),
     "contradiction": (
         "i,j,link\nr0,r1,must\nr4,r5,must\nr1,r2,must\nr2,r0,cannot\n",
         1,

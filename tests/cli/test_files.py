@@ -341,9 +341,7 @@ def test_other_ways_to_write_pairs(linkwise, table, tmp_path):
     text = (tmp_path / "pairs.csv").read_text()
     expected = linkwise(*CLUSTER, "-c", "pairs.csv").out
     (tmp_path / "semicolon.csv").write_text(text.replace(",", ";"))
-    run = linkwise(*CLUSTER, "-c", "semicolon.csv")
-    assert run.code == 2
-    assert "which holds ';'. Separate the columns by commas" in run.error
+    assert linkwise(*CLUSTER, "-c", "semicolon.csv").out == expected
     (tmp_path / "blank.csv").write_text(text.replace(",1\n", ",\n"))
     assert linkwise(*CLUSTER, "-c", "blank.csv").out == expected
     (tmp_path / "wide.csv").write_text(text, encoding="utf-16")

@@ -28,8 +28,7 @@ def run(request: CheckRequest, console: Console) -> int:
     data = _names(request)
     pairs = read_pairs(request.pairs, data)
     conflicts, total = pairs.conflicts(request.limit)
-    label_names = [] if data is None else data.label_names
-    words = [conflict_in_words(conflict, pairs.names, label_names) for conflict in conflicts]
+    words = [conflict_in_words(conflict, pairs.names) for conflict in conflicts]
     summary: dict[str, Any] = {
         "command": "check",
         "pairs": str(request.pairs),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from linkwise.cli.reading import Data
     from linkwise.constraints.conflict import Conflict, Suspect
     from linkwise.constraints.formats import Columns
+    from linkwise.constraints.labels import Labels
     from linkwise.constraints.table import PairTable
     from linkwise.exceptions import ConflictError
 
@@ -39,7 +40,7 @@ class Pairs(NamedTuple):
     facts: logic.Facts
     names: list[str] | None
     table: PairTable
-    labels: Ints | None
+    labels: Labels | None
 
     def conflicts(self, limit: int) -> tuple[list[Conflict], int]:
         """Return the first contradictions with their proofs, and how many there are."""
@@ -59,12 +60,12 @@ def read_constraints(
     A soft method accepts contradictions; but no pair may be must-link and cannot-link at once.
     """
     if path is None:
-        return Constraints(data.n_samples, labels=data.labels)
+        return Constraints(data.n_samples, labels=data.known_labels)
     pairs = read_pairs(path, data)
     found, total = pairs.conflicts(1)
     is_both = any(len(conflict.chain) == 2 for conflict in pairs.conflicts(total)[0])
     if found and (is_both or not accepts_contradictions):
-        words = conflict_in_words(found[0], data.names, data.label_names)
+        words = conflict_in_words(found[0], data.names)
         more = f" {total - 1} more: linkwise check lists them." if total > 1 else ""
         raise Infeasible(f"{path}: {words}{more}")
     return pairs.constraints()
@@ -79,13 +80,13 @@ def read_pairs(path: Path, data: Data | None) -> Pairs:
         columns = format_of(path).read(path)
         if data is None:  # every name in the file is a sample
             ids = _names_in(columns, path)
-        n, table = parsing.pair_table(columns, n, ids)
+        n, table = parsing.pair_table(parsing.choose_columns(columns), n, ids)
     except (ValueError, IndexError) as error:
         _raise_if_session(path)
         text = str(error).replace("Pass ids=names if", "Name their column with --id if")
         raise BadInput(text) from error
     names = None if ids is None else [str(name) for name in ids]
-    labels = None if data is None else data.labels
+    labels = None if data is None else data.known_labels
     return Pairs(logic.facts_of(n, table.unique(n), labels), names, table, labels)
 
 
@@ -141,13 +142,11 @@ def suspicious(suspects: Iterable[Suspect], ids: list[Any]) -> list[dict[str, An
 # In words ----------------------------------------------------------------------------------
 
 
-def conflict_in_words(
-    conflict: Conflict, names: list[str] | None, label_names: list[str] | None = None
-) -> str:
+def conflict_in_words(conflict: Conflict, names: list[str] | None) -> str:
     """Tell a contradiction in the names and line numbers of the file."""
     i, j = (_named(sample, names) for sample in conflict.pair)
     if conflict.labels is not None:
-        a, b = (label_names[k] if label_names else str(k) for k in conflict.labels)
+        a, b = conflict.labels
         claim = f"{i} and {j} have the labels {a} and {b}"
     else:
         claim = f"{i} and {j} are cannot-linked (line {conflict.cannot_link_row})"

@@ -19,6 +19,7 @@ from linkwise.cli.tables import (
     text_of,
     warn_of_constants,
 )
+from linkwise.constraints.labels import Labels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,6 +56,11 @@ class Data:
     def shown_ids(self) -> list[Any]:
         """Return the names of the rows; their positions if they have none."""
         return list(range(self.n_samples)) if self.names is None else self.names
+
+    @property
+    def known_labels(self) -> Labels | None:
+        """The labels with their names, or None without any."""
+        return None if self.labels is None else Labels.of(self.labels, self.label_names)
 
     def truth_in_words(self) -> list[str | None] | None:
         """Return the true classes by name; None where one is not known."""

@@ -8,7 +8,7 @@ that have it; two labels in one group are a contradiction, which needs no pairs 
 from __future__ import annotations
 
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -19,7 +19,8 @@ from linkwise.constraints.kernels import shortest_chains
 from linkwise.constraints.table import choose_two, pair_keys
 
 if TYPE_CHECKING:
-    from linkwise._types import Ints
+    from linkwise._types import AnyArray, Ints
+    from linkwise.constraints.labels import Labels
     from linkwise.constraints.table import PairTable
 
 
@@ -33,7 +34,7 @@ class Facts(NamedTuple):
     cannot_link_row: Ints
     labelled: Ints  # samples with a known label, ascending
     class_of: Ints  # for each of those, the position of its label in `classes`
-    classes: Ints  # distinct labels, ascending
+    classes: AnyArray  # distinct labels, ascending; their names if they have some
 
 
 class Contraction(NamedTuple):
@@ -58,15 +59,17 @@ class Contradictions(NamedTuple):
     total: int  # number of cannot-links and pairs of labels that contradict the must-links
 
 
-def facts_of(n_samples: int, table: PairTable, labels: Ints | None) -> Facts:
+def facts_of(n_samples: int, table: PairTable, labels: Labels | None) -> Facts:
     """Return the certain part of a sorted table, and the labels as classes."""
     certain = table.kept(table.belief == 1)
     n_must = int(certain.is_must_link.sum())
     labelled = np.empty(0, dtype=np.intp)
-    classes = class_of = labelled
+    classes: AnyArray = labelled
+    class_of = labelled
     if labels is not None:
-        labelled = np.flatnonzero(labels >= 0)
-        classes, class_of = np.unique(labels[labelled], return_inverse=True)
+        labelled = np.flatnonzero(labels.values >= 0)
+        classes, class_of = np.unique(labels.values[labelled], return_inverse=True)
+        classes = classes if labels.classes is None else labels.classes[classes]
     pairs, row = certain.pairs, certain.row
     return Facts(
         n_samples,
@@ -157,10 +160,10 @@ def explain(facts: Facts, found: Contradictions, limit: int | None) -> list[Conf
     conflicts = []
     for k, (low, high) in enumerate(zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)):
         apart_row = None if k < len(label_pairs) else cannot_link_rows[k - len(label_pairs)]
-        labels = None
+        labels: tuple[Any, ...] | None = None
         if k < len(label_pairs):
             a, b = label_pairs[k]
-            labels = (int(facts.classes[a]), int(facts.classes[b]))
+            labels = tuple(facts.classes[[a, b]].tolist())
         path, path_rows = vertices[low:high].tolist(), rows[low : high - 1].tolist()
         conflicts.append(_conflict(path, path_rows, n, cannot_link_row=apart_row, labels=labels))
     return conflicts
@@ -189,7 +192,7 @@ def _conflict(
     n_samples: int,
     *,
     cannot_link_row: int | None,
-    labels: tuple[int, int] | None,
+    labels: tuple[Any, ...] | None,
 ) -> Conflict:
     """Translate a path with virtual vertices into samples and steps."""
     chain = [path[0]]

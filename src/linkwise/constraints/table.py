@@ -116,14 +116,6 @@ def read_only(array: Any) -> Any:
     return array
 
 
-def common_pair(must_link: Ints, cannot_link: Ints, n_samples: int) -> tuple[int, int] | None:
-    """Return the positions, in each array, of the first pair that is in both."""
-    _, in_must, in_cannot = np.intersect1d(
-        pair_keys(must_link, n_samples), pair_keys(cannot_link, n_samples), return_indices=True
-    )
-    return (int(in_must[0]), int(in_cannot[0])) if in_must.size else None
-
-
 def symmetric_matrix(pairs: Ints, weights: Floats, n_samples: int) -> csr_array:
     """Return a symmetric matrix with the weight of each pair; repeated pairs add up."""
     heads = np.concatenate((pairs[:, 0], pairs[:, 1]))

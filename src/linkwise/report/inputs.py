@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +54,13 @@ class Partition:
             message = f"{name} mixes labels that cannot be compared. Use one type."
             raise ValueError(message) from error
         return cls(codes.astype(np.intp), [_name(value) for value in values.tolist()], sizes)
+
+    def named(self, labels: Any, model: Any) -> Partition:
+        """Return the clusters with the names that a model gives to its own labels."""
+        classes = getattr(model, "classes_", None)
+        if classes is None or not np.array_equal(labels, model.labels_):
+            return self
+        return replace(self, names=[_name(classes[label]) for label in np.unique(labels)])
 
     @classmethod
     def of_known(cls, labels: Any, name: str, n_samples: int) -> Partition | None:
@@ -159,6 +166,7 @@ class Inputs:
         parameters = _parameters(given["parameters"], model)
         method = parameters.pop("method", None if model is None else type(model).__name__)
         report = getattr(model, "report_", None)
+        clusters = clusters.named(given["labels"], model)
         X, graph = _data_and_graph(given["X"], given["W"], model, n_samples=n)
         table, truth = given["feature_values"], given["truth"]
         if table is None and X is not None:  # as given, with the names of its columns
