@@ -17,10 +17,10 @@ from tracing import TRACED, walk, walk_of_fit
 SOURCE = Path(linkwise.__file__).parent
 # A layer may import the ones on lines above its own, and itself.
 LAYERS = [
-    {"_types"},
+    {"_types", "_jit"},
     {
         *("_version", "_docs", "_files", "_foreign", "_hints", "_interrupts", "_optional"),
-        *("_params", "_quiet", "_kernels", "_rows", "exceptions"),
+        *("_params", "_quiet", "_kernels", "_rows", "_text", "exceptions"),
     },
     {"result", "constraints", "linalg"},
     {"graph", "partition", "metrics", "datasets"},
@@ -48,6 +48,7 @@ OPTIONAL = [
     "tqdm",
     "pyarrow",
     "anndata",
+    "openpyxl",
 ]
 
 

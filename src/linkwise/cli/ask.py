@@ -17,11 +17,8 @@ from linkwise.active.journal import Journal
 from linkwise.cli import options
 from linkwise.cli.console import BadInput, Infeasible, counted
 from linkwise.cli.pairs import error_in_words
-from linkwise.cli.sources import is_stdin
 from linkwise.cli.tables import text_of
 from linkwise.cli.task import load, save_prepared
-from linkwise.cli.writing import check_distinct, check_output
-from linkwise.constraints.formats import FORMATS
 from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
@@ -29,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from linkwise.cli.console import Console
+    from linkwise.cli.loading import Given
     from linkwise.cli.requests import AskRequest
     from linkwise.cli.task import Task
 
@@ -71,18 +69,10 @@ class Comparison(NamedTuple):
         return "*" * (1 + int(self.difference >= 1) + int(self.difference >= 2))
 
 
-def run(request: AskRequest, console: Console) -> int:
+def run(request: AskRequest, console: Console, given: Given) -> int:
     """Ask until the user has had enough, or nothing is left to ask."""
-    inputs = (request.data, request.constraints)
-    check_output(request.output, "--output", inputs=inputs, formats=tuple(FORMATS))
-    check_output(request.session, "--session", inputs=inputs)
-    check_distinct({"--output": request.output, "--session": request.session})
-    if is_stdin(request.data):
-        raise BadInput("DATA must be a file: answers are what stdin is for.")
     options.limit_threads(request.threads)
-    method = None if request.method is None else options.find_method(request.method)
-    needs = method is not None and options.needs_features(method)
-    task = load(request, console, needs_features=needs)
+    task = load(request, console, given)
     session = _session(request, task)
     save_prepared(task, request, console)
     if session.answers:

@@ -8,8 +8,15 @@ import click
 import numpy as np
 
 from linkwise.cli.console import INFEASIBLE, BadInput, counted
-from linkwise.cli.pairs import conflict_in_words, proof_in_words, read_pairs
+from linkwise.cli.pairs import (
+    conflict_in_words,
+    conflict_problems,
+    proof_in_words,
+    read_pairs,
+)
+from linkwise.cli.problems import raise_problems
 from linkwise.cli.reading import read_names
+from linkwise.constraints import Constraints
 from linkwise.constraints.feasible import require_coloring
 from linkwise.exceptions import ConflictError, TooLargeError
 
@@ -18,7 +25,6 @@ if TYPE_CHECKING:
     from linkwise.cli.pairs import Pairs
     from linkwise.cli.reading import Data
     from linkwise.cli.requests import CheckRequest
-    from linkwise.constraints import Constraints
 
 LARGEST_GROUPS = 5
 
@@ -26,7 +32,12 @@ LARGEST_GROUPS = 5
 def run(request: CheckRequest, console: Console) -> int:
     """Print what follows from the pairs; return 1 if they cannot all hold."""
     data = _names(request)
-    pairs = read_pairs(request.pairs, data)
+    pairs = read_pairs(request.pairs, data, request)
+    problems = [*(data.problems if data is not None else ()), *pairs.problems]
+    if problems:
+        raise_problems([*problems, *conflict_problems(pairs, request.pairs)], console.arguments)
+    for note in pairs.notes:
+        console.note(note)
     conflicts, total = pairs.conflicts(request.limit)
     words = [conflict_in_words(conflict, pairs.names) for conflict in conflicts]
     summary: dict[str, Any] = {
@@ -50,7 +61,8 @@ def run(request: CheckRequest, console: Console) -> int:
         code = INFEASIBLE
     else:
         lines.append("no conflicts")
-        constraints = pairs.constraints()
+        n = pairs.facts.n_samples
+        constraints = Constraints.from_table(n, pairs.table, labels=pairs.labels)
         lines += _closure_lines(constraints, pairs, summary)
         code = _needed_lines(constraints, pairs, request.n_clusters, summary=summary, lines=lines)
     summary["exit_code"] = code

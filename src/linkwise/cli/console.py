@@ -50,6 +50,7 @@ class Console:
     quiet: bool = False
     json: bool = False
     debug: bool = False
+    arguments: tuple[str, ...] = ()  # what was typed
     warnings: list[str] = field(default_factory=list)
     _bar: Any = None
 
@@ -157,9 +158,15 @@ def exit_code(error: BaseException, console: Console) -> int:
     if console.debug:
         traceback.print_exception(error)
     message, code = _described(error)
-    message = " ".join(message.split())
+    listed = getattr(error, "problems", None)
+    if listed is None:
+        message = " ".join(message.split())
     click.echo(f"Error: {message}", err=True)
-    console.summary({"error": message, "exit_code": code})
+    facts: dict[str, Any] = {"error": message, "exit_code": code}
+    if listed is not None:
+        facts["problems"] = [problem.text for problem in listed]
+        facts["suggestion"] = getattr(error, "suggestion", None)
+    console.summary(facts)
     return code
 
 

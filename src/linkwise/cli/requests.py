@@ -29,7 +29,14 @@ class DataRequest:
     labels: str | None = None
     truth: str | None = None
     constraints: Path | None = None
+    pair_columns: str | None = None
+    skip_unknown: bool = False
     prepared: Path | None = None
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether pairs are given, which may name the rows by their ids."""
+        return self.constraints is not None
 
     @property
     def name(self) -> str:
@@ -86,3 +93,8 @@ class CheckRequest(DataRequest):
     data: Path | None = None  # type: ignore[assignment]
     n_clusters: int | None = None
     limit: int = 20
+
+    @property
+    def has_pairs(self) -> bool:
+        """Always."""
+        return True

@@ -18,6 +18,7 @@ import numpy as np
 
 from linkwise._files import UNREADABLE, atomic
 from linkwise._optional import require
+from linkwise._text import OLE_MARK, ZIP_MARK, delimiter_of
 
 if TYPE_CHECKING:
     import os
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 REQUIRED = ("i", "j", "link")
 KNOWN = (*REQUIRED, "belief")
-DELIMITERS = (",", ";", "\t", "|")
-ZIP_MARK, OLE_MARK = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"  # .xlsx and the older .xls
 
 
 class Columns(NamedTuple):
@@ -83,11 +82,6 @@ def _read_csv(path: Path) -> Columns:
         raise ValueError(f"{path} is not UTF-8 text ({error.reason}). Save it as UTF-8.") from error
     delimiter = delimiter_of(text.partition("\n")[0])
     return _csv_columns(csv.reader(StringIO(text, newline=""), delimiter=delimiter), path)
-
-
-def delimiter_of(header: str) -> str:
-    """Return what separates the columns of a first line: a comma unless others make more of it."""
-    return max(DELIMITERS, key=lambda mark: len(next(csv.reader([header], delimiter=mark), [])))
 
 
 def spreadsheet_advice(content: bytes) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from linkwise._jit import late_module
 from linkwise.constraints import feasible, logic, parsing, sampling
 from linkwise.constraints import table as tables
 from linkwise.constraints.closure import Closure
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from linkwise.constraints.conflict import Conflict
 
     RandomState = int | np.random.RandomState | None
+
+sklearn_utils = late_module("sklearn.utils")  # takes a second to import
 
 DEFAULT_PROOFS = 10_000  # chains computed unless another limit is given: a second at the most
 
@@ -260,7 +262,7 @@ class Constraints:
         """
         labels = as_labels(y, name="y").values
         size = as_count(n_pairs, "n_pairs", minimum=0)
-        pairs = sampling.sample_pairs(labels, size, check_random_state(random_state))
+        pairs = sampling.sample_pairs(labels, size, sklearn_utils.check_random_state(random_state))
         same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
         return cls(labels.size, pairs[same], pairs[~same])
 
@@ -683,7 +685,7 @@ class Constraints:
                 f"n_folds is {n_folds}, but it must be at least 2 and at most the number of "
                 f"distinct explicit pairs ({distinct.size})."
             )
-        rng = check_random_state(random_state)
+        rng = sklearn_utils.check_random_state(random_state)
         fold = sampling.draw_folds(distinct.size, n_folds, rng)[which]
         return (self._fold(fold == k) for k in range(n_folds))
 

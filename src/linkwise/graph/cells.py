@@ -18,9 +18,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from threadpoolctl import ThreadpoolController
 
+from linkwise._jit import njit
 from linkwise.graph.neighbors import thread_count
 
 if TYPE_CHECKING:

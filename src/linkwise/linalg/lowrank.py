@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csc_array, csr_array
 from scipy.special import ellipj, ellipkm1
+
+from linkwise._jit import njit
 
 if TYPE_CHECKING:
     from linkwise._types import AnyInts, Floats

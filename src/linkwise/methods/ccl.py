@@ -7,13 +7,13 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from linkwise._jit import njit
 from linkwise._params import StrOptions
 from linkwise.constraints.coloring import assign, graph_of
 from linkwise.exceptions import TooLargeError

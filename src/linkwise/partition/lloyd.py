@@ -6,10 +6,10 @@ import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from linkwise._jit import njit
 from linkwise._kernels import relabelled
 
 if TYPE_CHECKING:

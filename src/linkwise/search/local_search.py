@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from linkwise._jit import njit
 from linkwise._kernels import Heap, empty_heap, new_stream, put, remove, shuffle
 from linkwise.constraints.coloring.kernels import Scratch, kempe_chain, new_scratch
 

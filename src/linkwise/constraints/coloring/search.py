@@ -8,14 +8,16 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
+from linkwise._jit import late_module
 from linkwise._quiet import quiet
 from linkwise.constraints.coloring import kernels
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Int32s, Int64s, Ints
+
+sklearn_cluster = late_module("sklearn.cluster")  # take a second to import
+sklearn_exceptions = late_module("sklearn.exceptions")
 
 ANNEALING_SWEEPS = 1_000  # of the second guess
 GUESS_ROUNDS = 10  # greedy colourings that follow a guess
@@ -236,8 +238,8 @@ def _spectral_guess(graph: CannotLinkGraph, n_colors: int, rng: np.random.Random
     lengths = np.linalg.norm(points, axis=1, keepdims=True)
     points = points / np.where(lengths > 0, lengths, 1.0)
     # Fewer distinct points than colours are no reason to complain about a guess.
-    with quiet(ConvergenceWarning):
-        model = KMeans(n_colors, n_init=3, random_state=_seed(rng)).fit(points)
+    with quiet(sklearn_exceptions.ConvergenceWarning):
+        model = sklearn_cluster.KMeans(n_colors, n_init=3, random_state=_seed(rng)).fit(points)
     return model.labels_.astype(np.int32)
 
 
