@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,13 @@ def test_type_checkers_see_every_method(Method):
 def test_every_entry_is_of_the_class_that_it_names():
     for name, key in linkwise.METHODS.keys_by_class.items():
         assert linkwise.METHODS[key].__name__ == name
+
+
+def test_parameters_are_known_without_an_import():
+    for key, Method in linkwise.METHODS.items():
+        found = linkwise.METHODS.fields(key)
+        assert found is None or set(found) == set(signature(Method).parameters)
+    assert linkwise.METHODS.fields("e2cp") is not None
 
 
 def test_public_names_are_those_of_the_registry_and_six_more():

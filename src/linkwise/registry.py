@@ -6,8 +6,10 @@ is imported here under its own name (``import X as X``): that is how type checke
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -58,10 +60,33 @@ class Methods(Mapping[str, "type[ConstrainedClusterer]"]):
     def __len__(self) -> int:
         return len(self._homes)
 
+    def class_name(self, key: str) -> str:
+        """Return the name of a method's class; imports nothing."""
+        return self._homes[key].rpartition(".")[2]
+
+    def fields(self, key: str) -> list[str] | None:
+        """Return the parameters of a method by its source; None if its class is not there."""
+        module, _, name = self._homes[key].rpartition(".")
+        path = Path(__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py")
+        if not path.is_file():
+            return None
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                return [field for field in map(_field, node.body) if field]
+        return None
+
     @property
     def keys_by_class(self) -> dict[str, str]:
         """The key of every method by the name of its class; imports nothing."""
         return {home.rpartition(".")[2]: key for key, home in self._homes.items()}
+
+
+def _field(node: ast.stmt) -> str | None:
+    """Return the name that a line of a class annotates, unless it is a class variable."""
+    if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
+        return None
+    kind = ast.unparse(node.annotation)
+    return None if kind.startswith(("ClassVar", "KW_ONLY")) else node.target.id
 
 
 METHODS = Methods(

@@ -35,7 +35,9 @@ def run(request: CheckRequest, console: Console) -> int:
     pairs = read_pairs(request.pairs, data, request)
     problems = [*(data.problems if data is not None else ()), *pairs.problems]
     if problems:
-        raise_problems([*problems, *conflict_problems(pairs, request.pairs)], console.arguments)
+        found = conflict_problems(pairs, request.pairs, request.limit)
+        problems += [problem._replace(add=(), remove=()) for problem in found]
+        raise_problems(problems, console.arguments)
     for note in pairs.notes:
         console.note(note)
     conflicts, total = pairs.conflicts(request.limit)

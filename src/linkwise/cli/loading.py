@@ -22,6 +22,8 @@ from linkwise.constraints.formats import writable as writable_pairs
 from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from linkwise.cli.console import Console
     from linkwise.cli.pairs import Pairs
     from linkwise.cli.reading import Data
@@ -46,11 +48,15 @@ def read(request: DataRequest, console: Console) -> Given:
     data = read_data(request, needs_features=lambda: _options().needs_features_for(request))
     pairs = None
     problems = list(data.problems)
-    if request.constraints is not None:
+    has_ids = request.id_column is None or data.names is not None  # else they cannot be looked up
+    if request.constraints is not None and has_ids:
         pairs = read_pairs(request.constraints, data, request)
         problems += pairs.problems
         if pairs.n_conflicts and not _options().accepts_contradictions(request):
-            problems += conflict_problems(pairs, request.constraints)
+            found = conflict_problems(pairs, request.constraints)
+            if isinstance(request, AskRequest):  # where no method accepts them
+                found = [problem._replace(add=(), remove=()) for problem in found]
+            problems += found
     raise_problems(problems, console.arguments)
     for note in data.notes:
         console.note(f"{request.name}: {note}")
@@ -82,9 +88,28 @@ def _check_methods(request: DataRequest) -> None:
         typed = (request.method,)
     elif isinstance(request, CompareRequest):
         typed = request.methods
-    for method in typed:
-        if method is not None:
-            key_of(method)
+    keys = [key_of(method) for method in typed if method is not None]
+    names = [text.partition("=")[0].strip() for text in getattr(request, "settings", ())]
+    for name in names if len(keys) == 1 else ():
+        _check_parameter(name, keys[0])
+
+
+def _check_parameter(name: str, key: str) -> None:
+    """Raise if a method has no parameter of that name, by its source: importing it takes long."""
+    known = METHODS.fields(key)
+    reserved = {"n_clusters", "random_state", "affinity"}  # these have messages of their own
+    if known is None or name in {*known, *reserved} or name.startswith("affinity__") or not name:
+        return
+    valid = [field for field in known if field not in reserved]
+    raise BadInput(no_parameter(name, METHODS.class_name(key), valid, graph="affinity" in known))
+
+
+def no_parameter(name: str, owner: str, valid: Sequence[str], *, graph: bool) -> str:
+    """Say that a method has no parameter of that name, and which it has."""
+    shown = ", ".join(valid) or "none"
+    if graph:
+        shown += ", and affinity__NAME for the graph's"
+    return f"--set {name}: {owner} has no such parameter.{hint(name, valid)} It has: {shown}."
 
 
 def _check_outputs(request: DataRequest) -> None:

@@ -129,11 +129,12 @@ def parse_settings(texts: Iterable[str], Method: Method) -> dict[str, Any]:
 def _parse(name: str, text: str, owner: type[Any], *, prefix: str = "") -> Any:
     valid = parameters_of(owner)
     if name not in valid:
+        if not prefix:
+            graph = "affinity" in signature(owner).parameters
+            raise BadInput(loading.no_parameter(name, owner.__name__, list(valid), graph=graph))
         # Compared without the prefix, which would make all names similar.
         meant = hint(name, valid).replace(" '", f" '{prefix}")
-        shown = ", ".join(prefix + known for known in valid) or "none"
-        if not prefix and "affinity" in signature(owner).parameters:
-            shown += f", and {GRAPH_PREFIX}NAME for the graph's"
+        shown = ", ".join(prefix + known for known in valid)
         raise BadInput(
             f"--set {prefix}{name}: {owner.__name__} has no such parameter.{meant} It has: {shown}."
         )

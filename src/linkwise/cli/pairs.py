@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SUSPICIOUS = 0.5  # probability of being wrong above which a constraint is named
 LISTED = 20  # lines or names in one message
+ACCEPTING = ("-m", "auto"), ("-m", "--method", "--set")  # to use, and to leave out
 KINDS = {
     "odd ring": "cannot-links around a ring of odd length",
     "clique": "rows that are pairwise kept apart",
@@ -60,16 +61,16 @@ class Pairs(NamedTuple):
 
 def read_pairs(path: Path, data: Data | None, request: DataRequest) -> Pairs:
     """Read a file of pairs and note its problems; without DATA every name in it is a sample."""
-    n, ids = (None, None) if data is None else (data.n_samples, data.names)
+    ids = None if data is None else data.names
     try:
-        columns = _columns(path, request)
+        columns, problems = _columns(path, request)
         if data is None:
             ids = _names_in(columns, path)
         found, by_position = _parsed(columns, data, ids=ids, request=request)
     except (ValueError, IndexError) as error:
-        return _no_pairs(data, Problem(_in_options(error), _pair_columns(error)))
+        return _no_pairs(data, Problem(_in_options(error)))
     n, table, errors, notes = found
-    problems = [
+    problems += [
         Problem(_in_options(error.error), ("--skip-unknown",) if error.is_unknown else ())
         for error in errors
     ]
@@ -81,19 +82,23 @@ def read_pairs(path: Path, data: Data | None, request: DataRequest) -> Pairs:
     return Pairs(facts, names, table, labels, problems, [f"{path}: {note}" for note in notes])
 
 
-def _columns(path: Path, request: DataRequest) -> Columns:
+def _columns(path: Path, request: DataRequest) -> tuple[Columns, list[Problem]]:
+    """Return the columns of pairs; if they have other names, those that are probably meant."""
     if path.is_dir() or not path.exists():
         raise ValueError(
             f"There is no file {path}." if not path.exists() else f"{path} is a folder."
         )
-    try:
-        found = format_of(path).read(path)
-    except ValueError:
-        _raise_if_session(path)
-        raise
     wanted = None if request.pair_columns is None else request.pair_columns.split(",")
     try:
-        return parsing.choose_columns(found, wanted)
+        found = format_of(path).read(path)
+        return parsing.choose_columns(found, wanted), []
+    except parsing.ColumnsError as error:
+        _raise_if_session(path)
+        if not error.guess:
+            raise
+        option = ("--pair-columns", ",".join(error.guess))
+        problem = Problem(_in_options(error), option, ("--pair-columns",))
+        return parsing.choose_columns(found, error.guess), [problem]
     except ValueError:
         _raise_if_session(path)
         raise
@@ -127,11 +132,6 @@ def _in_options(error: Exception) -> str:
     return text.replace("columns=(...) says", "--pair-columns I,J,LINK says")
 
 
-def _pair_columns(error: Exception) -> tuple[str, ...]:
-    guess = getattr(error, "guess", ())
-    return ("--pair-columns", ",".join(guess)) if guess else ()
-
-
 def conflict_problems(pairs: Pairs, path: Path, limit: int = LISTED) -> list[Problem]:
     """Return the contradictions of a file as problems; the default method accepts them."""
     conflicts, total = pairs.conflicts(limit)
@@ -140,7 +140,7 @@ def conflict_problems(pairs: Pairs, path: Path, limit: int = LISTED) -> list[Pro
     texts = [f"{path}: {conflict_in_words(conflict, pairs.names)}" for conflict in conflicts]
     if total > len(texts):
         texts[-1] += f" {total - len(texts)} more: linkwise check lists them."
-    return [Problem(text, exit_code=INFEASIBLE) for text in texts]
+    return [Problem(text, *ACCEPTING, INFEASIBLE) for text in texts]
 
 
 def _names_in(columns: Columns, path: Path) -> list[str]:

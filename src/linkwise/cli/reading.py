@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from linkwise.cli.tables import (
     SHOWN,
     check_columns,
     codes,
+    dropped,
     features,
     numbers_in,
     text_of,
@@ -185,6 +187,7 @@ def _find_ids(data: Data, frame: Any, request: DataRequest) -> None:
     special = [name for name in (request.labels, request.truth) if name]
     found, shown = _called_ids(frame, (*request.features, *request.drop, *special))
     if found is None:
+        data.problems += _repeated_ids(frame, request)
         unique = _unique_texts(frame, request)
         if not unique:
             return
@@ -210,6 +213,20 @@ def _called_ids(frame: Any, taken: Sequence[str]) -> tuple[str | None, str]:
     if first.lower() in ID_NAMES or (is_id_name(first) and frame[first].is_unique):
         return first, f"column {first!r}"
     return None, ""
+
+
+def _repeated_ids(frame: Any, request: DataRequest) -> list[Problem]:
+    """Return a problem if the first column is called an id, but several rows share one."""
+    first = str(frame.columns[0])
+    asked = (*request.features, *request.drop, *request.categorical, request.labels, request.truth)
+    if not is_id_name(first) or first in asked:
+        return []
+    n_distinct, typed = frame[first].nunique(), shlex.quote(first)
+    text = (
+        f"Column {first!r} is called an id, but has {n_distinct} different values in {len(frame)} "
+        f"rows, and as a number it means nothing. Use --drop {typed}, or --categorical {typed}."
+    )
+    return [dropped(first, text)]
 
 
 def _unique_texts(frame: Any, request: DataRequest) -> list[str]:
