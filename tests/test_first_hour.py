@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import linkwise
-from linkwise import E2CP, METHODS, Auto, ConflictError, ConstrainedCut, Constraints, NCut
+from linkwise import COSC, E2CP, METHODS, Auto, ConflictError, ConstrainedCut, Constraints, NCut
 from linkwise.constraints.labels import Labels, cluster_names, looks_partial
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.methods import ConstrainedClusterer
@@ -136,6 +138,7 @@ def disagreement(blobs):
 SOFT = {
     "auto": Auto(3, random_state=0),
     "cut": ConstrainedCut(3, constraints_mode="soft", random_state=0),
+    "cosc": COSC(3, violations="auto", random_state=0),
 }
 
 
@@ -145,6 +148,8 @@ def test_a_pair_given_both_ways_is_weighed(key, blobs, disagreement):
     model = SOFT[key].fit(X, constraints=disagreement)
     assert model.accepts_contradictions
     assert linkwise.metrics.adjusted_rand(y, model.labels_) == 1
+    if key == "cosc":  # which judges no single pair
+        return
     first = model.result_.suspects[0]
     assert first.kind == "cannot-link"
     assert first.samples == tuple(disagreement.must_link[0])
@@ -228,3 +233,16 @@ def test_a_function_that_returns_the_wrong_thing_is_named(returned, error, messa
 
     with pytest.raises(error, match=message):
         Contributed().fit([[0.0], [0.1], [5.0], [5.1]])
+
+
+def test_the_template_for_contributors_works(blobs, tmp_path, monkeypatch):
+    page = Path(linkwise.__file__).parents[2] / "CONTRIBUTING.md"
+    if not page.exists():
+        pytest.skip("linkwise is installed without its repository")
+    template = page.read_text(encoding="utf-8").partition("```py\n")[2].partition("```")[0]
+    (tmp_path / "mine.py").write_text(template)
+    monkeypatch.syspath_prepend(tmp_path)
+    X, y = blobs
+    model = import_module("mine").Mine(3, weight=2.0, random_state=0)
+    model.fit(X, constraints=Constraints.sample(y, 20, random_state=0))
+    assert linkwise.metrics.adjusted_rand(y, model.labels_) == 1

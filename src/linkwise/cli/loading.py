@@ -12,7 +12,7 @@ from linkwise._hints import hint
 from linkwise._optional import require
 from linkwise.cli.console import BadInput
 from linkwise.cli.formats import writable
-from linkwise.cli.pairs import conflict_problems, read_pairs
+from linkwise.cli.pairs import ACCEPTING_METHOD, conflict_problems, read_pairs
 from linkwise.cli.problems import raise_problems
 from linkwise.cli.reading import read_data
 from linkwise.cli.requests import AskRequest, ClusterRequest, CompareRequest
@@ -52,7 +52,7 @@ def read(request: DataRequest, console: Console) -> Given:
     if request.constraints is not None and has_ids:
         pairs = read_pairs(request.constraints, data, request)
         problems += pairs.problems
-        if pairs.n_conflicts and not _options().accepts_contradictions(request):
+        if pairs.n_conflicts and not _accepts_contradictions(request):
             found = conflict_problems(pairs, request.constraints)
             if isinstance(request, AskRequest):  # where no method accepts them
                 found = [problem._replace(add=(), remove=()) for problem in found]
@@ -63,6 +63,15 @@ def read(request: DataRequest, console: Console) -> Given:
     for note in pairs.notes if pairs is not None else ():
         console.note(note)
     return Given(data, pairs)
+
+
+def _accepts_contradictions(request: DataRequest) -> bool:
+    """Whether a method accepts contradictions; the default does, and is not imported for it."""
+    is_default = isinstance(request, ClusterRequest) and request.method == ACCEPTING_METHOD
+    if is_default and not getattr(request, "settings", ()):
+        return True
+    accepts: bool = _options().accepts_contradictions(request)
+    return accepts
 
 
 def _options() -> Any:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 SUSPICIOUS = 0.5  # probability of being wrong above which a constraint is named
 LISTED = 20  # lines or names in one message
-ACCEPTING = ("-m", "auto"), ("-m", "--method", "--set")  # to use, and to leave out
+ACCEPTING_METHOD = "auto"  # accepts contradictions unless it is set otherwise
+ACCEPTING = ("-m", ACCEPTING_METHOD), ("-m", "--method", "--set")  # to use, and to leave out
 KINDS = {
     "odd ring": "cannot-links around a ring of odd length",
     "clique": "rows that are pairwise kept apart",
