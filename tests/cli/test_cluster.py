@@ -280,6 +280,17 @@ def test_anndata_uses_its_graph_and_gets_a_column(linkwise, cells, table, tmp_pa
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_anndata_gets_the_names_of_labels(linkwise, cells, table, tmp_path):
+    import anndata
+
+    options = ("--labels", "type", "--column", "found", "-o", "out.h5ad", "-m", "gfhf")
+    assert linkwise("cluster", "cells.h5ad", "-k", 3, *options).code == 0
+    found = anndata.read_h5ad(tmp_path / "out.h5ad").obs["found"]
+    assert found.cat.categories.tolist() == ["c0", "c1", "c2"]
+    assert (found.astype(str) == cells.obs["type"].astype(str)).all()
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_anndata_gives_its_pca_to_methods_that_need_features(linkwise, cells, table, tmp_path):
     run = linkwise("cluster", "cells.h5ad", "-k", 3, "-c", "pairs.csv", "-m", "cpca", "-o", "o.csv")
     assert run.code == 0

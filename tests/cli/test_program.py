@@ -40,6 +40,8 @@ def test_streams_exit_codes_and_files(program, table, tmp_path):
     assert run.err == (
         "Error: pairs.csv: p00 and p01 are cannot-linked (line 3), but these belong together: "
         "p00 - p01 (line 2). Remove one of these lines, or give it a belief below 1.\n"
+        "This would work: linkwise cluster table.csv -k 3 -c pairs.csv --id name --truth class "
+        "--quiet -m auto\n"
     )
 
 
