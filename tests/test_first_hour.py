@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
 
 import linkwise
 from linkwise import COSC, E2CP, METHODS, Auto, ConflictError, ConstrainedCut, Constraints, NCut
@@ -202,6 +203,22 @@ def test_a_tensor_that_numpy_can_read_is_data(blobs):
     assert_array_equal(
         NCut(3, random_state=0).fit(readable).labels_, NCut(3, random_state=0).fit(blobs[0]).labels_
     )
+
+
+def test_columns_of_text_and_absurd_values_are_named(blobs):
+    pandas = pytest.importorskip("pandas")
+    X, _ = blobs
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    days = pandas.date_range("2024-01-01", periods=60)
+    with pytest.raises(ValueError, match=r"no numbers in the columns 'word', 'day'. .*get_dummies"):
+        NCut(3).fit(frame.assign(word="x", day=days))
+    frame = frame.assign(a=frame["a"].astype(str))  # numbers as text
+    assert NCut(3, random_state=0).fit(frame).labels_.size == 60
+    X = X.copy()
+    X[7, 1] = -1e300
+    for data in (X, csr_array(X)):
+        with pytest.raises(ValueError, match=r"largest feature is 1e.300 in size \(X\[7, 1\]\)"):
+            NCut(3).fit(data)
 
 
 # Methods that contributors write ----------------------------------------------------------------

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+SHOWN = 8  # columns in a message
 GRAPH = "With affinity='precomputed' pass its adjacency matrix:"
 ADVICE = {
     ("anndata", "AnnData"): (
@@ -29,6 +32,33 @@ def check_foreign(X: Any) -> None:
                 "not in main memory. Pass fit(X.detach().cpu().numpy()), of a sparse one "
                 "X.to_dense() first."
             )
+
+    _check_text(X)
+
+
+def _check_text(X: Any) -> None:
+    """Raise ValueError if a data frame has columns of text, naming them."""
+    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        return
+    no_numbers = [name for name in X.columns if not _is_numeric(X[name])]
+    if no_numbers:
+        shown = ", ".join(map(repr, no_numbers[:SHOWN])) + ", ..." * (len(no_numbers) > SHOWN)
+        raise ValueError(
+            f"X has no numbers in the columns {shown}. Leave them out, or turn them into numbers, "
+            "for example by pandas.get_dummies(X)."
+        )
+
+
+def _is_numeric(column: Any) -> bool:
+    """Whether a column holds numbers, as numbers or as text; missing ones count as such."""
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "biufmM":
+        return kind not in "mM"  # dates and durations
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        return "NAType" in str(error)  # told with its place later
+    return True
 
 
 def _is_readable(tensor: Any) -> bool:

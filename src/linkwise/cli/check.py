@@ -31,15 +31,7 @@ LARGEST_GROUPS = 5
 
 def run(request: CheckRequest, console: Console) -> int:
     """Print what follows from the pairs; return 1 if they cannot all hold."""
-    data = _names(request)
-    pairs = read_pairs(request.pairs, data, request)
-    problems = [*(data.problems if data is not None else ()), *pairs.problems]
-    if problems:
-        found = conflict_problems(pairs, request.pairs, request.limit)
-        problems += [problem._replace(add=(), remove=()) for problem in found]
-        raise_problems(problems, console.arguments)
-    for note in pairs.notes:
-        console.note(note)
+    pairs = _pairs(request, console)
     conflicts, total = pairs.conflicts(request.limit)
     words = [conflict_in_words(conflict, pairs.names) for conflict in conflicts]
     summary: dict[str, Any] = {
@@ -73,6 +65,20 @@ def run(request: CheckRequest, console: Console) -> int:
         for line in lines:
             click.echo(line)
     return code
+
+
+def _pairs(request: CheckRequest, console: Console) -> Pairs:
+    """Read the pairs, or raise one error about all problems, and the contradictions with them."""
+    data = _names(request)
+    pairs = read_pairs(request.pairs, data, request)
+    problems = [*(data.problems if data is not None else ()), *pairs.problems]
+    if problems:
+        found = conflict_problems(pairs, request.pairs, request.limit)
+        problems += [problem._replace(add=(), remove=()) for problem in found]
+        raise_problems(problems, console.arguments)
+    for note in pairs.notes:
+        console.note(note)
+    return pairs
 
 
 def _names(request: CheckRequest) -> Data | None:

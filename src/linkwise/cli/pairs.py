@@ -79,7 +79,8 @@ def read_pairs(path: Path, data: Data | None, request: DataRequest) -> Pairs:
         notes.append("i and j are positions of rows, counted from 0: none is an id")
     names = None if ids is None else [str(name) for name in ids]
     labels = None if data is None else data.known_labels
-    facts = logic.facts_of(n, table.unique(n), labels)
+    table = table.unique(n)
+    facts = logic.facts_of(n, table, labels)
     return Pairs(facts, names, table, labels, problems, [f"{path}: {note}" for note in notes])
 
 

@@ -15,6 +15,8 @@ from linkwise.constraints.validation import as_n_samples, is_missing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from linkwise._types import Bools
+
 MUST = ("must", "must-link", "must_link", "mustlink", "ml", "1", "+1", "1.0")
 SAME = ("same", "yes", "y", "true", "t", "together")
 CANNOT = ("cannot", "cannot-link", "cannot_link", "cannotlink", "cl", "-1", "-1.0", "0", "0.0")
@@ -144,38 +146,45 @@ def parse_pairs(
     """Read the rows that can be read, whether or not they contradict each other."""
     n, parse = _sample_parser(n_samples, ids)
     errors: dict[int, Exception] = {}
+    table = _table(source, parse, errors)
+    kept = np.ones(len(table.pairs), dtype=bool)
+    kept[list(errors)] = False
+    _check_zeros(source, errors)
+    is_loop = kept & (table.pairs[:, 0] == table.pairs[:, 1])
+    _check_loops(source, is_loop & ~table.is_must_link, errors)
+    problems = [Problem(source.rows[k], errors[k]) for k in sorted(errors)]
+    skipped = [problem.row for problem in problems if skip_unknown and problem.is_unknown]
+    told = {
+        "repeated: each pair counts once, with the larger belief": _repeated(
+            table.kept(kept & ~is_loop), n
+        ),
+        "left out: a must-link of a sample to itself": table.row[
+            is_loop & table.is_must_link
+        ].tolist(),
+        "skipped: a sample that is not known": skipped,
+    }
+    notes = [f"{len(k)} {what} ({_listed(k, source.unit)})" for what, k in told.items() if k]
+    if skip_unknown:
+        problems = [problem for problem in problems if not problem.is_unknown]
+    return Parsed(n, table.kept(kept & ~is_loop), problems, notes)
+
+
+def _table(source: Columns, parse: Callable[[Any], int], errors: dict[int, Exception]) -> PairTable:
+    """Parse all columns; rows that cannot be parsed get an entry in `errors`."""
     parsers = {"i": parse, "j": parse, "link": _sign, "belief": _belief}
     found = {name: _parse(source, name, parsers[name], errors=errors) for name in source.values}
     pairs = np.array([found["i"], found["j"]], dtype=np.intp).T.reshape(-1, 2)
     sign = np.array(found["link"], dtype=np.float64)
     belief = np.array(found.get("belief", np.ones(len(pairs))), dtype=np.float64)
-    table = PairTable(np.sort(pairs, axis=1), sign, belief, np.array(source.rows, np.intp))
-    kept = np.ones(len(pairs), dtype=bool)
-    kept[list(errors)] = False
-    _check_zeros(source, errors)
-    loops = np.flatnonzero(kept & (pairs[:, 0] == pairs[:, 1]))
-    for k in loops[sign[loops] < 0].tolist():
+    return PairTable(np.sort(pairs, axis=1), sign, belief, np.array(source.rows, np.intp))
+
+
+def _check_loops(source: Columns, is_wrong: Bools, errors: dict[int, Exception]) -> None:
+    for k in np.flatnonzero(is_wrong).tolist():
         errors[k] = ValueError(
             f"{source.where(k, 'i')}, and so is j: a sample that is cannot-linked to itself. "
             "Remove this row."
         )
-    kept[loops] = False
-    problems = [Problem(source.rows[k], errors[k]) for k in sorted(errors)]
-    skipped = [problem.row for problem in problems if skip_unknown and problem.is_unknown]
-    itself = table.row[loops[sign[loops] > 0]].tolist()
-    repeated = _repeated(table.kept(kept), n)
-    notes = [
-        f"{len(rows)} {what} ({_listed(rows, source.unit)})"
-        for rows, what in (
-            (repeated, "repeated: each pair counts once, with the larger belief"),
-            (itself, "left out: a must-link of a sample to itself"),
-            (skipped, "skipped: a sample that is not known"),
-        )
-        if rows
-    ]
-    if skip_unknown:
-        problems = [problem for problem in problems if not problem.is_unknown]
-    return Parsed(n, table.kept(kept), problems, notes)
 
 
 def _check_zeros(source: Columns, errors: dict[int, Exception]) -> None:

@@ -635,6 +635,16 @@ def check_magnitude(X: Any) -> None:
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     if largest > LARGEST or 0 < largest < 1 / LARGEST:
         raise ValueError(
-            f"The largest feature is {largest:.0e} in size: squares of such numbers leave the "
-            "range of floating-point numbers. Divide X by np.abs(X).max()."
+            f"The largest feature is {largest:.0e} in size{_places(X, LARGEST)}: squares of such "
+            "numbers leave the range of floating-point numbers. Correct it, or divide X by "
+            "np.abs(X).max()."
         )
+
+
+def _places(X: Any, limit: float) -> str:
+    """Say where entries above a limit are, if they are few: then they are mistakes."""
+    rows, columns = np.nonzero(abs(X) > limit) if not issparse(X) else (abs(X) > limit).nonzero()
+    if not 0 < rows.size <= 3:
+        return ""
+    shown = ", ".join(f"X[{i}, {j}]" for i, j in zip(rows, columns, strict=True))
+    return f" ({shown})"
