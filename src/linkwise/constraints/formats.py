@@ -97,10 +97,10 @@ def _csv_columns(reader: Any, path: Path) -> Columns:
         header = next(reader, None)
         if header is None:
             raise ValueError(f"{path} is empty. Its first line must name the columns: i,j,link.")
-        rows: list[list[str]] = []
+        columns: list[list[str]] = [[] for _ in header]
         lines: list[int] = []
         for fields in reader:
-            if not any(fields):
+            if not fields or not (fields[0] or any(fields)):
                 continue
             if len(fields) != len(header):
                 raise ValueError(
@@ -108,19 +108,19 @@ def _csv_columns(reader: Any, path: Path) -> Columns:
                     f"{len(header)} columns ({', '.join(header)})."
                 )
             lines.append(reader.line_num)
-            rows.append([field.strip() for field in fields])
+            for column, field in zip(columns, fields, strict=True):
+                column.append(field.strip())
     except csv.Error as error:
         raise ValueError(f"{path}, line {reader.line_num}: not valid CSV ({error}).") from error
-    return _as_columns(header, rows, lines, path=path)
+    return _as_columns(header, columns, lines, path=path)
 
 
 def _as_columns(
-    header: list[Any], rows: list[list[Any]], lines: list[int], *, path: Path
+    header: list[Any], columns: list[list[Any]], lines: list[int], *, path: Path
 ) -> Columns:
     names = ["" if name is None else str(name).strip() for name in header]
     _check_distinct(names, f"{path}, line 1")
-    columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in names]
-    values: dict[str, list[Any]] = dict(zip(names, columns, strict=True))
+    values: dict[str, list[Any]] = dict(zip(names, columns or [[] for _ in names], strict=True))
     return Columns(values, lines, lambda line: f"{path}, line {line}")
 
 
@@ -149,7 +149,8 @@ def _read_excel(path: Path) -> Columns:
         raise ValueError(f"{path} is empty. Its first row must name the columns: i, j, link.")
     filled = [k for k, row in enumerate(rows) if k and any(cell is not None for cell in row)]
     kept = [["" if cell is None else cell for cell in rows[k]] for k in filled]
-    return _as_columns(rows[0], kept, [k + 1 for k in filled], path=path)
+    columns = [list(column) for column in zip(*kept, strict=True)]
+    return _as_columns(rows[0], columns, [k + 1 for k in filled], path=path)
 
 
 FORMATS = {".csv": Format(_read_csv, write_csv), ".xlsx": Format(_read_excel)}

@@ -189,11 +189,11 @@ def _check_loops(source: Columns, is_wrong: Bools, errors: dict[int, Exception])
 
 def _check_zeros(source: Columns, errors: dict[int, Exception]) -> None:
     """Note a problem if 0 and -1 are both links: one of them may mean "not known"."""
-    texts = [str(value).strip() for value in source.values["link"]]
-    zeros = [k for k, text in enumerate(texts) if text in ("0", "0.0")]
-    if zeros and ("-1" in texts or "-1.0" in texts):
-        errors[zeros[0]] = ValueError(
-            f"{source.where(zeros[0], 'link')}, but -1 is a link as well: it is not clear whether "
+    zeros = {value for value in set(source.values["link"]) if str(value).strip() in ("0", "0.0")}
+    if zeros and any(str(value).strip() in ("-1", "-1.0") for value in set(source.values["link"])):
+        first = next(k for k, value in enumerate(source.values["link"]) if value in zeros)
+        errors[first] = ValueError(
+            f"{source.where(first, 'link')}, but -1 is a link as well: it is not clear whether "
             "0 means cannot or not known. Write must and cannot, and remove the other rows."
         )
 
