@@ -200,6 +200,7 @@ def troubled(write):
         "p.csv",
         "left,right,verdict\nc00,c02,same\nc01,c00,different\nc99,c01,same\nc00,nobody,different\n",
     )
+    write("both.csv", "i,j,link\nc00,c02,same\nc00,c02,different\n")
     return ("cluster", "t.csv", "-k", 2, "-m", "signed", "-c", "p.csv")
 
 
@@ -322,6 +323,7 @@ FAILING = {
     "no such parameter": ("cluster", "t.csv", "-k", "2", "-m", "e2cp", "--set", "alfa=1"),
     "no folder": ("cluster", "t.csv", "-k", "2", "-o", "none/out.csv"),
     "problems": ("cluster", "t.csv", "-k", "2", "-c", "p.csv"),
+    "disagreeing pairs": ("cluster", "t.csv", "-k", "2", "-c", "both.csv"),
     "compare": ("compare", "t.csv", "-k", "2", "-c", "p.csv"),
     "ask": ("ask", "t.csv", "-k", "2", "-c", "p.csv"),
     "check": ("check", "p.csv", "t.csv"),
