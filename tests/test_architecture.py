@@ -30,7 +30,7 @@ LAYERS = [
     {"auto"},
     {"registry"},
     {"plots"},
-    {"evaluate", "active"},
+    {"evaluate", "active", "tl"},
     {"report"},
     {"demo"},
     {"cli"},

@@ -11,7 +11,8 @@ GRAPH = "With affinity='precomputed' pass its adjacency matrix:"
 ADVICE = {
     ("anndata", "AnnData"): (
         "an AnnData object. Pass its features, fit(adata.obsm['X_pca']), or with "
-        "affinity='precomputed' its graph, fit(adata.obsp['connectivities'])."
+        "affinity='precomputed' its graph, fit(adata.obsp['connectivities']). Or in one line: "
+        "linkwise.tl.cluster(adata, labels='known')."
     ),
     ("networkx", "Graph"): (
         f"a networkx graph. {GRAPH} fit(networkx.to_scipy_sparse_array(graph, weight='weight'))."
