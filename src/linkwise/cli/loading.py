@@ -23,9 +23,11 @@ from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from linkwise.cli.console import Console
     from linkwise.cli.pairs import Pairs
+    from linkwise.cli.problems import Problem
     from linkwise.cli.reading import Data
     from linkwise.cli.requests import DataRequest
 
@@ -52,11 +54,7 @@ def read(request: DataRequest, console: Console) -> Given:
     if request.constraints is not None and has_ids:
         pairs = read_pairs(request.constraints, data, request)
         problems += pairs.problems
-        if pairs.n_conflicts and not _accepts_contradictions(request):
-            found = conflict_problems(pairs, request.constraints)
-            if isinstance(request, AskRequest):  # where no method accepts them
-                found = [problem._replace(add=(), remove=()) for problem in found]
-            problems += found
+        problems += _conflicts(pairs, request.constraints, request)
     raise_problems(problems, console.arguments)
     for note in data.notes:
         console.note(f"{request.name}: {note}")
@@ -65,13 +63,17 @@ def read(request: DataRequest, console: Console) -> Given:
     return Given(data, pairs)
 
 
-def _accepts_contradictions(request: DataRequest) -> bool:
-    """Whether a method accepts contradictions; the default does, and is not imported for it."""
+def _conflicts(pairs: Pairs, path: Path, request: DataRequest) -> list[Problem]:
+    """Return the contradictions of the pairs, unless a method accepts them."""
     is_default = isinstance(request, ClusterRequest) and request.method == ACCEPTING_METHOD
     if is_default and not getattr(request, "settings", ()):
-        return True
-    accepts: bool = _options().accepts_contradictions(request)
-    return accepts
+        return []  # the default accepts them; it need not be imported for that
+    if not pairs.n_conflicts or _options().accepts_contradictions(request):
+        return []
+    found = conflict_problems(pairs, path)
+    if isinstance(request, AskRequest):  # where no method accepts them
+        found = [problem._replace(add=(), remove=()) for problem in found]
+    return found
 
 
 def _options() -> Any:

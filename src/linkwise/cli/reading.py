@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array, issparse
 
+from linkwise._jit import late_module
 from linkwise.cli.console import BadInput, counted
 from linkwise.cli.formats import FORMATS, ID_NAMES, is_id_name
 from linkwise.cli.problems import Problem
@@ -29,11 +29,15 @@ from linkwise.constraints.labels import Labels
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from scipy.sparse import csr_array
+
     from linkwise._types import AnyArray, Floats, Ints
     from linkwise.cli.formats import Arrays
     from linkwise.cli.requests import DataRequest
     from linkwise.cli.sources import Source
 
+
+sparse = late_module("scipy.sparse")  # takes 0.2 s to import
 
 COLUMN_OPTIONS = ("--labels", "--truth", "--id", "--features", "--drop", "--categorical")
 NUMBER_OPTIONS = ("--scale", "--no-scale", "--impute")
@@ -322,9 +326,9 @@ def _merged_edges(ends: AnyArray, weights: Floats, names: list[str]) -> csr_arra
             f"The edge {names[low[row]]} - {names[high[row]]} has the weight {weights[other]:g} in "
             f"row {other} and {weights[row]:g} in row {row}. Remove one of them."
         )
-    upper = coo_array((weights[first], (distinct // n, distinct % n)), shape=(n, n))
+    upper = sparse.coo_array((weights[first], (distinct // n, distinct % n)), shape=(n, n))
     upper.setdiag(0)
-    return csr_array(upper + upper.T)
+    return sparse.csr_array(upper + upper.T)
 
 
 # Arrays and matrices -----------------------------------------------------------------------
@@ -349,18 +353,18 @@ def _matrix(arrays: Arrays, request: DataRequest) -> Data:
     _take_columns(data, request, beside, place="array", remedy=remedy)
     if request.graph and not is_square:
         raise BadInput(f"--graph: {request.name} is not square but of shape {matrix.shape}.")
-    if request.graph or (issparse(matrix) and is_square):
+    if request.graph or (sparse.issparse(matrix) and is_square):
         _check_options(request, "a graph", NUMBER_OPTIONS)
-        data.W = csr_array(matrix).astype(np.float64)
+        data.W = sparse.csr_array(matrix).astype(np.float64)
         data.notes.append(f"graph of {data.n_samples} nodes and {data.W.nnz // 2} edges")
         return data
-    if issparse(matrix):
-        data.X = csr_array(matrix).astype(np.float64)
+    if sparse.issparse(matrix):
+        data.X = sparse.csr_array(matrix).astype(np.float64)
         _check_finite(data.X.data, request)
     else:
         data.X = _dense(np.array(matrix, dtype=np.float64), request)
     data.feature_names = [f"x{k}" for k in range(matrix.shape[1])]
-    scaled = "; standardised" if request.scale and not issparse(matrix) else ""
+    scaled = "; standardised" if request.scale and not sparse.issparse(matrix) else ""
     data.notes.append(
         f"{counted(data.n_samples, 'row')}, {counted(matrix.shape[1], 'feature')}{scaled}"
     )
@@ -432,9 +436,9 @@ def _annotated(source: Source, request: DataRequest, *, needs_features: bool) ->
     _take_columns(data, replace(request, id_column=None), obs, place="column", remedy=remedy)
     key = request.use or _preferred(adata, needs_features=needs_features)
     if key is not None and key in adata.obsp:
-        graph = csr_array(adata.obsp[key]).astype(np.float64)
+        graph = sparse.csr_array(adata.obsp[key]).astype(np.float64)
         # Neighbour graphs are symmetric up to the rounding of 32 bits.
-        data.W = csr_array((graph + graph.T) / 2)
+        data.W = sparse.csr_array((graph + graph.T) / 2)
         _check_options(request, f"with obsp[{key!r}] a graph", NUMBER_OPTIONS)
         data.notes.append(f"{data.n_samples} cells, graph obsp[{key!r}]")
         return data
@@ -453,8 +457,8 @@ def _annotated(source: Source, request: DataRequest, *, needs_features: bool) ->
 
 
 def _features(matrix: Any, key: str, request: DataRequest) -> tuple[Any, list[str]]:
-    if issparse(matrix):
-        X = csr_array(matrix).astype(np.float64)
+    if sparse.issparse(matrix):
+        X = sparse.csr_array(matrix).astype(np.float64)
     else:
         X = _dense(np.array(matrix, dtype=np.float64), request)
     return X, [f"{key}{k}" for k in range(X.shape[1])]

@@ -11,9 +11,8 @@ from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import connected_components
 
+from linkwise._jit import late_module
 from linkwise.constraints.conflict import Conflict
 from linkwise.constraints.kernels import shortest_chains
 from linkwise.constraints.table import choose_two, pair_keys
@@ -22,6 +21,10 @@ if TYPE_CHECKING:
     from linkwise._types import AnyArray, Ints
     from linkwise.constraints.labels import Labels
     from linkwise.constraints.table import PairTable
+
+
+sparse = late_module("scipy.sparse")  # takes 0.2 s to import
+csgraph = late_module("scipy.sparse.csgraph")
 
 
 class Facts(NamedTuple):
@@ -86,9 +89,9 @@ def components(facts: Facts) -> Ints:
     heads = np.concatenate((facts.must_link[:, 0], facts.labelled))
     tails = np.concatenate((facts.must_link[:, 1], n + facts.class_of))
     ones = np.ones(heads.size, dtype=np.int8)
-    graph = coo_array((ones, (heads, tails)), shape=(n_vertices, n_vertices))
+    graph = sparse.coo_array((ones, (heads, tails)), shape=(n_vertices, n_vertices))
     # scipy numbers components by their first vertex, so virtual vertices change no number.
-    _, component = connected_components(graph, directed=False)
+    _, component = csgraph.connected_components(graph, directed=False)
     numbered: Ints = component[:n].astype(np.intp)
     return numbered
 
@@ -218,7 +221,7 @@ def _adjacency(pairs: Ints, n: int) -> tuple[Ints, Ints]:
     heads = np.concatenate((pairs[:, 0], pairs[:, 1]))
     tails = np.concatenate((pairs[:, 1], pairs[:, 0]))
     ones = np.ones(heads.size, dtype=np.int8)
-    graph = csr_array((ones, (heads, tails)), shape=(n, n))
+    graph = sparse.csr_array((ones, (heads, tails)), shape=(n, n))
     return graph.indptr.astype(np.intp), graph.indices.astype(np.intp)
 
 
