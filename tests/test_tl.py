@@ -115,8 +115,8 @@ def test_clusters_have_the_colours_of_their_labels(cells):
 
 
 def test_what_is_not_there_is_said(cells):
-    with pytest.raises(KeyError, match=r"obs has no column 'knwon'. Did you mean 'known'"):
-        linkwise.tl.cluster(cells, "knwon")
+    with pytest.raises(KeyError, match=r"obs has no column 'knonw'. Did you mean 'known'"):
+        linkwise.tl.cluster(cells, "knonw")
     with pytest.raises(ValueError, match=r"There is no method 'gfhg'. Did you mean 'gfhf'"):
         linkwise.tl.cluster(cells, "known", method="gfhg")
     with pytest.raises(ValueError, match="key_added='known' would overwrite the labels"):
