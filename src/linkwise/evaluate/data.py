@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import coo_array, issparse
 from sklearn.utils import check_array
 
+from linkwise._sparse_format import checked_format
 from linkwise.evaluate.draws import encoded
 from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.graph import Affinity, Prepared, check_affinity
@@ -44,7 +45,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         y = encoded(self.y)
-        X = self.X if self.X is None or issparse(self.X) else np.asarray(self.X)
+        X = checked_format(self.X)
+        X = X if X is None or issparse(X) else np.asarray(X)
         if X is None and self.W is None:
             raise ValueError("A data set needs X, or a graph W, or both.")
         if X is not None and (X.ndim != 2 or X.shape[0] != y.size):
@@ -58,7 +60,7 @@ class Problem:
 
 
 def _graph(W: Any, n_samples: int) -> Any:
-    W = check_array(W, accept_sparse="csr", dtype=np.float64, input_name="W")
+    W = check_array(checked_format(W, "W"), accept_sparse="csr", dtype=np.float64, input_name="W")
     if W.shape != (n_samples, n_samples):
         message = f"W must be of shape {(n_samples, n_samples)}, as y has it; it is {W.shape}."
         raise ValueError(message)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._docs import inherit_docs
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
+from linkwise._sparse_format import checked_format
 from linkwise.constraints import Constraints
 from linkwise.constraints.feasible import raise_too_few_groups
 from linkwise.exceptions import ConstraintsIgnoredWarning
@@ -261,6 +262,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         if isinstance(X, Prepared):
             raise TypeError("New samples are given as an array; Prepared is for fit. Pass its .X.")
+        X = checked_format(X)
         return validate_data(self, X, accept_sparse=accept_sparse, dtype=np.float64, reset=False)
 
     @property
