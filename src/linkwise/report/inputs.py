@@ -242,7 +242,8 @@ def _suspects(model: Any, n_samples: int) -> list[Suspect]:
 
 
 def _data(X: Any, n_samples: int) -> Matrix:
-    X = check_array(checked_format(X), accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+    kinds = [np.float64, np.float32]
+    X = check_array(checked_format(X), accept_sparse="csr", dtype=kinds, input_name="X")
     check_length(X.shape[0], n_samples, "X is about")
     return csr_array(X) if issparse(X) else X
 
