@@ -20,7 +20,7 @@ LAYERS = [
     {"_types"},
     {
         *("_version", "_docs", "_files", "_hints", "_interrupts", "_optional", "_params", "_quiet"),
-        *("_kernels", "_rows", "_sparse_format", "exceptions"),
+        *("_kernels", "_rows", "_sparse_format", "_threads", "exceptions"),
     },
     {"result", "constraints", "linalg"},
     {"graph", "partition", "metrics", "datasets"},

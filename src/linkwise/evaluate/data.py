@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from scipy.sparse import coo_array, issparse
 from sklearn.utils import check_array
 
+from linkwise._quiet import quiet
 from linkwise._sparse_format import checked_format
 from linkwise.evaluate.draws import encoded
 from linkwise.exceptions import DisconnectedGraphWarning
@@ -145,12 +145,10 @@ def _is_bunch(value: Any) -> bool:
 
 def with_graph(dataset: Problem, affinity: Affinity) -> Problem:
     """Return the data set with a :class:`Prepared` as `W`, its graph built unless it was given."""
-    with warnings.catch_warnings():
-        if dataset.W is None:
-            graph = Prepared(dataset.X, affinity)
-        else:
-            # The user was warned when the graph was given.
-            warnings.simplefilter("ignore", DisconnectedGraphWarning)
+    if dataset.W is None:
+        graph = Prepared(dataset.X, affinity)
+    else:
+        with quiet(DisconnectedGraphWarning):  # the user was warned when the graph was given
             graph = Prepared(dataset.W, "precomputed")
-        _ = graph.W  # built now, and not while a fit is timed
+    _ = graph.W  # built now, and not while a fit is timed
     return Problem(dataset.X, dataset.y, dataset.n_clusters, graph)

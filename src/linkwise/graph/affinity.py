@@ -16,7 +16,9 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
+from linkwise._quiet import kept_filters
 from linkwise._sparse_format import checked_format
+from linkwise._threads import kept_limits
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
 from linkwise.graph.approximate import ApproximateNeighbors
 from linkwise.graph.connect import add_links, shortest_links
@@ -454,7 +456,8 @@ class Affinity(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         sparse = False if self.metric == "precomputed" else "csr"
         X = checked_format(X)
-        X = validate_data(self, X, reset=False, accept_sparse=sparse, dtype=np.float64)
+        with kept_filters():
+            X = validate_data(self, X, reset=False, accept_sparse=sparse, dtype=np.float64)
         X = X if self.reduction_ is None else self.reduction_.transform(X)
         X = self._search.in_same_format(X)
         distances = self._distances(X)
@@ -469,7 +472,8 @@ class Affinity(TransformerMixin, BaseEstimator):
     def _checked(self, X: Any) -> Any:
         sparse = False if self.metric == "precomputed" else "csr"
         X = checked_format(X)
-        X = validate_data(self, X, accept_sparse=sparse, dtype=np.float64, ensure_min_samples=2)
+        with kept_filters():
+            X = validate_data(self, X, accept_sparse=sparse, dtype=np.float64, ensure_min_samples=2)
         self._kind = "nearest" if isinstance(self.neighbors, Integral) else "transformer"
         if self.radius is not None or self.neighbors is None:
             self._kind = "full" if self.radius is None else "radius"
@@ -516,16 +520,16 @@ class Affinity(TransformerMixin, BaseEstimator):
 
         Dense for the full graph of the samples of `fit`.
         """
-        search = self._search
-        if self._kind == "nearest":
-            found = self._nearest(int(self.neighbors), query)
-            distances = neighbor_table_to_graph(*found, search.n_samples)
-        elif self._kind == "full":
-            distances = search.full_graph(query)
-        elif self._kind == "radius":
-            distances = self._within(self.radius, query)
-        else:
-            distances = self._by_transformer(query)
+        with kept_filters(), kept_limits():
+            if self._kind == "nearest":
+                found = self._nearest(int(self.neighbors), query)
+                distances = neighbor_table_to_graph(*found, self._search.n_samples)
+            elif self._kind == "full":
+                distances = self._search.full_graph(query)
+            elif self._kind == "radius":
+                distances = self._within(self.radius, query)
+            else:
+                distances = self._by_transformer(query)
         if not np.isfinite(distances.data if issparse(distances) else distances).all():
             raise ValueError(
                 "Some distances between samples are not finite: they overflow, or the metric is "

@@ -18,7 +18,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._docs import inherit_docs
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
+from linkwise._quiet import kept_filters
 from linkwise._sparse_format import checked_format
+from linkwise._threads import kept_limits
 from linkwise.constraints import Constraints
 from linkwise.constraints.feasible import raise_too_few_groups
 from linkwise.exceptions import ConstraintsIgnoredWarning
@@ -133,13 +135,14 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
             raise TypeError(message)
         self._check_settings()
-        prepared = Prepared.of(X, getattr(self, "affinity", None))
-        self._check_samples(prepared)
-        if constraints is not None:
-            self._check_constraints(constraints, prepared.n_samples)
-        # What a single fit leaves behind is of no use to anyone, but takes memory.
-        warm = prepared.warm if prepared is X else None
-        self.result_: Any = self._solve(prepared, constraints, warm)  # a Result, or a kind of it
+        with kept_filters(), kept_limits():
+            prepared = Prepared.of(X, getattr(self, "affinity", None))
+            self._check_samples(prepared)
+            if constraints is not None:
+                self._check_constraints(constraints, prepared.n_samples)
+            # What a single fit leaves behind is of no use to anyone, but takes memory.
+            warm = prepared.warm if prepared is X else None
+            self.result_: Any = self._solve(prepared, constraints, warm)  # or a kind of Result
         self.labels_ = self.result_.labels
         if self.result_.embedding is not None:
             self.embedding_ = self.result_.embedding
@@ -263,7 +266,10 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         if isinstance(X, Prepared):
             raise TypeError("New samples are given as an array; Prepared is for fit. Pass its .X.")
         X = checked_format(X)
-        return validate_data(self, X, accept_sparse=accept_sparse, dtype=np.float64, reset=False)
+        with kept_filters():
+            return validate_data(
+                self, X, accept_sparse=accept_sparse, dtype=np.float64, reset=False
+            )
 
     @property
     def accepts_contradictions(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -14,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from linkwise import metrics
 from linkwise._params import Interval, StrOptions
+from linkwise._quiet import quiet
 from linkwise.constraints.table import constraint_matrix
 from linkwise.exceptions import ConvergenceWarning, TooLargeError
 from linkwise.linalg import eigen
@@ -520,9 +520,8 @@ def _lowest_ratio(A: _Numerator, B: _Denominator, rng: np.random.RandomState) ->
     for _ in range(MAX_RATIOS):
         lift = 2 + 2 * tau * norm
         D = _Difference(A, B, tau, lift=lift)
-        with warnings.catch_warnings():
+        with quiet(ConvergenceWarning):
             # A poor vector gives a poor ratio, which the solves will notice.
-            warnings.simplefilter("ignore", ConvergenceWarning)
             pairs = eigen.smallest(
                 D, 1, rng, known=t, known_values=np.array([lift]), max_iter=RATIO_RESTARTS
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array
 
+from linkwise._quiet import quiet
 from linkwise._sparse_format import checked_format
 from linkwise.constraints import Constraints, Suspect
 from linkwise.exceptions import DisconnectedGraphWarning
@@ -264,9 +264,7 @@ def _data_and_graph(
 def _graph(W: Any, n_samples: int) -> Prepared:
     W = check_array(checked_format(W, "W"), accept_sparse="csr", dtype=np.float64, input_name="W")
     check_length(W.shape[0], n_samples, "W is about")
-    with warnings.catch_warnings():
-        # The report says how many components there are.
-        warnings.simplefilter("ignore", DisconnectedGraphWarning)
+    with quiet(DisconnectedGraphWarning):  # the report says how many components there are
         return Prepared(W, "precomputed")
 
 
