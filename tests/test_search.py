@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
+from linkwise import METHODS, Constraints
 from linkwise._kernels import empty_heap, new_stream, put, remove, shuffle, uniform
+from linkwise._quiet import quiet
 from linkwise.constraints.coloring import CannotLinkGraph
 from linkwise.constraints.coloring.kernels import kempe_chain, new_scratch
 from linkwise.constraints.table import symmetric_matrix
+from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.search import cut, local_search, means, objective, problem, starts
 from linkwise.search.objective import Context
 from linkwise.search.soft import answer_likelihood, clearly_best, soft_path
@@ -513,3 +516,43 @@ def test_the_heap_gives_vertices_by_rank_and_key(seed, ranked):
         assert drawn == sorted(keys, key=lambda v: (-rank[v], -keys[v], v))
     else:
         assert [keys[v] for v in drawn] == sorted(keys.values(), reverse=True)
+
+
+# Weights of very different size --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["cut", "cosc", "sskk"])
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_star_of_weights_1_and_1e_17_is_clustered(key, k):
+    W = np.zeros((8, 8))
+    W[0, 1:] = W[1:, 0] = [1, 1e-17] * 3 + [1]
+    known = Constraints(8, [(1, 2)], [(3, 4)])
+    for seed in range(6):
+        model = METHODS[key](k, affinity="precomputed", hard=True, random_state=seed)
+        labels = model.fit(W, constraints=known).labels_
+        assert known.n_violated(labels) == 0
+        assert np.unique(labels).size == k
+
+
+def test_a_volume_is_counted_again_where_rounding_leaves_nothing():
+    W = csr_array(np.array([[0, 1, 1e-17], [1, 0, 0], [1e-17, 0, 0.0]]))
+    p = problem.build_problem(W, one_group_each(3, np.zeros((0, 2), int)))
+    state = local_search.new_state(p, np.array([0, 1, 0], np.int32), 2)
+    local_search.move(p, state, 0, 1)  # 1 + 1e-17 - 1
+    assert state.volume.tolist() == [1e-17, 2.0]
+    assert state.inside.tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "edges", [[(0, 1), (1, 2)], [(0, 2), (2, 4), (2, 5)], [(0, 2), (0, 3), (2, 3), (0, 5), (2, 5)]]
+)
+def test_isolated_vertices_are_no_reason_to_cut_the_rest(edges):
+    """A cluster of isolated vertices costs 1, so the best cut leaves the component whole."""
+    W = np.zeros((6, 6))
+    W[tuple(np.transpose(edges))] = 1
+    W += W.T
+    is_isolated = ~W.any(axis=1)
+    k = int(is_isolated.sum()) + 1
+    with quiet(DisconnectedGraphWarning):
+        labels = METHODS["cut"](k, affinity="precomputed", random_state=0).fit(W).labels_
+    assert np.unique(labels[~is_isolated]).size == 1

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 NEVER = -np.inf
 TINY = 1e-13  # gains below this are rounding
 MAX_SWEEPS = 100
+# A volume that loses all but this share of what leaves is counted again: of 1 + 1e-17 - 1 nothing
+# would be left, and cuts are divided by it.
+CANCELLED = 1e-9
 
 
 class State(NamedTuple):
@@ -129,6 +132,22 @@ def move(p: Problem, s: State, v: int, b: int) -> None:
         u = p.soft_indices[e]
         s.R[u, a] -= p.soft_weight[e]
         s.R[u, b] += p.soft_weight[e]
+    if s.volume[a] < CANCELLED * p.volume[v]:
+        _recount(p, s, a)
+
+
+@njit(cache=True, nogil=True)
+def _recount(p: Problem, s: State, c: int) -> None:
+    """Add up the volume and the inner weight of a cluster."""
+    s.volume[c] = s.inside[c] = 0.0
+    for v in range(s.z.size):
+        if s.z[v] != c:
+            continue
+        s.volume[c] += p.volume[v]
+        s.inside[c] += p.loop[v]
+        for e in range(p.indptr[v], p.indptr[v + 1]):
+            if s.z[p.indices[e]] == c:
+                s.inside[c] += p.weight[e]
 
 
 @njit(cache=True, nogil=True)
