@@ -231,7 +231,7 @@ def _without_check(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_header(path: Path, header: dict[str, Any], line: bytes) -> None:
-    if header.get("format") not in {FORMAT, WITHOUT_CHECKS}:
+    if header.get("format") not in (FORMAT, WITHOUT_CHECKS):
         raise ValueError(
             f"{path} begins with {line[:60]!r}, which is not the header of a session "
             f"({FORMAT!r}). Choose another path."
@@ -256,9 +256,10 @@ def _raise_not_a_record(path: Path, number: int) -> NoReturn:
 
 
 def _raise_damaged(path: Path, number: int) -> NoReturn:
+    before = "The lines before it are sound: go on with a copy of these." if number > 1 else ""
     raise ValueError(
-        f"Line {number} of {path} is damaged: it is not what was written there. The lines before "
-        "it are sound; a copy of the file up to there can be gone on with."
+        f"Line {number} of {path} is damaged: it is not what was written there. "
+        f"{before or 'Choose another path.'}"
     )
 
 

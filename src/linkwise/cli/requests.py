@@ -30,6 +30,7 @@ class DataRequest:
     truth: str | None = None
     constraints: Path | None = None
     prepared: Path | None = None
+    max_gb: float = 1.0
 
     @property
     def name(self) -> str:
@@ -48,6 +49,7 @@ class ClusterRequest(DataRequest):
     threads: int | None = None
     output: Path | None = None
     column: str = "cluster"
+    spreadsheet_safe: bool = False
     report: Path | None = None
     plot: Path | None = None
 
@@ -74,6 +76,7 @@ class AskRequest(DataRequest):
     strategy: str | None = None
     session: Path | None = None
     output: Path | None = None
+    spreadsheet_safe: bool = False
     seed: int | None = None  # 0 for a new session; a session keeps its own
     threads: int | None = None
 
