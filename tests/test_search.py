@@ -486,12 +486,12 @@ def test_dense_levels_of_large_graphs_are_not_climbed():
     sparse = problem.build_problem(csr_array(ring + ring.T), one_group_each(60, []))
     for name in ("default", "fast"):
         effort = cut.effort_for(name, 100_000, 5, mean_degree=16.0)
-        assert cut._plan(effort, dense).rounds == 0
-        assert cut._plan(effort, sparse).rounds > 0
+        assert cut._plan(effort, dense, 5).rounds == 0
+        assert cut._plan(effort, sparse, 5).rounds > 0
         # A graph that is dense itself is climbed, and so is every small one.
-        assert cut._plan(cut.effort_for(name, 100_000, 5, mean_degree=50.0), dense).rounds > 0
-        assert cut._plan(cut.effort_for(name, 1_000, 5, mean_degree=16.0), dense).rounds > 0
-    assert cut._plan(cut.effort_for("thorough", 100_000, 5, mean_degree=16.0), dense).rounds > 0
+        assert cut._plan(cut.effort_for(name, 100_000, 5, mean_degree=50.0), dense, 5).rounds > 0
+        assert cut._plan(cut.effort_for(name, 1_000, 5, mean_degree=16.0), dense, 5).rounds > 0
+    assert cut._plan(cut.effort_for("thorough", 100_000, 5, mean_degree=16.0), dense, 5).rounds > 0
 
 
 @given(seeds, st.booleans())
@@ -556,3 +556,17 @@ def test_isolated_vertices_are_no_reason_to_cut_the_rest(edges):
     with quiet(DisconnectedGraphWarning):
         labels = METHODS["cut"](k, affinity="precomputed", random_state=0).fit(W).labels_
     assert np.unique(labels[~is_isolated]).size == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_climbs_in_many_calls_find_what_one_call_finds(seed):
+    p, z, *_ = random_problem(seed, n=60, k=3)
+    at_once = local_search.refine(p, z, 3, PLAN, seed)
+    in_steps = local_search.refine(p, z, 3, PLAN._replace(climbs_per_call=2), seed)
+    assert_array_equal(at_once, in_steps)
+
+
+def test_dense_graphs_have_fewer_climbs():
+    p, *_ = random_problem(0, n=200, n_links=0, n_soft=0)
+    assert p.indices.size / 200 > cut.CLIMB_DEGREE
+    assert cut._plan(cut.effort_for("default", 200, 3), p, 3).starts < 200

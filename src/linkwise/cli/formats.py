@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import math
 import warnings
+from collections import Counter
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -191,7 +192,7 @@ def _is_all_numbers(texts: Iterable[str]) -> bool:
 
 
 def _check_distinct(header: list[str], source: Source) -> None:
-    repeated = sorted({name for name in header if header.count(name) > 1})
+    repeated = sorted(name for name, times in Counter(header).items() if times > 1)
     if repeated:
         remedy = "Rename one."
         if _is_all_numbers(header):

@@ -7,11 +7,11 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.sparse import csr_array, diags_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise import metrics
+from linkwise._interrupts import interruptible_eigh
 from linkwise._params import Interval, StrOptions
 from linkwise._quiet import quiet
 from linkwise.constraints.table import constraint_matrix
@@ -344,7 +344,7 @@ def feasible_vectors(P: Pencil, beta: float) -> Found:
     L: Matrix = P.L
     L = L.toarray() if issparse(L) else L
     # L has eigenvalues up to 2: this puts the trivial vector last.
-    values, U = eigh(L + 3 * np.outer(P.t, P.t), check_finite=False)
+    values, U = interruptible_eigh(L + 3 * np.outer(P.t, P.t))
     n_kernel = P.kernel.shape[0] - 1
     values, U = np.maximum(values[:-1], np.finfo(float).eps), U[:, :-1]
     values[:n_kernel] = COUPLING
@@ -353,7 +353,7 @@ def feasible_vectors(P: Pencil, beta: float) -> Found:
     if not P.orthogonal:
         a = T.T @ P.shifted(P.t, beta)
         A -= np.outer(a, a) / _trivial(P, beta)
-    mu, Y = eigh((A + A.T) / 2, check_finite=False)
+    mu, Y = interruptible_eigh((A + A.T) / 2)
     keep = np.flatnonzero(mu > 0)[::-1]
     return _found(P, beta, mu=mu[keep], F=T @ Y[:, keep])
 
