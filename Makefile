@@ -8,7 +8,7 @@ MINIMUM := .venv-minimum
 PARALLEL := -n logical --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint kernels pytest coverage test-minimum papers papers-full clean
+.PHONY: help demo test lint kernels pytest coverage fuzz test-minimum papers papers-full clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,6 +42,10 @@ pytest: $(STAMP) ## the tests alone
 
 coverage: $(STAMP) ## the tests, and the lines that none of them reaches
 	$(PY) -m pytest -q $(PARALLEL) --cov --cov-report=term:skip-covered
+
+SECONDS ?= 900
+fuzz: $(STAMP) ## random fits of all methods for SECONDS=900; prints the seed and a small call of what fails
+	$(PY) tests/fuzz.py --seconds $(SECONDS)
 
 test-minimum: ## the tests on the oldest supported versions of the dependencies
 	$(PYTHON) -m venv $(MINIMUM)
