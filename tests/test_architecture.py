@@ -21,7 +21,8 @@ LAYERS = [
     {"_types", "_jit"},
     {
         *("_version", "_docs", "_files", "_foreign", "_hints", "_interrupts", "_optional"),
-        *("_params", "_quiet", "_kernels", "_rows", "_text", "exceptions"),
+        *("_params", "_quiet", "_kernels", "_rows", "_sparse_format", "_text", "_threads"),
+        "exceptions",
     },
     {"result", "constraints", "linalg"},
     {"graph", "partition", "metrics", "datasets"},

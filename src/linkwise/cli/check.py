@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from linkwise.cli.console import INFEASIBLE, BadInput, counted
+from linkwise.cli.console import INFEASIBLE, BadInput, counted, shown
 from linkwise.cli.pairs import (
     conflict_in_words,
     conflict_problems,
@@ -63,7 +64,7 @@ def run(request: CheckRequest, console: Console) -> int:
     console.summary(summary)
     if not console.json:
         for line in lines:
-            click.echo(line)
+            click.echo(shown(line, most=sys.maxsize))
     return code
 
 

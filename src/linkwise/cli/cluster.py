@@ -6,6 +6,7 @@ import csv
 import shlex
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,12 @@ from linkwise import metrics
 from linkwise._files import atomic
 from linkwise._optional import require
 from linkwise.cli import options
-from linkwise.cli.console import BadInput, counted
+from linkwise.cli.console import BadInput, counted, printable
 from linkwise.cli.formats import Column, write_clusters
 from linkwise.cli.loading import is_annotated
 from linkwise.cli.pairs import suspicious, violated_pairs
 from linkwise.cli.task import fit, load, number_of_clusters, save_prepared
+from linkwise.cli.writing import without_formulas
 
 if TYPE_CHECKING:
     from linkwise._types import Ints
@@ -91,13 +93,20 @@ def _check_column(request: ClusterRequest, data: Data) -> None:
 def _write(request: ClusterRequest, task: Task, model: Any, *, console: Console) -> dict[str, str]:
     written: dict[str, str] = {}
     found = Column(request.column, model.labels_, getattr(model, "classes_", None))
+    data = task.data
+    if data.names is not None and request.spreadsheet_safe:
+        data = replace(data, names=without_formulas(data.names))
     if request.output is not None:
-        write_clusters(request.output, task.data, found)
+        write_clusters(request.output, data, found)
         written["clusters"] = str(request.output)
     elif not console.json:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow((task.data.id_name, request.column))
-        writer.writerows(zip(task.data.shown_ids(), found.shown, strict=True))
+        ids, clusters = data.shown_ids(), found.shown
+        if sys.stdout.isatty():
+            ids = [printable(str(name)) for name in ids]
+            clusters = [printable(str(name)) for name in clusters]
+        writer.writerows(zip(ids, clusters, strict=True))
     if request.plot is not None:
         _draw(request.plot, task, model, labels=found.shown)
         written["plot"] = str(request.plot)

@@ -137,6 +137,13 @@ _identity_options = _stacked(
     click.option(
         "--labels", metavar="COLUMN", help="Column with partial labels; empty means unknown."
     ),
+    click.option(
+        "--max-gb",
+        type=click.FloatRange(0, min_open=True),
+        default=1.0,
+        show_default=True,
+        help="Refuse DATA of more than this, and ten times the size of the file, in memory.",
+    ),
 )
 _pair_options = _stacked(
     click.option(
@@ -191,6 +198,11 @@ _data_options = _stacked(
 _threads = click.option("--threads", type=click.IntRange(1), help="Use at most so many threads.")
 _run_options = _stacked(
     click.option("--seed", type=click.IntRange(0), default=0, show_default=True), _threads
+)
+_spreadsheet_safe = click.option(
+    "--spreadsheet-safe",
+    is_flag=True,
+    help="Write ' before ids that spreadsheets take for formulas.",
 )
 _k = "-k", "--clusters", "n_clusters"
 _method = click.option(
@@ -260,6 +272,7 @@ def cli(context: click.Context) -> None:
 @_method
 @_settings
 @click.option("--output", "-o", type=FILE, help="Write ids and clusters here, not to stdout.")
+@_spreadsheet_safe
 @click.option("--column", default="cluster", show_default=True, help="Name of the new column.")
 @click.option("--report", type=FILE, help="Write an HTML report.")
 @click.option("--plot", type=FILE, help="Draw the clusters (.png, .svg, .pdf).")
@@ -349,6 +362,7 @@ def compare(console: Console, /, **typed: Any) -> Any:
 @click.option("--strategy", help="How questions are chosen; uncertainty unless given.")
 @click.option("--session", type=FILE, help="Keep the answers here, and resume from it.")
 @click.option("--output", "-o", type=FILE, help="Write the answers as a CSV of pairs at the end.")
+@_spreadsheet_safe
 @click.option(
     "--seed", type=click.IntRange(0), help="0 by default; a session keeps the one it began with."
 )

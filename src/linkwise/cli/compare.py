@@ -13,7 +13,7 @@ import numpy as np
 from linkwise import metrics
 from linkwise.cli import options
 from linkwise.cli.cluster import adjusted_rand
-from linkwise.cli.console import BAD_INPUT, INFEASIBLE, BadInput, Infeasible
+from linkwise.cli.console import BAD_INPUT, INFEASIBLE, BadInput, Infeasible, shown
 from linkwise.cli.formats import write_rows
 from linkwise.cli.reading import with_features
 from linkwise.cli.task import Task, fit, load, number_of_clusters, save_prepared
@@ -229,7 +229,8 @@ def _show(
     if not console.json:
         _print_tables(cells, agreement, console=console)
         for error in dict.fromkeys(failed.values()):
-            click.echo(f"\n{', '.join(k for k in failed if failed[k] == error)}: {error}")
+            refused = ", ".join(k for k in failed if failed[k] == error)
+            click.echo(shown(f"\n{refused}: {error}"))
         if left_out:
             click.echo(f"\nleft out, because they need features: {', '.join(left_out)}")
 

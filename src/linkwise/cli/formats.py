@@ -10,6 +10,7 @@ import csv
 import math
 import re
 import warnings
+from collections import Counter
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -160,8 +161,10 @@ def is_id_name(name: str) -> bool:
 def _read_parquet(source: Source, request: DataRequest, _: Sequence[str | int]) -> Any:
     """Read a Parquet file; ``frame.attrs["index"]`` names the column that held its index."""
     pandas = require("pandas", extra="cli", purpose="Reading tables")
-    require("pyarrow", extra="parquet", purpose="Reading Parquet files")
+    pyarrow = require("pyarrow.parquet", extra="parquet", purpose="Reading Parquet files")
+    sizes = require("linkwise.cli.sizes", extra="cli", purpose="Reading tables")
     try:
+        sizes.check_size(source, sizes.parquet_bytes(source.open(), pyarrow), request)
         frame = pandas.read_parquet(source.open())
     except (ValueError, OSError) as error:  # pyarrow's errors are one or the other
         raise BadInput(f"{source} is no readable Parquet file ({error}).") from error
@@ -241,7 +244,7 @@ def _is_all_numbers(texts: Iterable[str]) -> bool:
 
 
 def _check_distinct(header: list[str], source: Source) -> None:
-    repeated = sorted({name for name in header if header.count(name) > 1})
+    repeated = sorted(name for name, times in Counter(header).items() if times > 1)
     if repeated:
         remedy = "Rename one."
         if _is_all_numbers(header):
@@ -256,10 +259,13 @@ def _not_encoded(source: Source, encoding: str) -> str:
 # Arrays ------------------------------------------------------------------------------------
 
 
-def _load(source: Source) -> Any:
+def _load(source: Source, request: DataRequest) -> Any:
     numpy = require("numpy", extra="cli", purpose="Reading arrays")
+    sizes = require("linkwise.cli.sizes", extra="cli", purpose="Reading arrays")
     try:
         with source.binary() as file:
+            sizes.check_size(source, sizes.declared_bytes(file), request)
+            file.seek(0)
             found = numpy.load(file, allow_pickle=False)
             if not hasattr(found, "files"):
                 return found
@@ -272,13 +278,18 @@ def _load(source: Source) -> Any:
         raise BadInput(f"{source} is no readable NumPy file of numbers ({error}).") from error
 
 
-def _read_array(source: Source, _: DataRequest, __: Sequence[str | int]) -> Arrays:
-    return Arrays(_load(source), {})
+def _read_array(source: Source, request: DataRequest, _: Sequence[str | int]) -> Arrays:
+    return Arrays(_load(source, request), {})
 
 
-def _read_matrix_market(source: Source, _: DataRequest, __: Sequence[str | int]) -> Arrays:
+def _read_matrix_market(source: Source, request: DataRequest, _: Sequence[str | int]) -> Arrays:
     scipy_io = require("scipy.io", extra="cli", purpose="Reading matrices")
+    sizes = require("linkwise.cli.sizes", extra="cli", purpose="Reading matrices")
     try:
+        rows, columns, n_entries, kind, *_ = scipy_io.mminfo(source.open())
+        of_sparse = int(n_entries) if kind == "coordinate" else None
+        n_bytes = sizes.matrix_bytes(int(rows), int(columns), of_sparse)
+        sizes.check_size(source, n_bytes, request)
         return Arrays(scipy_io.mmread(source.open()), {})
     except (ValueError, OverflowError, EOFError) as error:
         raise BadInput(f"{source} is no readable Matrix Market file ({error}).") from error
@@ -286,7 +297,7 @@ def _read_matrix_market(source: Source, _: DataRequest, __: Sequence[str | int])
 
 def _read_archive(source: Source, request: DataRequest, _: Sequence[str | int]) -> Arrays:
     """Read an .npz file: a sparse matrix or X, with other arrays beside it."""
-    arrays = _load(source)
+    arrays = _load(source, request)
     if not isinstance(arrays, dict):
         raise BadInput(f"{source} holds a single array, no archive of some. Call it .npy.")
     if set(arrays) >= SPARSE_KEYS:
@@ -297,6 +308,8 @@ def _read_archive(source: Source, request: DataRequest, _: Sequence[str | int]) 
                 matrix = sparse.load_npz(file)
         except UNREADABLE as error:
             raise BadInput(f"{source} is no readable sparse matrix ({error}).") from error
+        sizes = require("linkwise.cli.sizes", extra="cli", purpose="Reading matrices")
+        sizes.check_size(source, sizes.matrix_bytes(*matrix.shape, matrix.nnz), request)
         return Arrays(matrix, others)
     tables = [name for name, array in arrays.items() if array.ndim == 2]
     name = "X" if "X" in tables else tables[0] if len(tables) == 1 else None
@@ -311,11 +324,16 @@ def _read_archive(source: Source, request: DataRequest, _: Sequence[str | int]) 
 # AnnData -----------------------------------------------------------------------------------
 
 
-def _read_annotated(source: Source, _: DataRequest, __: Sequence[str | int]) -> Any:
+def _read_annotated(source: Source, request: DataRequest, _: Sequence[str | int]) -> Any:
     anndata = require("anndata", extra="anndata", purpose="Reading .h5ad files")
+    h5py = require("h5py", extra="anndata", purpose="Reading .h5ad files")
+    sizes = require("linkwise.cli.sizes", extra="cli", purpose="Reading .h5ad files")
     try:
+        sizes.check_size(source, sizes.hdf_bytes(source.path, h5py), request)
         return anndata.read_h5ad(source.path)
-    except (OSError, KeyError, ValueError) as error:
+    except (MemoryError, BadInput):
+        raise
+    except Exception as error:  # whatever other files of this format hold
         raise BadInput(f"{source} is no readable .h5ad file ({error}).") from error
 
 

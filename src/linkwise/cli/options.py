@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
@@ -188,6 +189,7 @@ def limit_threads(threads: int | None) -> None:
     """Let numerical libraries use at most so many threads, for the rest of the process."""
     if threads is None:
         return
+    threads = min(threads, os.cpu_count() or 1)
     numba = require("numba", extra="cli", purpose="--threads")
     require("threadpoolctl", extra="cli", purpose="--threads").threadpool_limits(threads)
     numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))

@@ -160,7 +160,7 @@ def _raise_if_session(path: Path) -> None:
         start = file.readline(10_000)
     try:
         header = json.loads(start)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     if isinstance(header, dict) and str(header.get("format")).startswith("linkwise session"):
         command = f"linkwise ask DATA -k {header.get('n_clusters')} --session {path} -o pairs.csv"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise._jit import late_module
+from linkwise._sparse_format import checked_format
 from linkwise.cli.console import BadInput, counted
 from linkwise.cli.formats import FORMATS, ID_NAMES, is_id_name
 from linkwise.cli.problems import Problem
@@ -355,11 +356,11 @@ def _matrix(arrays: Arrays, request: DataRequest) -> Data:
         raise BadInput(f"--graph: {request.name} is not square but of shape {matrix.shape}.")
     if request.graph or (sparse.issparse(matrix) and is_square):
         _check_options(request, "a graph", NUMBER_OPTIONS)
-        data.W = sparse.csr_array(matrix).astype(np.float64)
+        data.W = _csr(matrix, request)
         data.notes.append(f"graph of {data.n_samples} nodes and {data.W.nnz // 2} edges")
         return data
     if sparse.issparse(matrix):
-        data.X = sparse.csr_array(matrix).astype(np.float64)
+        data.X = _csr(matrix, request)
         _check_finite(data.X.data, request)
     else:
         data.X = _dense(np.array(matrix, dtype=np.float64), request)
@@ -436,7 +437,7 @@ def _annotated(source: Source, request: DataRequest, *, needs_features: bool) ->
     _take_columns(data, replace(request, id_column=None), obs, place="column", remedy=remedy)
     key = request.use or _preferred(adata, needs_features=needs_features)
     if key is not None and key in adata.obsp:
-        graph = sparse.csr_array(adata.obsp[key]).astype(np.float64)
+        graph = _csr(adata.obsp[key], request)
         # Neighbour graphs are symmetric up to the rounding of 32 bits.
         data.W = sparse.csr_array((graph + graph.T) / 2)
         _check_options(request, f"with obsp[{key!r}] a graph", NUMBER_OPTIONS)
@@ -456,9 +457,14 @@ def _annotated(source: Source, request: DataRequest, *, needs_features: bool) ->
     return data
 
 
+def _csr(matrix: Any, request: DataRequest) -> csr_array:
+    checked = checked_format(matrix, f"The matrix of {request.name}")
+    return sparse.csr_array(checked).astype(np.float64)
+
+
 def _features(matrix: Any, key: str, request: DataRequest) -> tuple[Any, list[str]]:
     if sparse.issparse(matrix):
-        X = sparse.csr_array(matrix).astype(np.float64)
+        X = _csr(matrix, request)
     else:
         X = _dense(np.array(matrix, dtype=np.float64), request)
     return X, [f"{key}{k}" for k in range(X.shape[1])]

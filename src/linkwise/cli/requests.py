@@ -32,6 +32,7 @@ class DataRequest:
     pair_columns: str | None = None
     skip_unknown: bool = False
     prepared: Path | None = None
+    max_gb: float = 1.0
 
     @property
     def has_pairs(self) -> bool:
@@ -55,6 +56,7 @@ class ClusterRequest(DataRequest):
     threads: int | None = None
     output: Path | None = None
     column: str = "cluster"
+    spreadsheet_safe: bool = False
     report: Path | None = None
     plot: Path | None = None
 
@@ -81,6 +83,7 @@ class AskRequest(DataRequest):
     strategy: str | None = None
     session: Path | None = None
     output: Path | None = None
+    spreadsheet_safe: bool = False
     seed: int | None = None  # 0 for a new session; a session keeps its own
     threads: int | None = None
 

@@ -19,6 +19,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from linkwise._docs import inherit_docs
 from linkwise._foreign import check_foreign
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
+from linkwise._quiet import kept_filters
+from linkwise._sparse_format import checked_format
+from linkwise._threads import kept_limits
 from linkwise.constraints import Constraints
 from linkwise.constraints.feasible import raise_too_few_groups
 from linkwise.constraints.labels import cluster_names, looks_partial
@@ -136,13 +139,14 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """
         _check_ignored(y, constraints)
         self._check_settings()
-        prepared = Prepared.of(X, getattr(self, "affinity", None))
-        self._check_samples(prepared)
-        if constraints is not None:
-            self._check_constraints(constraints, prepared.n_samples)
-        # What a single fit leaves behind is of no use to anyone, but takes memory.
-        warm = prepared.warm if prepared is X else None
-        self.result_: Any = self._solve(prepared, constraints, warm)  # a Result, or a kind of it
+        with kept_filters(), kept_limits():
+            prepared = Prepared.of(X, getattr(self, "affinity", None))
+            self._check_samples(prepared)
+            if constraints is not None:
+                self._check_constraints(constraints, prepared.n_samples)
+            # What a single fit leaves behind is of no use to anyone, but takes memory.
+            warm = prepared.warm if prepared is X else None
+            self.result_: Any = self._solve(prepared, constraints, warm)  # or a kind of Result
         name = getattr(self._solver(), "__name__", type(self).__name__)
         _check_result(self.result_, prepared.n_samples, name)
         self.labels_ = self.result_.labels
@@ -283,7 +287,11 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         check_foreign(X)
         if isinstance(X, Prepared):
             raise TypeError("New samples are given as an array; Prepared is for fit. Pass its .X.")
-        return validate_data(self, X, accept_sparse=accept_sparse, dtype=np.float64, reset=False)
+        X = checked_format(X)
+        with kept_filters():
+            return validate_data(
+                self, X, accept_sparse=accept_sparse, dtype=np.float64, reset=False
+            )
 
     @property
     def accepts_contradictions(self) -> bool:

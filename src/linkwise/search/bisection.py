@@ -239,7 +239,8 @@ def follow(
         if hard:
             hard *= 2
         elif allowed:  # first, all violated pairs together cost as much as the cut
-            hard = family.exact_penalty(value) / n_violated
+            cost = value if np.isfinite(value) else reference  # one side may have no volume
+            hard = family.exact_penalty(cost) / n_violated
         else:
             hard = FIRST_PENALTY * family.exact_penalty(reference)
     if or_nearest and not np.isfinite(best.value):
