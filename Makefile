@@ -4,11 +4,12 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 MINIMUM := .venv-minimum
+RELEASE := .venv-release
 # A test process for every core; each begins with a share of the files and takes over from slower ones.
 PARALLEL := -n logical --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint kernels pytest coverage test-minimum papers papers-full clean
+.PHONY: help demo test lint kernels pytest coverage fuzz test-minimum dist licences papers papers-full clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +44,10 @@ pytest: $(STAMP) ## the tests alone
 coverage: $(STAMP) ## the tests, and the lines that none of them reaches
 	$(PY) -m pytest -q $(PARALLEL) --cov --cov-report=term:skip-covered
 
+SECONDS ?= 900
+fuzz: $(STAMP) ## random fits of all methods for SECONDS=900; prints the seed and a small call of what fails
+	$(PY) tests/fuzz.py --seconds $(SECONDS)
+
 test-minimum: ## the tests on the oldest supported versions of the dependencies
 	$(PYTHON) -m venv $(MINIMUM)
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check \
@@ -52,6 +57,17 @@ test-minimum: ## the tests on the oldest supported versions of the dependencies
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	$(MINIMUM)/bin/python -m pytest -q $(PARALLEL)
 
+dist: $(STAMP) ## wheel and sdist, with their contents checked, twine, and the demo in a clean environment
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check build twine
+	rm -rf dist
+	$(RELEASE)/bin/python -m build --outdir dist
+	$(RELEASE)/bin/python -m twine check --strict dist/*
+	$(PY) tools/check_dist.py dist
+
+licences: $(STAMP) ## the licences of all dependencies
+	@$(PY) tools/licences.py
+
 papers: $(STAMP) ## the experiments of the five papers at a reduced size, under half an hour
 	$(PY) benchmarks/papers/run_all.py
 
@@ -59,4 +75,4 @@ papers-full: $(STAMP) ## the same at the papers' own size, for hours
 	$(PY) benchmarks/papers/run_all.py --full
 
 clean: ## remove the environments and caches
-	rm -rf $(VENV) $(MINIMUM) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output build dist
+	rm -rf $(VENV) $(MINIMUM) $(RELEASE) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output build dist

@@ -59,18 +59,11 @@ def any_constraints(draw, *, max_samples=7, max_clusters=3):
         else [1.0] * len(pairs)
         for pairs in (must, cannot)
     ]
-    # One pair that is certain both ways is refused at birth; keep its must-link only.
-    certain = {pair for pair, b in zip(must, beliefs[0], strict=True) if b == 1}
-    kept = [
-        (pair, b)
-        for pair, b in zip(cannot, beliefs[1], strict=True)
-        if b < 1 or pair not in certain
-    ]
     return Constraints(
         y.size,
         must,
-        [pair for pair, _ in kept],
+        cannot,
         must_link_belief=beliefs[0],
-        cannot_link_belief=[b for _, b in kept],
+        cannot_link_belief=beliefs[1],
         labels=draw(partial_labels(y)),
     )

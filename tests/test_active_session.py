@@ -20,7 +20,7 @@ from sklearn.metrics import adjusted_rand_score
 from linkwise import CSC, Affinity, ConflictError, Constraints, Prepared
 from linkwise._files import lock
 from linkwise.active import STRATEGIES, NoisyOracle, Session, TruthOracle, simulate
-from linkwise.active.journal import fingerprint
+from linkwise.active.journal import Journal, _encoded, fingerprint
 from linkwise.methods import ncut
 
 X, y = make_blobs(40, centers=3, cluster_std=3, random_state=0)
@@ -466,11 +466,12 @@ def test_a_file_is_left_alone_while_somebody_writes(tmp_path):
         lock(file, path)
         with pytest.raises(RuntimeError, match="Another run is writing"):
             session.answer(0, 1, "same")
-        file.write(b'{"i": 0, "j"')
+        line = _encoded([{"i": 0, "j": 1, "answer": "same"}], Journal(path).mark)[0]
+        file.write(line[:12])
         file.flush()
         with pytest.raises(RuntimeError, match="Another run is writing"):
             a_session(path=path)  # the torn line is not cut off: its end may come
-        file.write(b': 1, "answer": "same"}\n')
+        file.write(line[12:])
     assert a_session(path=path).answers == [(0, 1, "same")]
     assert session.answers == []
 
@@ -497,10 +498,9 @@ def test_undo_is_an_appended_record(tmp_path):
     session.answer(0, 1, "same")
     session.undo()
     lines = (tmp_path / "kept").read_text().splitlines()
-    assert [json.loads(line) for line in lines[1:]] == [
-        {"i": 0, "j": 1, "answer": "same"},
-        {"undo": True},
-    ]
+    records = [json.loads(line) for line in lines[1:]]
+    assert records[0] == {"i": 0, "j": 1, "answer": "same", "check": records[0]["check"]}
+    assert records[1] == {"undo": True, "check": records[1]["check"]}
 
 
 def test_other_data_or_settings_are_refused(tmp_path):

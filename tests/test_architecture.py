@@ -12,15 +12,17 @@ import numpy as np
 import pytest
 
 import linkwise
+from linkwise._jit import Kernel, njit
 from tracing import TRACED, walk, walk_of_fit
 
 SOURCE = Path(linkwise.__file__).parent
 # A layer may import the ones on lines above its own, and itself.
 LAYERS = [
-    {"_types"},
+    {"_types", "_jit"},
     {
-        *("_version", "_docs", "_files", "_hints", "_interrupts", "_optional", "_params", "_quiet"),
-        *("_kernels", "_rows", "exceptions"),
+        *("_version", "_docs", "_files", "_foreign", "_hints", "_interrupts", "_optional"),
+        *("_params", "_quiet", "_kernels", "_rows", "_sparse_format", "_text", "_threads"),
+        "exceptions",
     },
     {"result", "constraints", "linalg"},
     {"graph", "partition", "metrics", "datasets"},
@@ -29,7 +31,7 @@ LAYERS = [
     {"auto"},
     {"registry"},
     {"plots"},
-    {"evaluate", "active"},
+    {"evaluate", "active", "tl"},
     {"report"},
     {"demo"},
     {"cli"},
@@ -48,6 +50,7 @@ OPTIONAL = [
     "tqdm",
     "pyarrow",
     "anndata",
+    "openpyxl",
 ]
 
 
@@ -155,3 +158,38 @@ except ImportError as error:
     )
     assert done.stdout.startswith("40")
     assert "pip install 'linkwise[plot]'" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["Constraints", "E2CP", "ConstrainedCut", "COSC", "GFHF", "CCL"])
+def test_an_estimator_imports_neither_the_compiler_nor_other_methods(name):
+    """numba takes as long to import as all of linkwise; it is for those who fit."""
+    script = f"""
+import sys
+from linkwise import {name}
+others = [m for m in sys.modules if m.startswith("linkwise.methods.") and "._" not in m]
+print("numba" in sys.modules, len(others))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    numba, n_methods = done.stdout.split()
+    assert numba == "False"
+    assert int(n_methods) <= 3  # its own, and those that it ends in
+
+
+def test_a_kernel_is_compiled_when_it_is_called():
+    @njit(cache=False)
+    def double(x):
+        """Return twice a number."""
+        return 2 * x
+
+    late = Kernel(double.py_func, {"cache": False})
+    assert (late.__name__, late.__doc__) == ("double", "Return twice a number.")
+    assert late._dispatcher is None
+
+    def fourfold(x):
+        return late(late(x))
+
+    assert njit(fourfold)(3) == 12  # a compiled function calls one that is not compiled yet
+    assert (late(3), late.py_func(3)) == (6, 6)
+    assert not hasattr(late, "__nothing__")

@@ -37,6 +37,7 @@ from linkwise.evaluate import (
 from linkwise.evaluate.draws import counts, encoded
 from linkwise.evaluate.estimators import described
 from linkwise.evaluate.measure import CUTS, METRICS, _Clock
+from linkwise.evaluate.store import read_rows
 from linkwise.exceptions import TooLargeError
 from linkwise.methods import ConstrainedClusterer
 from linkwise.methods.signed import signed_csc
@@ -1114,3 +1115,14 @@ def test_cuts_are_the_metrics_that_need_the_graph():
 
     without = scores(Y, Y, constraints=Constraints(40))
     assert set(METRICS) - set(without) == set(CUTS)
+
+
+@pytest.mark.parametrize("settings", ["", ', "settings": 3', ', "settings": {}'])
+def test_a_file_without_settings_is_damaged(tmp_path, settings):
+    path = tmp_path / "curve.jsonl"
+    path.write_text(f'{{"file": "linkwise learning curve, format 1"{settings}}}\n')
+    with pytest.raises(ValueError, match="line 1 is damaged"):
+        read_rows(path)
+    path.write_text('{"file": "linkwise learning curve, format 1"' + "[" * 100_000 + "\n")
+    with pytest.raises(ValueError, match="line 1 is damaged"):
+        read_rows(path)

@@ -74,8 +74,7 @@ def test_the_named_pairs_alone_are_infeasible(c, k):
     if error is None:
         return
     must, cannot, labels = named_part(c, error)
-    # The constructor raises on a direct contradiction.
-    proof = Constraints._of(c.n_samples, PairTable.of(must, cannot), labels)
+    proof = Constraints.from_table(c.n_samples, PairTable.of(must, cannot), labels=labels)
     assert not is_feasible(proof, k)
     if error.bracket is None:
         assert error.kind == "contradiction"
@@ -166,7 +165,7 @@ def test_the_shortest_contradiction_is_shown():
     assert error.cannot_link == (1,)
     assert "cannot-link #1; must-links #7, #6" in str(error)
 
-    direct = caught(lambda: Constraints(3, [(0, 1), (1, 2)], [(0, 2), (2, 1)]))
+    direct = caught(Constraints(3, [(0, 1), (1, 2)], [(0, 2), (2, 1)]).check)
     assert (direct.kind, direct.must_link, direct.cannot_link) == ("contradiction", (1,), (1,))
 
 

@@ -795,8 +795,74 @@ def test_moons_are_two_pieces_joined_once():
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
 def test_features_whose_squares_are_no_numbers_are_refused(unit):
     X = np.random.RandomState(0).normal(size=(30, 2))
-    with pytest.raises(ValueError, match=r"largest feature is .*Divide X"):
+    with pytest.raises(ValueError, match=r"largest feature is .*divide X"):
         Affinity().fit(X * unit)
-    with pytest.raises(ValueError, match="Divide X"):
+    with pytest.raises(ValueError, match="divide X"):
         Affinity().fit(csr_array(X * unit))
     Affinity().fit(X * 0)
+
+
+# Far and large numbers -----------------------------------------------------------------------
+
+
+def groups_far_apart(gap, n_samples=240, n_features=20):
+    rng = np.random.RandomState(0)
+    centres = gap * np.eye(3, n_features)[np.arange(n_samples) % 3]
+    return rng.normal(size=(n_samples, n_features)) + centres
+
+
+@pytest.mark.parametrize("gap", [1e7, 1e8, 1e12])
+@pytest.mark.parametrize("to", [np.asarray, csr_array])
+def test_neighbours_are_exact_however_far_groups_are(gap, to):
+    X = groups_far_apart(gap)
+    distances, indices = NeighborSearch(to(X)).nearest(10)
+    D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=-1))
+    np.fill_diagonal(D, np.inf)
+    assert_array_equal(indices, np.argsort(D, axis=1)[:, :10])
+    assert_allclose(distances, np.sort(D, axis=1)[:, :10])
+
+
+def test_the_closest_samples_are_exact_however_far_groups_are():
+    X = groups_far_apart(1e9)
+    rows, cols = np.arange(0, 60), np.arange(60, 240)
+    distances, found = NeighborSearch(X).closest(rows, cols)
+    D = np.sqrt(((X[rows, None] - X[cols]) ** 2).sum(axis=-1))
+    assert_array_equal(found, cols[D.argmin(axis=1)])
+    assert_allclose(distances, D.min(axis=1))
+
+
+def test_many_sparse_samples_that_rounding_hides_are_refused(monkeypatch):
+    monkeypatch.setattr("linkwise.graph.neighbors.SLOWEST", 1_000)
+    with pytest.raises(ValueError, match="rounding hides their distances"):
+        NeighborSearch(csr_array(groups_far_apart(1e9))).nearest(10)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+@pytest.mark.parametrize("factor", [1e245, 1e-245, 1e300])
+def test_directions_do_not_depend_on_the_scale(metric, factor):
+    X = np.random.RandomState(0).normal(size=(40, 5))
+    factors = np.where(np.arange(40) % 2, factor, 1.0)[:, None]
+    for scaled in (X * factor, X * factors):
+        here, there = Affinity(metric=metric).fit(X), Affinity(metric=metric).fit(scaled)
+        assert abs(here.affinity_matrix_ - there.affinity_matrix_).max() < 1e-10
+        assert abs(here.extend(X[:5, ::-1]) - there.extend(factor * X[:5, ::-1])).max() < 1e-10
+    if metric == "cosine":
+        there = Affinity(metric=metric).fit(csr_array(X * factors))
+        assert abs(Affinity(metric=metric).fit_transform(X) - there.affinity_matrix_).max() < 1e-10
+
+
+@pytest.mark.parametrize("factor", [1e110, 1e-110])
+def test_powers_that_leave_the_range_of_numbers_are_refused(factor):
+    X = factor * np.random.RandomState(0).normal(size=(40, 5))
+    with pytest.raises(ValueError, match="powers of 3 of such numbers leave the range"):
+        Affinity(metric="minkowski", metric_params={"p": 3}).fit(X)
+    Affinity(metric="manhattan").fit(X)
+    Affinity().fit(X)
+
+
+@pytest.mark.parametrize("neighbors", [3, None])
+@pytest.mark.parametrize("scale", [1e-170, 1e-300])
+def test_a_scale_far_below_the_distances_warns_of_nothing(neighbors, scale):
+    X = np.concatenate([1e-160 * np.arange(5), np.arange(1, 10)])[:, None]
+    builder = Affinity(neighbors, scale=scale).fit(X)
+    assert np.isfinite(builder.extend(3 * X).data).all()

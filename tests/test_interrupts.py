@@ -1,10 +1,24 @@
-"""Ctrl-C is told from other errors, also when a compiled function wraps it."""
+"""Ctrl-C is heard by every method, leaves the process as it was, and is told from other errors."""
 
 from __future__ import annotations
 
-import pytest
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
 
-from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.datasets import make_blobs
+
+from linkwise import METHODS, Constraints
+from linkwise._interrupts import INTERRUPTS, in_background, raise_if_not_interrupt
+from linkwise._quiet import quiet
+from linkwise._threads import controller
+from linkwise.exceptions import ConvergenceWarning
 
 
 def wrapped(cause):
@@ -26,3 +40,70 @@ def test_interrupts_pass_and_errors_do_not():
         raise_if_not_interrupt(wrapped(ValueError()))
     with pytest.raises(SystemError):
         raise_if_not_interrupt(wrapped(wrapped(ValueError())))
+
+
+# Signals -----------------------------------------------------------------------------------
+
+# Auto takes as long as all others together.
+KEYS = [key for key in METHODS if key != "auto"]
+MOMENTS = (0.15, 0.5, 0.85)  # of the time that a fit takes
+X, y = make_blobs(120, centers=4, n_features=5, cluster_std=3, random_state=0)
+known = Constraints.from_labels(np.where(np.arange(120) < 12, y, -1))
+
+
+def fitted(key):
+    constraints = known if METHODS[key].takes else None
+    return METHODS[key](4, random_state=0).fit(X, constraints=constraints).labels_
+
+
+def interrupted(call, seconds):
+    """Send SIGINT after some seconds; return what the call returned, None after an interrupt."""
+    done = threading.Event()
+
+    def send():
+        if not done.wait(seconds):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    sender = threading.Thread(target=send)
+    try:
+        sender.start()
+        found = call()
+        done.set()
+        sender.join()
+        time.sleep(0)  # a signal that was sent at the end arrives here
+    except INTERRUPTS as error:
+        raise_if_not_interrupt(error)
+        found = None
+    finally:
+        done.set()
+        sender.join()
+    return found
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
+@pytest.mark.parametrize("key", KEYS)
+def test_every_method_hears_an_interrupt_and_can_fit_again(key):
+    fitted(key)  # compiles
+    start = time.perf_counter()
+    expected = fitted(key)
+    seconds = time.perf_counter() - start
+    filters, content = warnings.filters, list(warnings.filters)
+    threads = [pool.num_threads for pool in controller().lib_controllers]
+    for moment in MOMENTS:
+        with quiet(ConvergenceWarning):  # a search returns the best so far, and says so
+            found = interrupted(lambda: fitted(key), moment * seconds)
+        assert found is None or np.unique(found).size == 4
+        assert warnings.filters is filters
+        assert warnings.filters == content
+        assert [pool.num_threads for pool in controller().lib_controllers] == threads
+    assert_array_equal(fitted(key), expected)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
+def test_a_call_in_the_background_hears_an_interrupt():
+    goes_on = threading.Event()
+    assert interrupted(lambda: in_background(lambda: goes_on.wait(30)), 0.01) is None
+    goes_on.set()
+    assert in_background(lambda: 3) == 3
+    with pytest.raises(ZeroDivisionError):
+        in_background(lambda: 1 / 0)

@@ -129,3 +129,27 @@ def test_columns_of_several_lists_are_those_of_one(monkeypatch):
     apart = resolvent_columns(S, profile, columns, alpha=0.8, tol=1e-2)
     assert_array_equal(apart.toarray(), together.toarray())
     assert resolvent_columns(S, profile, columns[:0], alpha=0.8, tol=1e-2).shape == (12, 0)
+
+
+def a_walk():
+    W = random_graph(12, 0)
+    return normalized_adjacency(W), np.sqrt(degrees(W))
+
+
+@pytest.mark.parametrize("alpha", [0.9999, 1 - 1e-9])
+def test_columns_that_reach_far_are_solved_for(alpha, monkeypatch):
+    monkeypatch.setattr("linkwise.linalg.lowrank.MOST_SWEEPS", 5)
+    S, profile = a_walk()
+    P = np.linalg.inv(np.eye(12) - alpha * S.toarray())
+    columns = np.array([0, 3, 7])
+    found = resolvent_columns(S, profile, columns, alpha=alpha, tol=1e-3).toarray()
+    assert_allclose(found, P[:, columns], rtol=1e-5, atol=1e-3 * profile.max())
+
+
+def test_calls_that_are_cut_short_find_the_same_columns(monkeypatch):
+    S, profile = a_walk()
+    columns = np.arange(12)
+    at_once = resolvent_columns(S, profile, columns, alpha=0.9, tol=1e-4).toarray()
+    monkeypatch.setattr("linkwise.linalg.lowrank.STEPS_PER_CALL", 10_000)
+    step_by_step = resolvent_columns(S, profile, columns, alpha=0.9, tol=1e-4).toarray()
+    assert_array_equal(at_once, step_by_step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,22 @@ from linkwise import registry
 @pytest.mark.parametrize("Method", linkwise.METHODS.values(), ids=linkwise.METHODS)
 def test_type_checkers_see_every_method(Method):
     tree = ast.parse(Path(registry.__file__).read_text(encoding="utf-8"))
-    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     exported = {name.name for node in imports for name in node.names if name.asname == name.name}
     line = f"from {Method.__module__} import {Method.__name__} as {Method.__name__}"
     assert Method.__name__ in exported, f"Add to registry.py: {line}"
+
+
+def test_every_entry_is_of_the_class_that_it_names():
+    for name, key in linkwise.METHODS.keys_by_class.items():
+        assert linkwise.METHODS[key].__name__ == name
+
+
+def test_parameters_are_known_without_an_import():
+    for key, Method in linkwise.METHODS.items():
+        found = linkwise.METHODS.fields(key)
+        assert found is None or set(found) == set(signature(Method).parameters)
+    assert linkwise.METHODS.fields("e2cp") is not None
 
 
 def test_public_names_are_those_of_the_registry_and_six_more():

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
+from linkwise import METHODS, Constraints
 from linkwise._kernels import empty_heap, new_stream, put, remove, shuffle, uniform
+from linkwise._quiet import quiet
 from linkwise.constraints.coloring import CannotLinkGraph
 from linkwise.constraints.coloring.kernels import kempe_chain, new_scratch
 from linkwise.constraints.table import symmetric_matrix
+from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.search import cut, local_search, means, objective, problem, starts
 from linkwise.search.objective import Context
 from linkwise.search.soft import answer_likelihood, clearly_best, soft_path
@@ -483,12 +486,12 @@ def test_dense_levels_of_large_graphs_are_not_climbed():
     sparse = problem.build_problem(csr_array(ring + ring.T), one_group_each(60, []))
     for name in ("default", "fast"):
         effort = cut.effort_for(name, 100_000, 5, mean_degree=16.0)
-        assert cut._plan(effort, dense).rounds == 0
-        assert cut._plan(effort, sparse).rounds > 0
+        assert cut._plan(effort, dense, 5).rounds == 0
+        assert cut._plan(effort, sparse, 5).rounds > 0
         # A graph that is dense itself is climbed, and so is every small one.
-        assert cut._plan(cut.effort_for(name, 100_000, 5, mean_degree=50.0), dense).rounds > 0
-        assert cut._plan(cut.effort_for(name, 1_000, 5, mean_degree=16.0), dense).rounds > 0
-    assert cut._plan(cut.effort_for("thorough", 100_000, 5, mean_degree=16.0), dense).rounds > 0
+        assert cut._plan(cut.effort_for(name, 100_000, 5, mean_degree=50.0), dense, 5).rounds > 0
+        assert cut._plan(cut.effort_for(name, 1_000, 5, mean_degree=16.0), dense, 5).rounds > 0
+    assert cut._plan(cut.effort_for("thorough", 100_000, 5, mean_degree=16.0), dense, 5).rounds > 0
 
 
 @given(seeds, st.booleans())
@@ -513,3 +516,57 @@ def test_the_heap_gives_vertices_by_rank_and_key(seed, ranked):
         assert drawn == sorted(keys, key=lambda v: (-rank[v], -keys[v], v))
     else:
         assert [keys[v] for v in drawn] == sorted(keys.values(), reverse=True)
+
+
+# Weights of very different size --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["cut", "cosc", "sskk"])
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_star_of_weights_1_and_1e_17_is_clustered(key, k):
+    W = np.zeros((8, 8))
+    W[0, 1:] = W[1:, 0] = [1, 1e-17] * 3 + [1]
+    known = Constraints(8, [(1, 2)], [(3, 4)])
+    for seed in range(6):
+        model = METHODS[key](k, affinity="precomputed", random_state=seed)
+        labels = model.fit(W, constraints=known).labels_
+        assert np.unique(labels).size == k
+        assert key == "sskk" or known.n_violated(labels) == 0
+
+
+def test_a_volume_is_counted_again_where_rounding_leaves_nothing():
+    W = csr_array(np.array([[0, 1, 1e-17], [1, 0, 0], [1e-17, 0, 0.0]]))
+    p = problem.build_problem(W, one_group_each(3, np.zeros((0, 2), int)))
+    state = local_search.new_state(p, np.array([0, 1, 0], np.int32), 2)
+    local_search.move(p, state, 0, 1)  # 1 + 1e-17 - 1
+    assert state.volume.tolist() == [1e-17, 2.0]
+    assert state.inside.tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "edges", [[(0, 1), (1, 2)], [(0, 2), (2, 4), (2, 5)], [(0, 2), (0, 3), (2, 3), (0, 5), (2, 5)]]
+)
+def test_isolated_vertices_are_no_reason_to_cut_the_rest(edges):
+    """A cluster of isolated vertices costs 1, so the best cut leaves the component whole."""
+    W = np.zeros((6, 6))
+    W[tuple(np.transpose(edges))] = 1
+    W += W.T
+    is_isolated = ~W.any(axis=1)
+    k = int(is_isolated.sum()) + 1
+    with quiet(DisconnectedGraphWarning):
+        labels = METHODS["cut"](k, affinity="precomputed", random_state=0).fit(W).labels_
+    assert np.unique(labels[~is_isolated]).size == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_climbs_in_many_calls_find_what_one_call_finds(seed):
+    p, z, *_ = random_problem(seed, n=60, k=3)
+    at_once = local_search.refine(p, z, 3, PLAN, seed)
+    in_steps = local_search.refine(p, z, 3, PLAN._replace(climbs_per_call=2), seed)
+    assert_array_equal(at_once, in_steps)
+
+
+def test_dense_graphs_have_fewer_climbs():
+    p, *_ = random_problem(0, n=200, n_links=0, n_soft=0)
+    assert p.indices.size / 200 > cut.CLIMB_DEGREE
+    assert cut._plan(cut.effort_for("default", 200, 3), p, 3).starts < 200

@@ -62,7 +62,7 @@ def walk(call) -> Walk:
         caller = frame.f_back
         while caller is not None and layer_of(caller.f_code.co_filename) is None:
             caller = caller.f_back
-        if caller is not None:
+        if caller is not None and name != "<module>":  # a module that is imported late
             calls.add((layer_of(caller.f_code.co_filename), layer, name))
 
     sys.setprofile(profile)

@@ -19,6 +19,7 @@ _HOME = {
     "ApproximateNeighbors": "linkwise.graph",
     "ConflictError": "linkwise.exceptions",
     "Constraints": "linkwise.constraints",
+    "METHODS": "linkwise.registry",
     "Prepared": "linkwise.graph",
     "Result": "linkwise.result",
 }
@@ -42,17 +43,17 @@ else:
         elif name == "__all__":
             value = sorted({*_HOME, *_methods(), "__version__"})
         elif not name.startswith("_") and name in _methods():
-            value = _methods()[name]
+            value = import_module("linkwise.registry").METHODS[_methods()[name]]
         else:
             raise AttributeError(f"module 'linkwise' has no attribute {name!r}")
         globals()[name] = value
         return value
 
 
-def _methods() -> dict[str, Any]:
-    """Return `METHODS` and the class of every method, by name."""
-    METHODS = import_module("linkwise.registry").METHODS
-    return {"METHODS": METHODS, **{Method.__name__: Method for Method in METHODS.values()}}
+def _methods() -> dict[str, str]:
+    """Return the key of every method by the name of its class."""
+    keys: dict[str, str] = import_module("linkwise.registry").METHODS.keys_by_class
+    return keys
 
 
 def __dir__() -> list[str]:

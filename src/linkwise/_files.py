@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import struct
@@ -24,6 +25,18 @@ UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, struct.error),
 )
 LONGEST_STEM = 40  # of an unfinished file, whose name must not outgrow what the system allows
+
+
+class FileInUseError(RuntimeError):
+    """Another process, or another part of this one, writes to a file."""
+
+
+def resolved(path: str | os.PathLike[str]) -> Path:
+    """Follow links; OSError if they lead in a circle, in all versions of Python."""
+    try:
+        return Path(path).resolve()
+    except RuntimeError as error:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
 
 
 @contextmanager
@@ -56,13 +69,60 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     if named.exists() and not named.is_file():
         yield named
         return
-    final = named.resolve()
+    final = resolved(named)
+    with _unfinished(final, named) as unfinished:
+        if final.exists():
+            _make_as_private(unfinished, final)
+        yield unfinished
+        with unfinished.open("rb+") as file:
+            os.fsync(file.fileno())
+        unfinished.replace(final)
+        _sync_folder(final)
+
+
+def create(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file that is missing or empty: complete, or not at all.
+
+    Raises
+    ------
+    FileInUseError
+        If somebody else has begun the file in the meantime.
+    """
+    final = resolved(path)
+    with _unfinished(final, Path(path)) as unfinished:
+        with unfinished.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(unfinished, final)  # unlike renaming, this fails if the name is taken
+        except FileExistsError:
+            _replace_empty(unfinished, final)
+        except OSError:  # a file system without links
+            with final.open("xb") as file:
+                file.write(content)
+        _sync_folder(final)
+
+
+def _replace_empty(unfinished: Path, final: Path) -> None:
+    with final.open("r+b") as file:
+        lock(file, final)
+        is_there = final.stat().st_ino == os.fstat(file.fileno()).st_ino
+        if not is_there or file.seek(0, os.SEEK_END):
+            message = f"Another run began {final} at the same moment. Choose another path."
+            raise FileInUseError(message)
+        _make_as_private(unfinished, final)
+        unfinished.replace(final)
+
+
+@contextmanager
+def _unfinished(final: Path, named: Path) -> Iterator[Path]:
+    """Yield a name beside a file, which is gone in the end; errors speak of the file itself."""
     mark = f"{os.getpid()}-{secrets.token_hex(4)}"
     stem = final.stem[:LONGEST_STEM].lstrip(".")
     unfinished = final.with_name(f".{stem}.{mark}.unfinished{final.suffix}")
     try:
         yield unfinished
-        _settle(unfinished, final)
     except OSError as error:
         _rename_in(error, unfinished, named)
         raise
@@ -71,14 +131,14 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
             unfinished.unlink(missing_ok=True)
 
 
-def _settle(unfinished: Path, final: Path) -> None:
-    """Put a complete file in its place, so that a crash leaves the old one or the new one."""
-    with unfinished.open("rb+") as file:
-        os.fsync(file.fileno())
-    if final.exists():
-        unfinished.chmod(final.stat().st_mode & 0o7777)  # who may read it is up to its owner
-    unfinished.replace(final)
-    # The new name is safe only when its folder is; systems without this need none.
+def _make_as_private(unfinished: Path, final: Path) -> None:
+    """Let those read the new file who may read the old one, before anything is in it."""
+    unfinished.touch(mode=0o600)
+    unfinished.chmod(final.stat().st_mode & 0o7777)
+
+
+def _sync_folder(final: Path) -> None:
+    """Put a new name on the disk; systems without this need none."""
     with suppress(OSError):
         folder = os.open(final.parent, os.O_RDONLY)
         try:
@@ -106,7 +166,7 @@ def lock(file: IO[Any], path: str | os.PathLike[str]) -> None:
 
     Raises
     ------
-    RuntimeError
+    FileInUseError
         If another open file of the same name holds the lock, in this process or another one.
     """
     if sys.platform == "win32":
@@ -115,4 +175,4 @@ def lock(file: IO[Any], path: str | os.PathLike[str]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         message = f"Another run is writing to {path}. Wait for it, or choose another path."
-        raise RuntimeError(message) from error
+        raise FileInUseError(message) from error

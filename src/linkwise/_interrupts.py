@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from linkwise._types import Floats
+
+T = TypeVar("T")
+
 # A compiled function that is interrupted may end with a SystemError, caused by the interrupt.
 INTERRUPTS = (KeyboardInterrupt, SystemError)
 
@@ -13,3 +26,44 @@ def raise_if_not_interrupt(error: BaseException) -> None:
         cause = cause.__cause__ or cause.__context__  # several, if a compiled one was loading
     if cause is None:
         raise error
+
+
+# Rows of a matrix up to which its eigenvectors take less than a second.
+QUICK = 1_000
+EVERY = 0.1  # seconds between looks at whether a call has ended
+
+
+def interruptible_eigh(A: Floats) -> tuple[Floats, Floats]:
+    """Return all eigenvalues and eigenvectors of a symmetric matrix; Ctrl-C is heard meanwhile.
+
+    By NumPy, which lets other threads run in the meantime; SciPy does not.
+    """
+    if A.shape[0] <= QUICK:
+        return np.linalg.eigh(A)
+    return in_background(lambda: np.linalg.eigh(A))
+
+
+def in_background(call: Callable[[], T]) -> T:
+    """Run a long call of a library, which hears no interrupt, in a thread, and wait for it.
+
+    After an interrupt the thread ends its call, and its answer is dropped.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return call()  # interrupts come to the main thread only
+    answers: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            answers.append(call())
+        except BaseException as error:  # raised where it is waited for
+            errors.append(error)
+
+    context: Any = copy_context()  # with the floating-point settings of NumPy
+    thread = threading.Thread(target=context.run, args=(run,), daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(EVERY)
+    if errors:
+        raise errors[0]
+    return answers[0]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from linkwise._jit import njit
 
 if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats, Int32s, Int64s, Ints, UInt64s

@@ -14,11 +14,12 @@ The tree::
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sklearn.exceptions import ConvergenceWarning
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sklearn.exceptions import ConvergenceWarning
+
     from linkwise._types import Ints
 
 __all__ = [
@@ -29,6 +30,13 @@ __all__ = [
     "LowRecallWarning",
     "TooLargeError",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import scikit-learn's warning when it is asked for: that takes a second."""
+    if name == "ConvergenceWarning":
+        return import_module("sklearn.exceptions").ConvergenceWarning
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class ConflictError(ValueError):

@@ -23,6 +23,7 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 SHAPES = ("o", "s", "^", "D", "v", "P", "X", "*")
 VIOLATED = "#D7263D"
 MAX_DRAWN_PAIRS = 500  # more lines than that hide the data
+MOST_NAMED = 12  # clusters in the legend; more of them would hide the data
 
 
 def positions(data: Prepared, embedding: Floats | None = None) -> Floats:
@@ -76,7 +77,7 @@ def draw_clusters(
         Positions: two features, or two columns of an embedding. Of a
         :class:`~linkwise.Prepared` the :func:`positions`.
     labels : array-like of shape (n_samples,)
-        Cluster of each sample.
+        Cluster of each sample. Names, such as ``model.classes_[model.labels_]``, get a legend.
     constraints : Constraints, default=None
         Pairs to draw, the first 500 of each kind.
     title : str, default=""
@@ -100,11 +101,14 @@ def draw_clusters(
             color=COLOURS[number % len(COLOURS)],
             # After all colours are used the shapes move on by one: 64 clusters look different.
             marker=SHAPES[(number + number // len(COLOURS)) % len(SHAPES)],
+            label=str(cluster),
             linewidths=0,
             alpha=0.85,
         )
     if constraints is not None:
         _draw_pairs(ax, X, constraints, is_violated=constraints.is_violated(labels))
+    if labels.dtype.kind in "OUT" and np.unique(labels).size <= MOST_NAMED:
+        ax.legend(fontsize=8)
     ax.set_title(title, fontsize=11)
     ax.set_xticks([])
     ax.set_yticks([])

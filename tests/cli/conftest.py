@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,11 +20,15 @@ class Run(NamedTuple):
 
     @property
     def error(self):
-        """The one line that says what went wrong."""
-        lines = [line for line in self.err.splitlines() if line.startswith("Error: ")]
-        assert len(lines) == 1, self.err
+        """What went wrong: one line, or one for each problem and a command that would work."""
+        assert f"\n{self.err}".count("\nError: ") == 1, self.err
         assert "Traceback" not in self.err
-        return lines[0]
+        return "Error: " + f"\n{self.err}".rpartition("\nError: ")[2].strip()
+
+    @property
+    def suggestion(self):
+        """The options and files of the command that is said to work."""
+        return shlex.split(self.error.partition("This would work: linkwise ")[2])
 
 
 @pytest.fixture

@@ -177,6 +177,9 @@ def test_soft_methods_answer_contradictory_pairs(tmp_path):
         assert out.exists()
         assert main([*asked, "-m", method, "-o", str(tmp_path / "no.csv")]) == 1
     pairs.write_text("i,j,link\ns0,s1,must\ns0,s1,cannot\n")
-    soft = [*asked, "-m", "cosc", "--set", "violations=auto"]
-    assert main([*soft, "-o", str(tmp_path / "no.csv")]) == 1
+    for method in ("cosc", "cut", "auto"):
+        hard = ["--set", "hard=true"] if method == "auto" else []
+        assert main([*asked, "-m", method, *hard, "-o", str(tmp_path / "no.csv")]) == 1
     assert not (tmp_path / "no.csv").exists()
+    for options in (["cosc", "--set", "violations=auto"], ["auto"]):
+        assert main([*asked, "-m", *options]) == 0

@@ -155,10 +155,10 @@ def test_partial_labels_are_knowledge_and_no_feature(linkwise, table, tmp_path):
     assert run.code == 0
     assert "3 labels of 2 classes" in run.err
     assert "-k 2: as many clusters as different labels" in run.err
-    labels = [int(row[1]) for row in read(tmp_path / "out.csv")[1:]]
-    # Label methods number clusters in the order of the labels: early before late.
-    assert labels[:2] == [1, 1]
-    assert labels[30] == 0
+    names = [row[1] for row in read(tmp_path / "out.csv")[1:]]
+    assert (set(names), names[0], names[30]) == ({"early", "late"}, "late", "early")
+    told = json.loads(linkwise("cluster", *options, "--json").out)
+    assert [told["classes"][label] for label in told["labels"]] == names
     assert "2 features (length, width)" in run.err
 
 
@@ -277,6 +277,17 @@ def test_anndata_uses_its_graph_and_gets_a_column(linkwise, cells, table, tmp_pa
     assert copy.obs["linkwise"].dtype == "category"
     assert_array_equal(copy.obsm["X_pca"], cells.obsm["X_pca"])
     assert (tmp_path / "cells.h5ad").read_bytes() == before
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_anndata_gets_the_names_of_labels(linkwise, cells, table, tmp_path):
+    import anndata
+
+    options = ("--labels", "type", "--column", "found", "-o", "out.h5ad", "-m", "gfhf")
+    assert linkwise("cluster", "cells.h5ad", "-k", 3, *options).code == 0
+    found = anndata.read_h5ad(tmp_path / "out.h5ad").obs["found"]
+    assert found.cat.categories.tolist() == ["c0", "c1", "c2"]
+    assert (found.astype(str) == cells.obs["type"].astype(str)).all()
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import re
 import threading
 from pathlib import Path
 
@@ -178,7 +179,7 @@ def test_the_new_column_needs_a_name_of_its_own(linkwise, table):
         (("cluster", "no.csv", "-k", 3), 2, "There is no file no.csv"),
         (("cluster", "table.csv", "--nonsense"), 2, "No such option"),
         (("cluster", "table.csv", "-k", "many"), 2, "not a valid integer"),
-        ((*CLUSTER, "-c", "wrong.csv"), 1, "p00 and p05 are cannot-linked"),
+        ((*CLUSTER, "-c", "wrong.csv", "-m", "csc"), 1, "p00 and p05 are cannot-linked"),
     ],
 )
 def test_errors_are_told_to_machines(arguments, code, part, linkwise, table, tmp_path):
@@ -296,12 +297,12 @@ def test_decimal_commas(linkwise, table, tmp_path):
     expected = linkwise(*CLUSTER).out
     text = (tmp_path / "table.csv").read_text().replace(",", ";").replace(".", ",")
     (tmp_path / "table.csv").write_text(text)
-    run = linkwise(*CLUSTER, "--delimiter", ";")
-    assert run.code == 2
-    assert "holds numbers with a comma, first '" in run.error
-    assert "Use --decimal ," in run.error
+    run = linkwise(*CLUSTER)
+    assert (run.code, run.out) == (0, expected)
+    assert re.search(r"column 'length': '\d+,\d+' is read as \d+\.\d+ \(--drop length", run.err)
     run = linkwise(*CLUSTER, "--delimiter", ";", "--decimal", ",")
     assert (run.code, run.out) == (0, expected)
+    assert "is read as" not in run.err
 
 
 def test_a_file_without_a_header_is_noticed(linkwise, tmp_path):
@@ -331,7 +332,7 @@ def test_columns_that_do_not_vary(linkwise, table, tmp_path):
 
 
 def test_messages_can_be_copied(linkwise, tmp_path):
-    rows = "".join(f"{k},{k % 3},w{k}x\n" for k in range(40))
+    rows = "".join(f"{k},{k % 3},w{k % 30}x\n" for k in range(40))
     (tmp_path / "t.csv").write_text("a,b,\n" + rows)
     assert "--drop 'Unnamed: 2'" in linkwise("cluster", "t.csv", "-k", 2).error
     assert linkwise("cluster", "t.csv", "-k", 2, "--drop", "Unnamed: 2").code == 0
@@ -341,9 +342,7 @@ def test_other_ways_to_write_pairs(linkwise, table, tmp_path):
     text = (tmp_path / "pairs.csv").read_text()
     expected = linkwise(*CLUSTER, "-c", "pairs.csv").out
     (tmp_path / "semicolon.csv").write_text(text.replace(",", ";"))
-    run = linkwise(*CLUSTER, "-c", "semicolon.csv")
-    assert run.code == 2
-    assert "which holds ';'. Separate the columns by commas" in run.error
+    assert linkwise(*CLUSTER, "-c", "semicolon.csv").out == expected
     (tmp_path / "blank.csv").write_text(text.replace(",1\n", ",\n"))
     assert linkwise(*CLUSTER, "-c", "blank.csv").out == expected
     (tmp_path / "wide.csv").write_text(text, encoding="utf-16")

@@ -35,11 +35,13 @@ def test_streams_exit_codes_and_files(program, table, tmp_path):
     run = program("cluster", "none.csv", "-k", "3")
     assert run == (2, "", "Error: There is no file none.csv.\n")
     (tmp_path / "pairs.csv").write_text("i,j,link\np00,p01,must\np01,p00,cannot\n")
-    run = program("cluster", "table.csv", *options, "--quiet")
+    run = program("cluster", "table.csv", *options, "--quiet", "-m", "csc")
     assert run.code == 1
     assert run.err == (
         "Error: pairs.csv: p00 and p01 are cannot-linked (line 3), but these belong together: "
         "p00 - p01 (line 2). Remove one of these lines, or give it a belief below 1.\n"
+        "This would work: linkwise cluster table.csv -k 3 -c pairs.csv --id name --truth class "
+        "--quiet -m auto\n"
     )
 
 

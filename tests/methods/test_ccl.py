@@ -452,7 +452,7 @@ def test_wrong_distances(change, message):
 def test_distances_that_do_not_exist():
     with pytest.raises(ValueError, match=r"Sample 1 is zero in all features"):
         CCL(2, metric="cosine").fit([[1.0, 2.0], [0.0, 0.0], [2.0, 1.0]])
-    with pytest.raises(ValueError, match="too large"):
+    with pytest.raises(ValueError, match="leave the range"):
         CCL(2).fit([[1e200], [-1e200], [0.0]])
 
 
@@ -507,3 +507,14 @@ def test_the_order_of_samples_does_not_matter():
     straight = CCL(3, random_state=0).fit(X, constraints=known).labels_
     shuffled = CCL(3, random_state=0).fit(X[order], constraints=known.restrict(order)).labels_
     assert adjusted_rand_score(straight[order], shuffled) == 1
+
+
+@pytest.mark.parametrize("factor", [1e-218, 1e-300])
+def test_distances_that_vanish_are_refused_and_directions_are_not(factor):
+    X, _ = make_blobs(30, centers=3, random_state=0)
+    with pytest.raises(ValueError, match="leave the range of floating-point numbers"):
+        CCL(3).fit(factor * X)
+    for metric in ("cosine", "manhattan"):
+        here, there = CCL(3, metric=metric).fit(X), CCL(3, metric=metric).fit(factor * X)
+        assert_array_equal(here.labels_, there.labels_)
+        assert_array_equal(there.predict(factor * X), there.labels_)

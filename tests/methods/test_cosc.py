@@ -17,7 +17,8 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Affinity, ConstrainedCut, Constraints, metrics
-from linkwise.exceptions import ConflictError, ConvergenceWarning
+from linkwise._quiet import quiet
+from linkwise.exceptions import ConflictError, ConvergenceWarning, DisconnectedGraphWarning
 from linkwise.linalg import fista
 from linkwise.methods.cosc import COSC, cosc
 from linkwise.search import bisection, one_spectral, recursion
@@ -1092,3 +1093,12 @@ def test_an_interrupt_of_a_coarse_search_loses_nothing(monkeypatch, noisy_moons,
     assert found.n_violated == 0
     assert not found.converged
     assert found.objective <= 3 * whole.objective
+
+
+def test_a_split_that_leaves_a_side_without_volume_has_a_finite_penalty():
+    W = np.zeros((5, 5))
+    W[1, 3] = W[3, 1] = 1.0
+    known = Constraints(5, cannot_link=[(0, 2), (0, 3), (1, 3)], labels=[-1, -1, 0, -1, 2])
+    with quiet(DisconnectedGraphWarning):
+        labels = COSC(4, affinity="precomputed", random_state=388).fit(W, constraints=known).labels_
+    assert known.n_violated(labels) == 0

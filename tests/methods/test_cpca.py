@@ -405,3 +405,10 @@ def test_tiny_inputs(n, d, seed):
     assert np.isfinite(model.embedding_).all()
     assert_array_equal(model.predict(X), model.labels_)
     assert model.labels_.max() == min(1, len(np.unique(model.embedding_.round(9), axis=0)) - 1)
+
+
+@pytest.mark.parametrize("factor", [1e160, 1e300])
+def test_sums_of_squares_that_overflow_are_refused(factor):
+    X = factor * np.random.RandomState(0).normal(size=(30, 4))
+    with pytest.raises(ValueError, match="leave the range of floating-point numbers"):
+        ConstrainedPCA(2, random_state=0).fit(X)

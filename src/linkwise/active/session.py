@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
@@ -13,7 +13,14 @@ from sklearn.utils import check_random_state
 
 from linkwise.active.answers import Answer, as_answer, as_pair, constraints_of, last_answers
 from linkwise.active.entail import check_answer
-from linkwise.active.journal import FORMAT, Journal, check_settings, fingerprint, write
+from linkwise.active.journal import (
+    FORMAT,
+    Journal,
+    Mark,
+    check_settings,
+    fingerprint,
+    write,
+)
 from linkwise.active.model import Model
 from linkwise.active.spectral import boundary, xu
 from linkwise.active.state import Cache, State
@@ -39,6 +46,13 @@ STRATEGIES: dict[str, Strategy] = {
 }
 
 WINDOW = 5  # answers that `stability` looks back
+
+
+class Kept(NamedTuple):
+    """The answers, and where the file ends that keeps them."""
+
+    answers: list[Answer]
+    mark: Mark
 
 
 class Session:
@@ -136,7 +150,7 @@ default="uncertainty"
             method, self._data, n_clusters=self.n_clusters, hard=not noisy, seed=self._seed
         )
         # What follows from the answers; labels by the number of answers
-        self.answers: list[Answer] = []
+        self._kept = Kept([], Mark())
         self._cache = Cache()
         self._current: State | None = None
         self._question: list[Pair | None] | None = None
@@ -144,7 +158,7 @@ default="uncertainty"
         if self._journal is not None and header is not None:
             self._resume(self._journal, header)
         elif self._journal is not None:
-            self._journal.begin(self._header())
+            self._kept = Kept([], self._journal.begin(self._header()))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], data: Any, **settings: Any) -> Session:
@@ -173,6 +187,11 @@ default="uncertainty"
             f"strategy={self._strategy_name!r}, method={self._model.name!r}, "
             f"answers={len(self.answers)})"
         )
+
+    @property
+    def answers(self) -> list[Answer]:
+        """All answers, the last one last."""
+        return self._kept.answers
 
     # Asking --------------------------------------------------------------------------------
 
@@ -210,28 +229,30 @@ default="uncertainty"
         record = Answer(*as_pair(i, j, self.n_samples), as_answer(answer))
         if not self.noisy and record.answer != "unknown":
             self._check_consistent(record)
-        if self._journal is not None:
-            self._journal.append(record._asdict())
-        self._add(record)
+        self._commit(record._asdict(), [*self.answers, record])
 
     def undo(self) -> Answer:
         """Take back the last answer and return it."""
         if not self.answers:
             raise ValueError("There is no answer to take back.")
-        if self._journal is not None:
-            self._journal.append({"undo": True})
-        return self._remove_last()
+        last = self.answers[-1]
+        self._commit({"undo": True}, self.answers[:-1])
+        return last
 
-    def _add(self, record: Answer) -> None:
-        self.answers.append(record)
-        self._current = self._question = None
-
-    def _remove_last(self) -> Answer:
-        removed = self.answers.pop()
+    def _commit(self, record: dict[str, Any], answers: list[Answer]) -> None:
+        """Write a record, and make `answers` the answers; or neither, if something gets between."""
         self._current = self._question = None
         # Labels are kept by the number of answers, which other answers may now follow.
-        self._labels = {n: found for n, found in self._labels.items() if n <= len(self.answers)}
-        return removed
+        self._labels = {n: found for n, found in self._labels.items() if n <= len(answers)}
+        if self._journal is None:
+            self._kept = Kept(answers, Mark())
+            return
+        try:
+            # One assignment: an interrupt comes before it or after it.
+            self._kept = Kept(answers, self._journal.append(record, self._kept.mark))
+        except BaseException:
+            self._journal.roll_back(self._kept.mark)
+            raise
 
     def _check_consistent(self, record: Answer) -> None:
         """Raise ConflictError if the opposite of an answer is known."""
@@ -325,16 +346,18 @@ default="uncertainty"
 
     def _resume(self, journal: Journal, header: dict[str, Any]) -> None:
         check_settings(journal.path, header, self._header())
+        answers: list[Answer] = []
         for number, record in enumerate(journal.records, 2):
             try:
                 if record.get("undo"):
-                    self._remove_last()
+                    answers.pop()
                 else:
                     pair = as_pair(record["i"], record["j"], self.n_samples)
-                    self._add(Answer(*pair, as_answer(record["answer"])))
+                    answers.append(Answer(*pair, as_answer(record["answer"])))
             except (LookupError, TypeError, ValueError) as error:
                 message = f"Line {number} of {journal.path} is not an answer: {error!r}."
                 raise ValueError(message) from error
+        self._kept = Kept(answers, journal.mark)
 
 
 # Settings ----------------------------------------------------------------------------------

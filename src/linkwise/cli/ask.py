@@ -15,13 +15,11 @@ import numpy as np
 from linkwise.active import Session
 from linkwise.active.journal import Journal
 from linkwise.cli import options
-from linkwise.cli.console import BadInput, Infeasible, counted
+from linkwise.cli.console import BadInput, Infeasible, counted, printable, shown
 from linkwise.cli.pairs import error_in_words
-from linkwise.cli.sources import is_stdin
 from linkwise.cli.tables import text_of
 from linkwise.cli.task import load, save_prepared
-from linkwise.cli.writing import check_distinct, check_output
-from linkwise.constraints.formats import FORMATS
+from linkwise.cli.writing import without_formulas
 from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from linkwise.cli.console import Console
+    from linkwise.cli.loading import Given
     from linkwise.cli.requests import AskRequest
     from linkwise.cli.task import Task
 
@@ -71,18 +70,10 @@ class Comparison(NamedTuple):
         return "*" * (1 + int(self.difference >= 1) + int(self.difference >= 2))
 
 
-def run(request: AskRequest, console: Console) -> int:
+def run(request: AskRequest, console: Console, given: Given) -> int:
     """Ask until the user has had enough, or nothing is left to ask."""
-    inputs = (request.data, request.constraints)
-    check_output(request.output, "--output", inputs=inputs, formats=tuple(FORMATS))
-    check_output(request.session, "--session", inputs=inputs)
-    check_distinct({"--output": request.output, "--session": request.session})
-    if is_stdin(request.data):
-        raise BadInput("DATA must be a file: answers are what stdin is for.")
     options.limit_threads(request.threads)
-    method = None if request.method is None else options.find_method(request.method)
-    needs = method is not None and options.needs_features(method)
-    task = load(request, console, needs_features=needs)
+    task = load(request, console, given)
     session = _session(request, task)
     save_prepared(task, request, console)
     if session.answers:
@@ -95,7 +86,9 @@ def run(request: AskRequest, console: Console) -> int:
         _note_where(session, request, console, written=False)
         raise
     if request.output is not None:
-        session.constraints.to_file(request.output, ids=task.data.names)
+        names = task.data.names
+        ids = without_formulas(names) if names and request.spreadsheet_safe else names
+        session.constraints.to_file(request.output, ids=ids)
         console.note(f"wrote {request.output}")
     _note_where(session, request, console, written=request.output is not None)
     answers = [answer.answer for answer in session.answers]
@@ -270,7 +263,8 @@ def _execute(session: Session, task: Task, pair: tuple[int, int], *, key: str) -
     try:
         session.answer(*pair, ANSWERS[key])
     except ConflictError as error:
-        chain = " - ".join(str(task.data.shown_ids()[sample]) for sample in error.witness)
+        ids = task.data.shown_ids()
+        chain = shown(" - ".join(str(ids[sample]) for sample in error.witness))
         return f"not kept: it contradicts earlier answers ({chain}). z takes back the last one."
     return ANSWERS[key]
 
@@ -290,7 +284,7 @@ def _show_question(
     cells = compare_rows(task.data, pair)
     header = Comparison("", str(ids[pair[0]]), str(ids[pair[1]]), 0.0)
     lines = [header, *cells]
-    texts = [[line.name, line.first, line.second] for line in lines]
+    texts = [[printable(part) for part in (line.name, line.first, line.second)] for line in lines]
     widths = [min(WIDEST, max(map(len, column))) for column in zip(*texts, strict=True)]
     for line, parts in zip(lines, texts, strict=True):
         shown = "  ".join(_cut(part, width) for part, width in zip(parts, widths, strict=True))

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from linkwise.cli.console import INFEASIBLE, BadInput, counted
-from linkwise.cli.pairs import conflict_in_words, proof_in_words, read_pairs
+from linkwise.cli.console import INFEASIBLE, BadInput, counted, shown
+from linkwise.cli.pairs import (
+    conflict_in_words,
+    conflict_problems,
+    proof_in_words,
+    read_pairs,
+)
+from linkwise.cli.problems import raise_problems
 from linkwise.cli.reading import read_names
+from linkwise.constraints import Constraints
 from linkwise.constraints.feasible import require_coloring
 from linkwise.exceptions import ConflictError, TooLargeError
 
@@ -18,18 +26,15 @@ if TYPE_CHECKING:
     from linkwise.cli.pairs import Pairs
     from linkwise.cli.reading import Data
     from linkwise.cli.requests import CheckRequest
-    from linkwise.constraints import Constraints
 
 LARGEST_GROUPS = 5
 
 
 def run(request: CheckRequest, console: Console) -> int:
     """Print what follows from the pairs; return 1 if they cannot all hold."""
-    data = _names(request)
-    pairs = read_pairs(request.pairs, data)
+    pairs = _pairs(request, console)
     conflicts, total = pairs.conflicts(request.limit)
-    label_names = [] if data is None else data.label_names
-    words = [conflict_in_words(conflict, pairs.names, label_names) for conflict in conflicts]
+    words = [conflict_in_words(conflict, pairs.names) for conflict in conflicts]
     summary: dict[str, Any] = {
         "command": "check",
         "pairs": str(request.pairs),
@@ -51,15 +56,30 @@ def run(request: CheckRequest, console: Console) -> int:
         code = INFEASIBLE
     else:
         lines.append("no conflicts")
-        constraints = pairs.constraints()
+        n = pairs.facts.n_samples
+        constraints = Constraints.from_table(n, pairs.table, labels=pairs.labels)
         lines += _closure_lines(constraints, pairs, summary)
         code = _needed_lines(constraints, pairs, request.n_clusters, summary=summary, lines=lines)
     summary["exit_code"] = code
     console.summary(summary)
     if not console.json:
         for line in lines:
-            click.echo(line)
+            click.echo(shown(line, most=sys.maxsize))
     return code
+
+
+def _pairs(request: CheckRequest, console: Console) -> Pairs:
+    """Read the pairs, or raise one error about all problems, and the contradictions with them."""
+    data = _names(request)
+    pairs = read_pairs(request.pairs, data, request)
+    problems = [*(data.problems if data is not None else ()), *pairs.problems]
+    if problems:
+        found = conflict_problems(pairs, request.pairs, request.limit)
+        problems += [problem._replace(add=(), remove=()) for problem in found]
+        raise_problems(problems, console.arguments)
+    for note in pairs.notes:
+        console.note(note)
+    return pairs
 
 
 def _names(request: CheckRequest) -> Data | None:

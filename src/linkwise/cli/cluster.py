@@ -6,6 +6,7 @@ import csv
 import shlex
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,39 +16,32 @@ from linkwise import metrics
 from linkwise._files import atomic
 from linkwise._optional import require
 from linkwise.cli import options
-from linkwise.cli.console import BadInput, counted
-from linkwise.cli.formats import Column, writable, write_clusters
+from linkwise.cli.console import BadInput, counted, printable
+from linkwise.cli.formats import Column, write_clusters
+from linkwise.cli.loading import is_annotated
 from linkwise.cli.pairs import suspicious, violated_pairs
-from linkwise.cli.sources import suffix_of
 from linkwise.cli.task import fit, load, number_of_clusters, save_prepared
-from linkwise.cli.writing import check_distinct, check_output
+from linkwise.cli.writing import without_formulas
 
 if TYPE_CHECKING:
     from linkwise._types import Ints
     from linkwise.cli.console import Console
+    from linkwise.cli.loading import Given
     from linkwise.cli.reading import Data
     from linkwise.cli.requests import ClusterRequest
     from linkwise.cli.task import Task
 
 LISTED = 5  # violated pairs on stderr; --json has all
-PICTURES = (".png", ".svg", ".pdf")
 
 
-def run(request: ClusterRequest, console: Console) -> int:
+def run(request: ClusterRequest, console: Console, given: Given) -> int:
     """Cluster DATA; every wrong option is found before the work begins."""
     Method = options.find_method(request.method)
     settings = options.parse_settings(request.settings, Method)
-    _check_outputs(request)
     options.limit_threads(request.threads)
     with console.progress(2, "step") as bar:
         bar.set_description("reading")
-        task = load(
-            request,
-            console,
-            needs_features=options.needs_features(Method, settings),
-            affinity=settings.get("affinity"),
-            accepts_contradictions=Method(**settings).accepts_contradictions,
-        )
+        task = load(request, console, given, affinity=settings.get("affinity"))
         _check_column(request, task.data)
         k = number_of_clusters(request.n_clusters, task.data, console, Method=Method)
         model = options.build(Method, settings, task.prepared, n_clusters=k, request=request)
@@ -78,28 +72,9 @@ def n_found(model: Any) -> int:
     return int(getattr(model, "n_clusters_", model.n_clusters))
 
 
-def _check_outputs(request: ClusterRequest) -> None:
-    inputs = (request.data, request.constraints)
-    check_output(request.output, "--output", inputs=inputs, formats=writable())
-    check_output(request.report, "--report", inputs=inputs, formats=(".html",))
-    check_output(request.plot, "--plot", inputs=inputs, formats=PICTURES)
-    check_distinct({"--output": request.output, "--report": request.report, "--plot": request.plot})
-    if _is_annotated(request.output) and suffix_of(request) != ".h5ad":
-        message = f"--output {request.output}: only .h5ad DATA can be copied to .h5ad. Take .csv."
-        raise BadInput(message)
-    if request.report is not None:  # an extra that is missing is found now, not after an hour
-        require("linkwise.report", extra="report", purpose="Writing a report")
-    if request.plot is not None:
-        require("matplotlib", extra="plot", purpose="Drawing clusters")
-
-
-def _is_annotated(output: Path | None) -> bool:
-    return output is not None and output.suffix.lower() == ".h5ad"
-
-
 def _check_column(request: ClusterRequest, data: Data) -> None:
     """Raise if the name for the clusters is taken."""
-    if _is_annotated(request.output):
+    if is_annotated(request):
         if request.column in data.annotated.obs.columns:
             raise BadInput(
                 f"--column {request.column}: obs of {request.name} has a column of that name. "
@@ -117,15 +92,23 @@ def _check_column(request: ClusterRequest, data: Data) -> None:
 
 def _write(request: ClusterRequest, task: Task, model: Any, *, console: Console) -> dict[str, str]:
     written: dict[str, str] = {}
+    found = Column(request.column, model.labels_, getattr(model, "classes_", None))
+    data = task.data
+    if data.names is not None and request.spreadsheet_safe:
+        data = replace(data, names=without_formulas(data.names))
     if request.output is not None:
-        write_clusters(request.output, task.data, Column(request.column, model.labels_))
+        write_clusters(request.output, data, found)
         written["clusters"] = str(request.output)
     elif not console.json:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow((task.data.id_name, request.column))
-        writer.writerows(zip(task.data.shown_ids(), model.labels_.tolist(), strict=True))
+        ids, clusters = data.shown_ids(), found.shown
+        if sys.stdout.isatty():
+            ids = [printable(str(name)) for name in ids]
+            clusters = [printable(str(name)) for name in clusters]
+        writer.writerows(zip(ids, clusters, strict=True))
     if request.plot is not None:
-        _draw(request.plot, task, model)
+        _draw(request.plot, task, model, labels=found.shown)
         written["plot"] = str(request.plot)
     if request.report is not None:
         _report(request, task, model)
@@ -133,11 +116,11 @@ def _write(request: ClusterRequest, task: Task, model: Any, *, console: Console)
     return written
 
 
-def _draw(path: Path, task: Task, model: Any) -> None:
+def _draw(path: Path, task: Task, model: Any, *, labels: list[Any]) -> None:
     plots = require("linkwise.plots", extra="plot", purpose="Drawing clusters")
     title = f"{type(model).__name__}, {n_found(model)} clusters"
     points = plots.positions(task.prepared, getattr(model, "embedding_", None))
-    figure = plots.draw_side_by_side(points, {title: model.labels_}, constraints=task.known)
+    figure = plots.draw_side_by_side(points, {title: labels}, constraints=task.known)
     with atomic(path) as unfinished:
         figure.savefig(unfinished)
 
@@ -186,6 +169,7 @@ def _summary(request: ClusterRequest, task: Task, model: Any, *, seconds: float)
         "parameters": _parameters(model),
         "n_clusters": n_found(model),
         "sizes": np.bincount(labels, minlength=n_found(model)),
+        "classes": getattr(model, "classes_", None),
         "must_links": len(known.must_link),
         "cannot_links": len(known.cannot_link),
         "labelled": 0 if known.labels is None else int((known.labels >= 0).sum()),
@@ -214,6 +198,9 @@ def adjusted_rand(truth: Ints | None, labels: Ints) -> float | None:
 
 def _note_result(summary: dict[str, Any], console: Console) -> None:
     sizes = ", ".join(map(str, summary["sizes"][:20])) + ", ..." * (len(summary["sizes"]) > 20)
+    if summary["classes"] is not None:
+        named = zip(summary["classes"], summary["sizes"], strict=False)
+        sizes = ", ".join(f"{size} ({name})" for name, size in named)
     text = f"{summary['method']}: {summary['n_clusters']} clusters of {sizes} rows"
     violated = summary["violated_must_links"] + summary["violated_cannot_links"]
     if summary["must_links"] + summary["cannot_links"] + summary["labelled"]:

@@ -18,6 +18,8 @@ from linkwise.cli.requests import AskRequest, CheckRequest, ClusterRequest, Comp
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from linkwise.cli.requests import DataRequest
+
     Function = TypeVar("Function", bound=Callable[..., Any])
 
 DEFAULT_METHOD = "auto"
@@ -39,7 +41,7 @@ Exit codes:
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     # An error in the options is printed as JSON, too.
-    console = Console(json="--json" in arguments)
+    console = Console(json="--json" in arguments, arguments=tuple(arguments))
     try:
         with _terminating_cleanly(), console.showing_warnings():
             code = cli.main(list(arguments), "linkwise", standalone_mode=False, obj=console)
@@ -72,6 +74,12 @@ def _terminating_cleanly() -> Iterator[None]:
 def _work(module: str) -> Any:
     """Import the module that does a command's work; that takes a second or two."""
     return import_module(f"linkwise.cli.{module}")
+
+
+def _run(command: str, request: DataRequest, console: Console) -> Any:
+    """Read what is given, and only then import what works on it."""
+    given = _work("loading").read(request, console)
+    return _work(command).run(request, console, given)
 
 
 # Options -----------------------------------------------------------------------------------
@@ -125,17 +133,32 @@ _identity_options = _stacked(
         help="Of DATA, if the name does not tell.",
     ),
     click.option("--encoding", default="utf-8", show_default=True, help="Of text files."),
-    click.option("--delimiter", metavar="CHAR", help="Of text files, if not comma or tab."),
+    click.option("--delimiter", metavar="CHAR", help="Of text files, if it is not found."),
     click.option(
         "--labels", metavar="COLUMN", help="Column with partial labels; empty means unknown."
     ),
+    click.option(
+        "--max-gb",
+        type=click.FloatRange(0, min_open=True),
+        default=1.0,
+        show_default=True,
+        help="Refuse DATA of more than this, and ten times the size of the file, in memory.",
+    ),
 )
-_data_options = _stacked(
-    click.argument("data", type=FILE),
+_pair_options = _stacked(
     click.option(
         "--constraints", "-c", type=FILE, metavar="PAIRS", help="CSV with i, j, link[, belief]."
     ),
-    _identity_options,
+    click.option(
+        "--pair-columns",
+        metavar="I,J,LINK",
+        help="What these columns of PAIRS are called; a fourth is the belief.",
+    ),
+    click.option(
+        "--skip-unknown", is_flag=True, help="Leave out pairs of rows that are not in DATA."
+    ),
+)
+_table_options = _stacked(
     click.option(
         "--decimal",
         type=click.Choice([".", ","]),
@@ -169,9 +192,17 @@ _data_options = _stacked(
         help="The graph of DATA: read from this file, or written to it if there is none.",
     ),
 )
+_data_options = _stacked(
+    click.argument("data", type=FILE), _pair_options, _identity_options, _table_options
+)
 _threads = click.option("--threads", type=click.IntRange(1), help="Use at most so many threads.")
 _run_options = _stacked(
     click.option("--seed", type=click.IntRange(0), default=0, show_default=True), _threads
+)
+_spreadsheet_safe = click.option(
+    "--spreadsheet-safe",
+    is_flag=True,
+    help="Write ' before ids that spreadsheets take for formulas.",
 )
 _k = "-k", "--clusters", "n_clusters"
 _method = click.option(
@@ -188,6 +219,17 @@ _settings = click.option(
     multiple=True,
     metavar="NAME=VALUE",
     help="Set a parameter of the method (affinity__NAME for the graph's). May be repeated.",
+)
+
+
+_ignored_options = _stacked(  # of `cluster`, so that the same line can be checked
+    *(
+        click.option(name, multiple=name == "--set", hidden=True, expose_value=False)
+        for name in ("--method", "--set", "--output", "--column", "--report", "--plot", "--seed")
+    ),
+    click.option("--threads", hidden=True, expose_value=False),
+    click.option("-m", hidden=True, expose_value=False),
+    click.option("-o", hidden=True, expose_value=False),
 )
 
 
@@ -230,6 +272,7 @@ def cli(context: click.Context) -> None:
 @_method
 @_settings
 @click.option("--output", "-o", type=FILE, help="Write ids and clusters here, not to stdout.")
+@_spreadsheet_safe
 @click.option("--column", default="cluster", show_default=True, help="Name of the new column.")
 @click.option("--report", type=FILE, help="Write an HTML report.")
 @click.option("--plot", type=FILE, help="Draw the clusters (.png, .svg, .pdf).")
@@ -243,13 +286,15 @@ def cluster(console: Console, /, **typed: Any) -> Any:
     or AnnData; - reads it from stdin. --format lists the suffixes. The output has the ids of the
     rows and their clusters, in the format that its name tells; .h5ad is a copy of such DATA.
     """
-    return _work("cluster").run(ClusterRequest(**typed), console)
+    return _run("cluster", ClusterRequest(**typed), console)
 
 
 @cli.command()
-@click.argument("pairs", type=FILE)
-@click.argument("data", type=FILE, required=False)
+@click.argument("files", type=FILE, nargs=-1, required=True, metavar="PAIRS [DATA]")
+@_pair_options
 @_identity_options
+@_table_options
+@_ignored_options
 @click.option(*_k, type=click.IntRange(1), help="Also check whether so many clusters suffice.")
 @click.option(
     "--limit", type=click.IntRange(1), default=20, show_default=True, help="Conflicts to list."
@@ -262,9 +307,21 @@ def check(console: Console, /, **typed: Any) -> Any:
     Prints what follows from them, what contradicts, and how many clusters they need.
 
     With DATA the names are looked up there; without, every name in PAIRS is a sample. The exit
-    code is 1 if the pairs cannot all hold.
+    code is 1 if the pairs cannot all hold. A command line of `cluster` can be checked as it is:
+    check DATA -c PAIRS, with the same options.
     """
-    return _work("check").run(CheckRequest(**typed), console)
+    pairs, data = _pairs_and_data(typed.pop("files"), typed.pop("constraints"))
+    return _work("check").run(CheckRequest(pairs=pairs, data=data, **typed), console)
+
+
+def _pairs_and_data(files: Sequence[Path], constraints: Path | None) -> tuple[Path, Path | None]:
+    """Return the two files of `check`, which may be typed as in `cluster`."""
+    if len(files) > (2 if constraints is None else 1):
+        shown = " ".join(map(str, files))
+        raise click.UsageError(f"check takes PAIRS and DATA, or DATA -c PAIRS, not {shown}.")
+    if constraints is not None:
+        return constraints, files[0]
+    return files[0], files[1] if len(files) == 2 else None
 
 
 @cli.command()
@@ -290,7 +347,7 @@ def check(console: Console, /, **typed: Any) -> Any:
 @click.pass_obj
 def compare(console: Console, /, **typed: Any) -> Any:
     """Run several methods on DATA, side by side."""
-    return _work("compare").run(CompareRequest(**typed), console)
+    return _run("compare", CompareRequest(**typed), console)
 
 
 @cli.command()
@@ -305,6 +362,7 @@ def compare(console: Console, /, **typed: Any) -> Any:
 @click.option("--strategy", help="How questions are chosen; uncertainty unless given.")
 @click.option("--session", type=FILE, help="Keep the answers here, and resume from it.")
 @click.option("--output", "-o", type=FILE, help="Write the answers as a CSV of pairs at the end.")
+@_spreadsheet_safe
 @click.option(
     "--seed", type=click.IntRange(0), help="0 by default; a session keeps the one it began with."
 )
@@ -319,7 +377,7 @@ def ask(console: Console, /, **typed: Any) -> Any:
     One key is one answer: s same, d different, u (or ?) don't know, z undo, q quit. In a pipe
     one line is one answer, and may be a word: same, different, unknown, undo, quit.
     """
-    return _work("ask").run(AskRequest(**typed), console)
+    return _run("ask", AskRequest(**typed), console)
 
 
 @cli.command()

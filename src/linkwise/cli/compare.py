@@ -13,11 +13,10 @@ import numpy as np
 from linkwise import metrics
 from linkwise.cli import options
 from linkwise.cli.cluster import adjusted_rand
-from linkwise.cli.console import BAD_INPUT, INFEASIBLE, BadInput, Infeasible
+from linkwise.cli.console import BAD_INPUT, INFEASIBLE, BadInput, Infeasible, shown
 from linkwise.cli.formats import write_rows
 from linkwise.cli.reading import with_features
 from linkwise.cli.task import Task, fit, load, number_of_clusters, save_prepared
-from linkwise.cli.writing import check_output
 from linkwise.constraints import Constraints
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.graph import Prepared
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from linkwise._types import Floats, Ints
     from linkwise.cli.console import Console
+    from linkwise.cli.loading import Given
     from linkwise.cli.requests import CompareRequest
 
     Folds = list[tuple[Constraints, Constraints]]
@@ -50,24 +50,15 @@ class Row(NamedTuple):
     infeasible: bool = False
 
 
-def run(request: CompareRequest, console: Console) -> int:
+def run(request: CompareRequest, console: Console, given: Given) -> int:
     """Fit every method; an error of a method becomes a line of the table."""
     chosen = {key: options.find_method(key) for key in request.methods} or dict(METHODS)
     chosen = {options.key_of(Method): Method for Method in chosen.values()}
-    settings = _settings_for(chosen, request.settings)
-    inputs = (request.data, request.constraints)
-    check_output(request.output, "--output", inputs=inputs, formats=(".csv", ".tsv"))
+    settings = options.settings_for(chosen, request.settings)
     options.limit_threads(request.threads)
     # X, constraints
-    task = load(
-        request,
-        console,
-        needs_features=False,
-        affinity=next((s["affinity"] for s in settings.values() if "affinity" in s), None),
-        accepts_contradictions=any(
-            M(**settings[key]).accepts_contradictions for key, M in chosen.items()
-        ),
-    )
+    affinity = next((s["affinity"] for s in settings.values() if "affinity" in s), None)
+    task = load(request, console, given, affinity=affinity)
     tasks = _suited(task, chosen, settings, request=request)
     left_out = [] if request.methods else _without_features(tasks, chosen)
     k = number_of_clusters(request.n_clusters, task.data, console)
@@ -103,26 +94,6 @@ def _rows(
             bar.set_description(key)
             rows.append(_row(key, build, tasks[key], W=W, folds=folds, step=bar.update))
     return rows
-
-
-def _settings_for(chosen: dict[str, Any], texts: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Give each method the settings that it has; every setting must concern some method."""
-    found: dict[str, dict[str, Any]] = {}
-    used: set[str] = set()
-    for key, Method in chosen.items():
-        valid = options.parameters_of(Method)
-        own = [
-            text
-            for text in texts
-            if text.partition("=")[0].strip() in valid
-            or (text.startswith(options.GRAPH_PREFIX) and options.takes_graph(Method))
-        ]
-        found[key] = options.parse_settings(own, Method)
-        used |= set(own)
-    for text in texts:
-        if text not in used:
-            options.parse_settings([text], next(iter(chosen.values())))
-    return found
 
 
 def _suited(
@@ -258,7 +229,8 @@ def _show(
     if not console.json:
         _print_tables(cells, agreement, console=console)
         for error in dict.fromkeys(failed.values()):
-            click.echo(f"\n{', '.join(k for k in failed if failed[k] == error)}: {error}")
+            refused = ", ".join(k for k in failed if failed[k] == error)
+            click.echo(shown(f"\n{refused}: {error}"))
         if left_out:
             click.echo(f"\nleft out, because they need features: {', '.join(left_out)}")
 

@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import traceback
+import unicodedata
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from linkwise._files import FileInUseError
 from linkwise._optional import require
 from linkwise.cli import MISSING_LIBRARY
 
@@ -25,6 +27,9 @@ BAD_INPUT = 2
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+LONGEST_WORD = 300  # letters of a name or a number in a message
+LONGEST_TEXT = 5_000
+TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class BadInput(click.ClickException):
@@ -50,6 +55,7 @@ class Console:
     quiet: bool = False
     json: bool = False
     debug: bool = False
+    arguments: tuple[str, ...] = ()  # what was typed
     warnings: list[str] = field(default_factory=list)
     _bar: Any = None
 
@@ -65,6 +71,7 @@ class Console:
             self._print(f"Warning: {text}")
 
     def _print(self, text: str) -> None:
+        text = shown(text)
         if self._bar is None:
             click.echo(text, err=True)
         else:  # above the bar, not across it
@@ -106,7 +113,7 @@ class Console:
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print columns of text; numbers stand on the right."""
-        cells = [list(header), *map(list, rows)]
+        cells = [[printable(cell) for cell in row] for row in (header, *rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         right = [all(_is_number(row[k]) for row in rows) for k in range(len(header))]
         for row in cells:
@@ -115,6 +122,39 @@ class Console:
                 for cell, width, at_right in zip(row, widths, right, strict=True)
             ]
             click.echo("  ".join(parts).rstrip())
+
+
+def printable(text: str) -> str:
+    r"""Return a text of one line in which no character can command the terminal.
+
+    >>> printable("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return "".join(_escaped(letter) if _is_command(letter) else letter for letter in text)
+
+
+def _is_command(letter: str) -> bool:
+    """Whether a character controls the terminal, breaks the line or turns the text around."""
+    return unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} or letter in TURNING
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def shown(text: str, most: int = LONGEST_TEXT) -> str:
+    """Return a text for the terminal: without its commands, and long words and texts shortened."""
+    lines = [
+        " ".join(_shortened(word, LONGEST_WORD) for word in printable(line).split(" "))
+        for line in text.split("\n")
+    ]
+    return _shortened("\n".join(lines), most)
+
+
+def _shortened(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]}...{text[-most // 4 :]} ({len(text):,} characters)"
 
 
 def counted(number: int, word: str) -> str:
@@ -157,9 +197,16 @@ def exit_code(error: BaseException, console: Console) -> int:
     if console.debug:
         traceback.print_exception(error)
     message, code = _described(error)
-    message = " ".join(message.split())
+    listed = getattr(error, "problems", None)
+    if listed is None:
+        message = " ".join(message.split())
+    message = shown(message)
     click.echo(f"Error: {message}", err=True)
-    console.summary({"error": message, "exit_code": code})
+    facts: dict[str, Any] = {"error": message, "exit_code": code}
+    if listed is not None:
+        facts["problems"] = [problem.text for problem in listed]
+        facts["suggestion"] = getattr(error, "suggestion", None)
+    console.summary(facts)
     return code
 
 
@@ -178,7 +225,7 @@ def _described(error: BaseException) -> tuple[str, int]:
     code = INFEASIBLE if type(error).__name__ == "ConflictError" else INTERNAL_ERROR
     if isinstance(error, ImportError):
         code = MISSING_LIBRARY
-    elif isinstance(error, (ValueError, IndexError)) and code != INFEASIBLE:
+    elif isinstance(error, (ValueError, IndexError, FileInUseError)) and code != INFEASIBLE:
         code = BAD_INPUT
     if code == INTERNAL_ERROR:
         return f"{type(error).__name__}: {error} (a mistake in linkwise; see --debug)", code

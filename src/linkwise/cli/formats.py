@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 import warnings
+from collections import Counter
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from linkwise._files import UNREADABLE, atomic
 from linkwise._optional import require
+from linkwise._text import OLE_MARK, ZIP_MARK, delimiter_of
 from linkwise.cli.console import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from linkwise._types import Ints
+    from linkwise._types import AnyArray, Ints
     from linkwise.cli.reading import Data
     from linkwise.cli.requests import DataRequest
     from linkwise.cli.sources import Source
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 SEPARATORS = {".tsv": "\t", ".tab": "\t"}
 SHOWN = 8  # names in a message
 ID_NAMES = ("id", "ids", "")  # first columns that are taken for names without asking
+ID_SUFFIX = re.compile(r"(?:[\s_.-][iI][dD]|[a-z0-9]I[dD])$")
 SPARSE_KEYS = {"format", "shape", "data"}  # what scipy.sparse.save_npz writes
 SPARSE_PARTS = {*SPARSE_KEYS, "indices", "indptr", "row", "col", "offsets", "coords", "_is_array"}
 
@@ -44,6 +48,13 @@ class Column(NamedTuple):
 
     name: str
     labels: Ints
+    classes: AnyArray | None = None  # the names of the clusters, if labels were given
+
+    @property
+    def shown(self) -> list[Any]:
+        """The cluster of each row, by name if it has one."""
+        named = self.labels if self.classes is None else self.classes[self.labels]
+        return named.tolist()
 
 
 class Format(NamedTuple):
@@ -75,11 +86,12 @@ class Format(NamedTuple):
 def _read_text(source: Source, request: DataRequest, as_text: Sequence[str | int]) -> Any:
     """Read a text file with columns; a first column that is called id stays as it was typed."""
     pandas = require("pandas", extra="cli", purpose="Reading tables")
-    separator = request.delimiter or SEPARATORS.get(source.suffix, ",")
+    _check_content(source)
+    separator = request.delimiter or _separator(source, request.encoding)
     header = _checked_header(source, request.encoding, separator)
     _warn_of_numbers(header, source, is_graph=request.graph)
     converted = [name for name in as_text if name in header or name in range(len(header))]
-    if header[0].lower() in ID_NAMES and header[0] not in converted and 0 not in converted:
+    if is_id_name(header[0]) and header[0] not in converted and 0 not in converted:
         converted.append(0)
     try:
         with warnings.catch_warnings():
@@ -102,14 +114,57 @@ def _read_text(source: Source, request: DataRequest, as_text: Sequence[str | int
             f"{source} is no regular table ({reason}). Every row needs as many values as the "
             "header; quote texts that contain the delimiter."
         ) from error
+    frame.attrs["delimiter"] = separator
     return frame
+
+
+def _check_content(source: Source) -> None:
+    """Raise if a file that is called text is a spreadsheet."""
+    with source.binary() as file:
+        start = file.read(4)
+    if start == OLE_MARK:
+        raise BadInput(f"{source} is a spreadsheet of old Excel. Save it as .xlsx or CSV.")
+    if start == ZIP_MARK:
+        raise BadInput(
+            f"{source} is no text but a spreadsheet or an archive. If it is from Excel, use "
+            "--format xlsx, or save it as CSV."
+        )
+
+
+def _separator(source: Source, encoding: str) -> str:
+    """Return what separates the columns of the first line; in doubt, what the suffix says."""
+    usual = SEPARATORS.get(source.suffix, ",")
+    try:
+        with source.text(source.encoding(encoding)) as file:
+            return delimiter_of(file.readline(), usual)
+    except (UnicodeError, LookupError, csv.Error):  # told when the header is checked
+        return usual
+
+
+def _read_excel(source: Source, _: DataRequest, __: Sequence[str | int]) -> Any:
+    pandas = require("pandas", extra="cli", purpose="Reading tables")
+    require("openpyxl", extra="excel", purpose="Reading .xlsx files")
+    try:
+        frame = pandas.read_excel(source.open(), engine="openpyxl")
+    except UNREADABLE as error:
+        raise BadInput(f"{source} is no readable .xlsx file ({error}).") from error
+    frame.columns = [str(name) for name in frame.columns]
+    _check_distinct(list(frame.columns), source)
+    return frame
+
+
+def is_id_name(name: str) -> bool:
+    """Whether a column is called as one that names the rows: id, customer_id, PassengerId."""
+    return name.lower() in ID_NAMES or ID_SUFFIX.search(name) is not None
 
 
 def _read_parquet(source: Source, request: DataRequest, _: Sequence[str | int]) -> Any:
     """Read a Parquet file; ``frame.attrs["index"]`` names the column that held its index."""
     pandas = require("pandas", extra="cli", purpose="Reading tables")
-    require("pyarrow", extra="parquet", purpose="Reading Parquet files")
+    pyarrow = require("pyarrow.parquet", extra="parquet", purpose="Reading Parquet files")
+    sizes = require("linkwise.cli.sizes", extra="cli", purpose="Reading tables")
     try:
+        sizes.check_size(source, sizes.parquet_bytes(source.open(), pyarrow), request)
         frame = pandas.read_parquet(source.open())
     except (ValueError, OSError) as error:  # pyarrow's errors are one or the other
         raise BadInput(f"{source} is no readable Parquet file ({error}).") from error
@@ -189,7 +244,7 @@ def _is_all_numbers(texts: Iterable[str]) -> bool:
 
 
 def _check_distinct(header: list[str], source: Source) -> None:
-    repeated = sorted({name for name in header if header.count(name) > 1})
+    repeated = sorted(name for name, times in Counter(header).items() if times > 1)
     if repeated:
         remedy = "Rename one."
         if _is_all_numbers(header):
@@ -204,10 +259,13 @@ def _not_encoded(source: Source, encoding: str) -> str:
 # Arrays ------------------------------------------------------------------------------------
 
 
-def _load(source: Source) -> Any:
+def _load(source: Source, request: DataRequest) -> Any:
     numpy = require("numpy", extra="cli", purpose="Reading arrays")
+    sizes = require("linkwise.cli.sizes", extra="cli", purpose="Reading arrays")
     try:
         with source.binary() as file:
+            sizes.check_size(source, sizes.declared_bytes(file), request)
+            file.seek(0)
             found = numpy.load(file, allow_pickle=False)
             if not hasattr(found, "files"):
                 return found
@@ -220,13 +278,18 @@ def _load(source: Source) -> Any:
         raise BadInput(f"{source} is no readable NumPy file of numbers ({error}).") from error
 
 
-def _read_array(source: Source, _: DataRequest, __: Sequence[str | int]) -> Arrays:
-    return Arrays(_load(source), {})
+def _read_array(source: Source, request: DataRequest, _: Sequence[str | int]) -> Arrays:
+    return Arrays(_load(source, request), {})
 
 
-def _read_matrix_market(source: Source, _: DataRequest, __: Sequence[str | int]) -> Arrays:
+def _read_matrix_market(source: Source, request: DataRequest, _: Sequence[str | int]) -> Arrays:
     scipy_io = require("scipy.io", extra="cli", purpose="Reading matrices")
+    sizes = require("linkwise.cli.sizes", extra="cli", purpose="Reading matrices")
     try:
+        rows, columns, n_entries, kind, *_ = scipy_io.mminfo(source.open())
+        of_sparse = int(n_entries) if kind == "coordinate" else None
+        n_bytes = sizes.matrix_bytes(int(rows), int(columns), of_sparse)
+        sizes.check_size(source, n_bytes, request)
         return Arrays(scipy_io.mmread(source.open()), {})
     except (ValueError, OverflowError, EOFError) as error:
         raise BadInput(f"{source} is no readable Matrix Market file ({error}).") from error
@@ -234,7 +297,7 @@ def _read_matrix_market(source: Source, _: DataRequest, __: Sequence[str | int])
 
 def _read_archive(source: Source, request: DataRequest, _: Sequence[str | int]) -> Arrays:
     """Read an .npz file: a sparse matrix or X, with other arrays beside it."""
-    arrays = _load(source)
+    arrays = _load(source, request)
     if not isinstance(arrays, dict):
         raise BadInput(f"{source} holds a single array, no archive of some. Call it .npy.")
     if set(arrays) >= SPARSE_KEYS:
@@ -245,6 +308,8 @@ def _read_archive(source: Source, request: DataRequest, _: Sequence[str | int]) 
                 matrix = sparse.load_npz(file)
         except UNREADABLE as error:
             raise BadInput(f"{source} is no readable sparse matrix ({error}).") from error
+        sizes = require("linkwise.cli.sizes", extra="cli", purpose="Reading matrices")
+        sizes.check_size(source, sizes.matrix_bytes(*matrix.shape, matrix.nnz), request)
         return Arrays(matrix, others)
     tables = [name for name, array in arrays.items() if array.ndim == 2]
     name = "X" if "X" in tables else tables[0] if len(tables) == 1 else None
@@ -259,11 +324,16 @@ def _read_archive(source: Source, request: DataRequest, _: Sequence[str | int]) 
 # AnnData -----------------------------------------------------------------------------------
 
 
-def _read_annotated(source: Source, _: DataRequest, __: Sequence[str | int]) -> Any:
+def _read_annotated(source: Source, request: DataRequest, _: Sequence[str | int]) -> Any:
     anndata = require("anndata", extra="anndata", purpose="Reading .h5ad files")
+    h5py = require("h5py", extra="anndata", purpose="Reading .h5ad files")
+    sizes = require("linkwise.cli.sizes", extra="cli", purpose="Reading .h5ad files")
     try:
+        sizes.check_size(source, sizes.hdf_bytes(source.path, h5py), request)
         return anndata.read_h5ad(source.path)
-    except (OSError, KeyError, ValueError) as error:
+    except (MemoryError, BadInput):
+        raise
+    except Exception as error:  # whatever other files of this format hold
         raise BadInput(f"{source} is no readable .h5ad file ({error}).") from error
 
 
@@ -280,14 +350,14 @@ def write_rows(path: Path, header: Sequence[str], rows: Any) -> None:
 
 
 def _write_text(path: Path, data: Data, clusters: Column) -> None:
-    rows = zip(data.shown_ids(), clusters.labels.tolist(), strict=True)
+    rows = zip(data.shown_ids(), clusters.shown, strict=True)
     write_rows(path, (data.id_name, clusters.name), rows)
 
 
 def _write_parquet(path: Path, data: Data, clusters: Column) -> None:
     pandas = require("pandas", extra="parquet", purpose="Writing Parquet files")
     require("pyarrow", extra="parquet", purpose="Writing Parquet files")
-    frame = pandas.DataFrame({data.id_name: data.shown_ids(), clusters.name: clusters.labels})
+    frame = pandas.DataFrame({data.id_name: data.shown_ids(), clusters.name: clusters.shown})
     with atomic(path) as unfinished:
         frame.to_parquet(unfinished, index=False)
 
@@ -300,7 +370,7 @@ def _write_array(path: Path, _: Data, clusters: Column) -> None:
 
 def _write_annotated(path: Path, data: Data, clusters: Column) -> None:
     copy, column = data.annotated.copy(), clusters.name
-    copy.obs[column] = [str(label) for label in clusters.labels]
+    copy.obs[column] = [str(label) for label in clusters.shown]
     copy.obs[column] = copy.obs[column].astype("category")
     with atomic(path) as unfinished:
         copy.write_h5ad(unfinished)
@@ -313,6 +383,7 @@ FORMATS: dict[str, Format] = {
     ".tsv": Format("table", _read_text, _write_text),
     ".tab": Format("table", _read_text),
     ".txt": Format("table", _read_text),
+    ".xlsx": Format("table", _read_excel),
     ".parquet": Format("table", _read_parquet, _write_parquet),
     ".npy": Format("arrays", _read_array, _write_array),
     ".npz": Format("arrays", _read_archive),

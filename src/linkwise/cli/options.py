@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 from linkwise._hints import hint
 from linkwise._optional import require
 from linkwise._params import StrOptions
+from linkwise.cli import loading
 from linkwise.cli.console import BadInput
+from linkwise.cli.requests import AskRequest, CompareRequest
 from linkwise.graph import Affinity
 from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from linkwise.cli.requests import ClusterRequest, CompareRequest
+    from linkwise.cli.requests import ClusterRequest, DataRequest
     from linkwise.graph import Prepared
     from linkwise.methods import ConstrainedClusterer
 
@@ -27,19 +30,62 @@ GRAPH_PREFIX = "affinity__"
 NAMED_VALUES = {"true": True, "false": False, "none": None}
 
 
-def find_method(key: str) -> Method:
+def find_method(typed: str) -> Method:
     """Return a method by its key, or its class name in any case."""
-    classes = {Method.__name__.lower(): Method for Method in METHODS.values()}
-    found = METHODS.get(key) or METHODS.get(key.lower()) or classes.get(key.lower())
-    if found is None:
-        meant = hint(key, METHODS)
-        raise BadInput(f"--method {key}: no such method.{meant} There are: {', '.join(METHODS)}.")
-    return found
+    return METHODS[loading.key_of(typed)]
 
 
 def key_of(Method: Method) -> str:
     """Return the key of a method in the registry."""
-    return next(key for key, found in METHODS.items() if found is Method)
+    return METHODS.keys_by_class[Method.__name__]
+
+
+def needs_features_for(request: DataRequest) -> bool:
+    """Whether the methods of a command have to see features, also where a graph is beside them."""
+    if isinstance(request, CompareRequest) or getattr(request, "method", None) is None:
+        return False
+    return any(needs_features(Method, chosen) for Method, chosen in _chosen(request))
+
+
+def accepts_contradictions(request: DataRequest) -> bool:
+    """Whether a method of a command accepts constraints that cannot all hold."""
+    if isinstance(request, AskRequest):
+        return False
+    return any(Method(**chosen).accepts_contradictions for Method, chosen in _chosen(request))
+
+
+def _chosen(request: DataRequest) -> list[tuple[Method, dict[str, Any]]]:
+    """Return the methods of a command with their settings."""
+    if isinstance(request, CompareRequest):
+        chosen = {loading.key_of(key) for key in request.methods} or set(METHODS)
+        methods = {key: METHODS[key] for key in METHODS if key in chosen}
+        settings = settings_for(methods, request.settings)
+        return [(methods[key], settings[key]) for key in methods]
+    method, texts = getattr(request, "method", None), getattr(request, "settings", ())
+    if method is None:
+        return []
+    Method = find_method(method)
+    return [(Method, parse_settings(texts, Method))]
+
+
+def settings_for(chosen: Mapping[str, Method], texts: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Give each method the settings that it has; every setting must concern some method."""
+    found: dict[str, dict[str, Any]] = {}
+    used: set[str] = set()
+    for key, Method in chosen.items():
+        valid = parameters_of(Method)
+        own = [
+            text
+            for text in texts
+            if text.partition("=")[0].strip() in valid
+            or (text.startswith(GRAPH_PREFIX) and takes_graph(Method))
+        ]
+        found[key] = parse_settings(own, Method)
+        used |= set(own)
+    for text in texts:
+        if text not in used:
+            parse_settings([text], next(iter(chosen.values())))
+    return found
 
 
 def takes_graph(Method: Method) -> bool:
@@ -84,11 +130,12 @@ def parse_settings(texts: Iterable[str], Method: Method) -> dict[str, Any]:
 def _parse(name: str, text: str, owner: type[Any], *, prefix: str = "") -> Any:
     valid = parameters_of(owner)
     if name not in valid:
+        if not prefix:
+            graph = "affinity" in signature(owner).parameters
+            raise BadInput(loading.no_parameter(name, owner.__name__, list(valid), graph=graph))
         # Compared without the prefix, which would make all names similar.
         meant = hint(name, valid).replace(" '", f" '{prefix}")
-        shown = ", ".join(prefix + known for known in valid) or "none"
-        if not prefix and "affinity" in signature(owner).parameters:
-            shown += f", and {GRAPH_PREFIX}NAME for the graph's"
+        shown = ", ".join(prefix + known for known in valid)
         raise BadInput(
             f"--set {prefix}{name}: {owner.__name__} has no such parameter.{meant} It has: {shown}."
         )
@@ -142,6 +189,7 @@ def limit_threads(threads: int | None) -> None:
     """Let numerical libraries use at most so many threads, for the rest of the process."""
     if threads is None:
         return
+    threads = min(threads, os.cpu_count() or 1)
     numba = require("numba", extra="cli", purpose="--threads")
     require("threadpoolctl", extra="cli", purpose="--threads").threadpool_limits(threads)
     numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linkwise.cli.console import BadInput, Infeasible
-from linkwise.constraints import Constraints, logic, parsing
+from linkwise.cli.console import INFEASIBLE, BadInput
+from linkwise.cli.problems import Problem
+from linkwise.constraints import logic, parsing
 from linkwise.constraints.formats import format_of
+from linkwise.constraints.table import PairTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,14 +19,18 @@ if TYPE_CHECKING:
 
     from linkwise._types import Ints
     from linkwise.cli.reading import Data
+    from linkwise.cli.requests import DataRequest
+    from linkwise.constraints import Constraints
     from linkwise.constraints.conflict import Conflict, Suspect
     from linkwise.constraints.formats import Columns
-    from linkwise.constraints.table import PairTable
+    from linkwise.constraints.labels import Labels
     from linkwise.exceptions import ConflictError
 
 
 SUSPICIOUS = 0.5  # probability of being wrong above which a constraint is named
 LISTED = 20  # lines or names in one message
+ACCEPTING_METHOD = "auto"  # accepts contradictions unless it is set otherwise
+ACCEPTING = ("-m", ACCEPTING_METHOD), ("-m", "--method", "--set")  # to use, and to leave out
 KINDS = {
     "odd ring": "cannot-links around a ring of odd length",
     "clique": "rows that are pairwise kept apart",
@@ -39,54 +45,104 @@ class Pairs(NamedTuple):
     facts: logic.Facts
     names: list[str] | None
     table: PairTable
-    labels: Ints | None
+    labels: Labels | None
+    problems: list[Problem]
+    notes: list[str]
 
     def conflicts(self, limit: int) -> tuple[list[Conflict], int]:
         """Return the first contradictions with their proofs, and how many there are."""
         found = logic.contradictions(self.facts, logic.components(self.facts))
         return logic.explain(self.facts, found, limit), found.total
 
-    def constraints(self) -> Constraints:
-        """Return the pairs and labels; contradictory ones must have raised before."""
-        return Constraints.from_table(self.facts.n_samples, self.table, labels=self.labels)
+    @property
+    def n_conflicts(self) -> int:
+        """The number of contradictions."""
+        return logic.contradictions(self.facts, logic.components(self.facts)).total
 
 
-def read_constraints(
-    path: Path | None, data: Data, *, accepts_contradictions: bool = False
-) -> Constraints:
-    """Return what is known about the rows of DATA, or raise if it contradicts itself.
-
-    A soft method accepts contradictions; but no pair may be must-link and cannot-link at once.
-    """
-    if path is None:
-        return Constraints(data.n_samples, labels=data.labels)
-    pairs = read_pairs(path, data)
-    found, total = pairs.conflicts(1)
-    is_both = any(len(conflict.chain) == 2 for conflict in pairs.conflicts(total)[0])
-    if found and (is_both or not accepts_contradictions):
-        words = conflict_in_words(found[0], data.names, data.label_names)
-        more = f" {total - 1} more: linkwise check lists them." if total > 1 else ""
-        raise Infeasible(f"{path}: {words}{more}")
-    return pairs.constraints()
-
-
-def read_pairs(path: Path, data: Data | None) -> Pairs:
-    """Read a CSV file of pairs; without DATA every name in it is a sample."""
-    if path.is_dir() or not path.exists():
-        raise BadInput(f"There is no file {path}." if not path.exists() else f"{path} is a folder.")
-    n, ids = (None, None) if data is None else (data.n_samples, data.names)
+def read_pairs(path: Path, data: Data | None, request: DataRequest) -> Pairs:
+    """Read a file of pairs and note its problems; without DATA every name in it is a sample."""
+    ids = None if data is None else data.names
     try:
-        columns = format_of(path).read(path)
-        if data is None:  # every name in the file is a sample
+        columns, problems = _columns(path, request)
+        if data is None:
             ids = _names_in(columns, path)
-        n, table = parsing.pair_table(columns, n, ids)
+        found, by_position = _parsed(columns, data, ids=ids, request=request)
     except (ValueError, IndexError) as error:
-        _raise_if_session(path)
-        text = str(error).replace("Pass ids=names if", "Name their column with --id if")
-        raise BadInput(text) from error
+        return _no_pairs(data, Problem(_in_options(error)))
+    n, table, errors, notes = found
+    problems += [
+        Problem(_in_options(error.error), ("--skip-unknown",) if error.is_unknown else ())
+        for error in errors
+    ]
+    if by_position:
+        notes.append("i and j are positions of rows, counted from 0: none is an id")
     names = None if ids is None else [str(name) for name in ids]
-    labels = None if data is None else data.labels
-    return Pairs(logic.facts_of(n, table.unique(n), labels), names, table, labels)
+    labels = None if data is None else data.known_labels
+    table = table.unique(n)
+    facts = logic.facts_of(n, table, labels)
+    return Pairs(facts, names, table, labels, problems, [f"{path}: {note}" for note in notes])
+
+
+def _columns(path: Path, request: DataRequest) -> tuple[Columns, list[Problem]]:
+    """Return the columns of pairs; if they have other names, those that are probably meant."""
+    if path.is_dir() or not path.exists():
+        raise ValueError(
+            f"There is no file {path}." if not path.exists() else f"{path} is a folder."
+        )
+    wanted = None if request.pair_columns is None else request.pair_columns.split(",")
+    try:
+        found = format_of(path).read(path)
+        return parsing.choose_columns(found, wanted), []
+    except parsing.ColumnsError as error:
+        _raise_if_session(path)
+        if not error.guess:
+            raise
+        option = ("--pair-columns", ",".join(error.guess))
+        problem = Problem(_in_options(error), option, ("--pair-columns",))
+        return parsing.choose_columns(found, error.guess), [problem]
+    except ValueError:
+        _raise_if_session(path)
+        raise
+
+
+def _parsed(
+    columns: Columns, data: Data | None, *, ids: list[str] | None, request: DataRequest
+) -> tuple[parsing.Parsed, bool]:
+    """Parse the rows; if ids were only guessed and none fits, as positions, and say so."""
+    n = None if data is None else data.n_samples
+    skip = request.skip_unknown
+    if data is not None and data.ids_were_found and ids is not None:
+        known = set(ids)
+        if not any(str(value).strip() in known for name in "ij" for value in columns.values[name]):
+            found = parsing.parse_pairs(columns, n, None, skip_unknown=skip)
+            if not any(problem.is_unknown for problem in found.problems):
+                return found, True
+    return parsing.parse_pairs(columns, n, ids, skip_unknown=skip), False
+
+
+def _no_pairs(data: Data | None, problem: Problem) -> Pairs:
+    none = PairTable.of(*[np.empty((0, 2), dtype=np.intp)] * 2)
+    labels = None if data is None else data.known_labels
+    facts = logic.facts_of(1 if data is None else data.n_samples, none, labels)
+    return Pairs(facts, None, none, labels, [problem], [])
+
+
+def _in_options(error: Exception) -> str:
+    """Return a message with the options of the command line."""
+    text = str(error).replace("Pass ids=names if", "Name their column with --id if")
+    return text.replace("columns=(...) says", "--pair-columns I,J,LINK says")
+
+
+def conflict_problems(pairs: Pairs, path: Path, limit: int = LISTED) -> list[Problem]:
+    """Return the contradictions of a file as problems; the default method accepts them."""
+    conflicts, total = pairs.conflicts(limit)
+    if not total:
+        return []
+    texts = [f"{path}: {conflict_in_words(conflict, pairs.names)}" for conflict in conflicts]
+    if total > len(texts):
+        texts[-1] += f" {total - len(texts)} more: linkwise check lists them."
+    return [Problem(text, *ACCEPTING, INFEASIBLE) for text in texts]
 
 
 def _names_in(columns: Columns, path: Path) -> list[str]:
@@ -104,7 +160,7 @@ def _raise_if_session(path: Path) -> None:
         start = file.readline(10_000)
     try:
         header = json.loads(start)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     if isinstance(header, dict) and str(header.get("format")).startswith("linkwise session"):
         command = f"linkwise ask DATA -k {header.get('n_clusters')} --session {path} -o pairs.csv"
@@ -141,13 +197,11 @@ def suspicious(suspects: Iterable[Suspect], ids: list[Any]) -> list[dict[str, An
 # In words ----------------------------------------------------------------------------------
 
 
-def conflict_in_words(
-    conflict: Conflict, names: list[str] | None, label_names: list[str] | None = None
-) -> str:
+def conflict_in_words(conflict: Conflict, names: list[str] | None) -> str:
     """Tell a contradiction in the names and line numbers of the file."""
     i, j = (_named(sample, names) for sample in conflict.pair)
     if conflict.labels is not None:
-        a, b = (label_names[k] if label_names else str(k) for k in conflict.labels)
+        a, b = conflict.labels
         claim = f"{i} and {j} have the labels {a} and {b}"
     else:
         claim = f"{i} and {j} are cannot-linked (line {conflict.cannot_link_row})"

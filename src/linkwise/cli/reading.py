@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array, issparse
 
+from linkwise._jit import late_module
+from linkwise._sparse_format import checked_format
 from linkwise.cli.console import BadInput, counted
-from linkwise.cli.formats import FORMATS, ID_NAMES
+from linkwise.cli.formats import FORMATS, ID_NAMES, is_id_name
+from linkwise.cli.problems import Problem
 from linkwise.cli.sources import source_of, suffix_of
 from linkwise.cli.tables import (
     SHOWN,
     check_columns,
     codes,
+    dropped,
     features,
+    numbers_in,
     text_of,
     warn_of_constants,
 )
+from linkwise.cli.values import plain_numbers
+from linkwise.constraints.labels import Labels
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from scipy.sparse import csr_array
 
     from linkwise._types import AnyArray, Floats, Ints
     from linkwise.cli.formats import Arrays
     from linkwise.cli.requests import DataRequest
     from linkwise.cli.sources import Source
 
+
+sparse = late_module("scipy.sparse")  # takes 0.2 s to import
 
 COLUMN_OPTIONS = ("--labels", "--truth", "--id", "--features", "--drop", "--categorical")
 NUMBER_OPTIONS = ("--scale", "--no-scale", "--impute")
@@ -48,13 +59,20 @@ class Data:
     label_names: list[str] = field(default_factory=list)
     truth: Ints | None = None
     truth_names: list[str] = field(default_factory=list)
+    ids_were_found: bool = False  # a column was taken for names because no two rows are alike
     notes: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
     frame: Any = None  # the columns as they were typed, for showing rows to people
     annotated: Any = None  # the AnnData object, for writing a copy
 
     def shown_ids(self) -> list[Any]:
         """Return the names of the rows; their positions if they have none."""
         return list(range(self.n_samples)) if self.names is None else self.names
+
+    @property
+    def known_labels(self) -> Labels | None:
+        """The labels with their names, or None without any."""
+        return None if self.labels is None else Labels.of(self.labels, self.label_names)
 
     def truth_in_words(self) -> list[str | None] | None:
         """Return the true classes by name; None where one is not known."""
@@ -63,8 +81,8 @@ class Data:
         return [self.truth_names[code] if code >= 0 else None for code in self.truth.tolist()]
 
 
-def read_data(request: DataRequest, *, needs_features: bool) -> Data:
-    """Read DATA; `needs_features` says that a graph alone will not do."""
+def read_data(request: DataRequest, *, needs_features: Callable[[], bool]) -> Data:
+    """Read DATA; `needs_features` tells whether a graph alone will not do, where both are there."""
     source = source_of(request)
     kind = FORMATS[source.suffix].kind
     if kind == "table" and request.graph:
@@ -73,7 +91,7 @@ def read_data(request: DataRequest, *, needs_features: bool) -> Data:
     if kind == "table":
         return _table(source, request)
     if kind == "annotated":
-        return _annotated(source, request, needs_features=needs_features)
+        return _annotated(source, request, needs_features=needs_features())
     _check_options(request, "an array", COLUMN_OPTIONS[3:])
     return _matrix(FORMATS[source.suffix].read(source, request, ()), request)
 
@@ -91,7 +109,7 @@ def read_names(request: DataRequest) -> Data:
     known = FORMATS.get(suffix_of(request))
     if known is not None and known.kind == "table" and not request.graph:
         return _identified(source_of(request), request)[1]
-    return read_data(request, needs_features=False)
+    return read_data(request, needs_features=lambda: False)
 
 
 def _check_options(request: DataRequest, what: str, options: Sequence[str]) -> None:
@@ -120,13 +138,16 @@ def _check_options(request: DataRequest, what: str, options: Sequence[str]) -> N
 def _table(source: Source, request: DataRequest) -> Data:
     frame, data = _identified(source, request)
     columns = [str(name) for name in frame.columns]
-    for option, names in (("--drop", request.drop), ("--categorical", request.categorical)):
-        check_columns(names, columns, option)
+    asked = {
+        "--drop": request.drop,
+        "--categorical": request.categorical,
+        "--features": request.features,
+    }
+    for option, names in asked.items():
+        data.problems += check_columns(names, columns, option)
     taken = {*request.drop, request.labels, request.truth, data.id_name}
-    check_columns(request.features, columns, "--features")
-    kept = [name for name in columns if name not in taken]
-    if request.features:
-        kept = [name for name in dict.fromkeys(request.features) if name not in taken]
+    wanted = dict.fromkeys(request.features) if request.features else columns
+    kept = [name for name in wanted if name not in taken and name in columns]
     frame = frame[kept]
 
     def place(row: int) -> str:
@@ -134,6 +155,8 @@ def _table(source: Source, request: DataRequest) -> Data:
 
     found = features(frame, request, place)
     data.X, data.feature_names, data.frame = found.X, found.names, frame
+    data.problems += found.problems
+    data.notes += found.notes
     listed = ", ".join(kept[:SHOWN]) + ", ..." * (len(kept) > SHOWN)
     shown = f"{counted(data.n_samples, 'row')}, {counted(len(kept), 'feature')} ({listed})"
     if found.n_categorical:
@@ -152,20 +175,39 @@ def _identified(source: Source, request: DataRequest) -> tuple[Any, Data]:
     columns = {str(name): frame[name] for name in frame.columns}
     _take_columns(data, request, columns, place="column", remedy=TABLE_REMEDY)
     if request.id_column is None:
-        found, shown = _found_ids(frame, (*request.features, *request.drop, *special))
-        if found is not None:
-            data.notes.append(f"ids are the {shown} (--id chooses another)")
-            data.names = _distinct(text_of(frame[found]), f"column {found!r}", TABLE_REMEDY)
-            data.id_name = found
+        _find_ids(data, frame, request)
     index = frame.attrs.get("index")
     asked = (*request.features, *request.drop, *request.categorical, *special)
     if index not in (None, data.id_name, *asked):  # the file calls it names, no features
         frame = frame.drop(columns=index)
-    return frame, data
+    unique = [name for name in _unique_texts(frame, request) if name != data.id_name]
+    if unique:
+        shown = ", ".join(map(repr, unique))
+        data.notes.append(f"left out, because the text differs in every row: {shown}")
+    return frame.drop(columns=unique), data
 
 
-def _found_ids(frame: Any, taken: Sequence[str]) -> tuple[str | None, str]:
-    """Return a column that names the rows without being called so, and what it is."""
+def _find_ids(data: Data, frame: Any, request: DataRequest) -> None:
+    """Take a column for the names of the rows without being told so, with a note."""
+    special = [name for name in (request.labels, request.truth) if name]
+    found, shown = _called_ids(frame, (*request.features, *request.drop, *special))
+    if found is None:
+        data.problems += _repeated_ids(frame, request)
+        unique = _unique_texts(frame, request)
+        if not unique:
+            return
+        found, shown = unique[0], f"column {unique[0]!r}, which differs in every row"
+        data.ids_were_found = True
+    data.notes.append(f"ids are the {shown} (--id chooses another)")
+    data.names = text_of(frame[found])
+    data.id_name = found
+    solution = () if request.has_pairs else ("--drop", found)
+    problem = _id_problem(data.names, f"column {found!r}", TABLE_REMEDY)
+    data.problems += [] if problem is None else [Problem(problem, solution)]
+
+
+def _called_ids(frame: Any, taken: Sequence[str]) -> tuple[str | None, str]:
+    """Return the first column if its name says that it names the rows, and what it is."""
     first = str(frame.columns[0])
     if first in taken:
         return None, ""
@@ -173,21 +215,65 @@ def _found_ids(frame: Any, taken: Sequence[str]) -> tuple[str | None, str]:
         return first, "index of the table"
     if first.startswith("Unnamed: "):
         return first, "first column"
-    return (first, f"column {first!r}") if first.lower() in ID_NAMES else (None, "")
+    if first.lower() in ID_NAMES or (is_id_name(first) and frame[first].is_unique):
+        return first, f"column {first!r}"
+    return None, ""
 
 
-def _distinct(names: list[str], source: str, remedy: str) -> list[str]:
-    first: dict[str, int] = {}
+def _repeated_ids(frame: Any, request: DataRequest) -> list[Problem]:
+    """Return a problem if the first column is called an id, but several rows share one."""
+    first = str(frame.columns[0])
+    asked = (*request.features, *request.drop, *request.categorical, request.labels, request.truth)
+    if not is_id_name(first) or first in asked:
+        return []
+    n_distinct, typed = frame[first].nunique(), shlex.quote(first)
+    text = (
+        f"Column {first!r} is called an id, but has {n_distinct} different values in {len(frame)} "
+        f"rows, and as a number it means nothing. Use --drop {typed}, or --categorical {typed}."
+    )
+    return [dropped(first, text)]
+
+
+def _unique_texts(frame: Any, request: DataRequest) -> list[str]:
+    """Return the columns of text in which no two rows are alike: names, not categories."""
+    asked = {*request.features, *request.drop, *request.categorical, request.id_column}
+    asked |= {request.labels, request.truth}
+    return [
+        str(name)
+        for name in frame.columns
+        if str(name) not in asked
+        and (frame[name].dtype == object or str(frame[name].dtype).startswith("str"))
+        and frame[name].is_unique
+        and not frame[name].hasnans
+        and numbers_in(frame[name], request) is None
+        and _are_names(text_of(frame[name]))
+    ]
+
+
+def _are_names(texts: list[str]) -> bool:
+    """Whether no cell is empty, and most are no numbers: else these are numbers with a mistake."""
+    return all(texts) and bool(np.isnan(plain_numbers(texts)).mean() > 0.5)
+
+
+def _id_problem(names: list[str], source: str, remedy: str) -> str | None:
+    """Return what is wrong with the names of the rows: all that are missing or repeated."""
+    rows: dict[str, list[int]] = {}
     for row, name in enumerate(names):
-        if not name:
-            raise BadInput(f"The {source} has no id in row {row}. Every row needs one.")
-        if name in first:
-            raise BadInput(
-                f"The {source} has the id {name!r} in rows {first[name]} and {row}. Ids must be "
-                f"unique: {remedy}."
-            )
-        first[name] = row
-    return names
+        rows.setdefault(name, []).append(row)
+    missing = rows.pop("", [])
+    if missing:
+        return f"The {source} has no id in {_rows(missing)}. Every row needs one."
+    repeated = {name: found for name, found in rows.items() if len(found) > 1}
+    if not repeated:
+        return None
+    shown = [f"{name!r} in {_rows(found)}" for name, found in list(repeated.items())[:SHOWN]]
+    more = ", ..." * (len(repeated) > SHOWN)
+    return f"The {source} has the id {', '.join(shown)}{more}. Ids must be unique: {remedy}."
+
+
+def _rows(rows: list[int]) -> str:
+    shown = ", ".join(map(str, rows[:SHOWN])) + ", ..." * (len(rows) > SHOWN)
+    return f"row{'s' * (len(rows) > 1)} {shown}"
 
 
 def _edge_list(source: Source, request: DataRequest) -> Data:
@@ -241,9 +327,9 @@ def _merged_edges(ends: AnyArray, weights: Floats, names: list[str]) -> csr_arra
             f"The edge {names[low[row]]} - {names[high[row]]} has the weight {weights[other]:g} in "
             f"row {other} and {weights[row]:g} in row {row}. Remove one of them."
         )
-    upper = coo_array((weights[first], (distinct // n, distinct % n)), shape=(n, n))
+    upper = sparse.coo_array((weights[first], (distinct // n, distinct % n)), shape=(n, n))
     upper.setdiag(0)
-    return csr_array(upper + upper.T)
+    return sparse.csr_array(upper + upper.T)
 
 
 # Arrays and matrices -----------------------------------------------------------------------
@@ -268,18 +354,18 @@ def _matrix(arrays: Arrays, request: DataRequest) -> Data:
     _take_columns(data, request, beside, place="array", remedy=remedy)
     if request.graph and not is_square:
         raise BadInput(f"--graph: {request.name} is not square but of shape {matrix.shape}.")
-    if request.graph or (issparse(matrix) and is_square):
+    if request.graph or (sparse.issparse(matrix) and is_square):
         _check_options(request, "a graph", NUMBER_OPTIONS)
-        data.W = csr_array(matrix).astype(np.float64)
+        data.W = _csr(matrix, request)
         data.notes.append(f"graph of {data.n_samples} nodes and {data.W.nnz // 2} edges")
         return data
-    if issparse(matrix):
-        data.X = csr_array(matrix).astype(np.float64)
+    if sparse.issparse(matrix):
+        data.X = _csr(matrix, request)
         _check_finite(data.X.data, request)
     else:
         data.X = _dense(np.array(matrix, dtype=np.float64), request)
     data.feature_names = [f"x{k}" for k in range(matrix.shape[1])]
-    scaled = "; standardised" if request.scale and not issparse(matrix) else ""
+    scaled = "; standardised" if request.scale and not sparse.issparse(matrix) else ""
     data.notes.append(
         f"{counted(data.n_samples, 'row')}, {counted(matrix.shape[1], 'feature')}{scaled}"
     )
@@ -291,21 +377,24 @@ def _take_columns(
 ) -> None:
     """Find ids, labels and truth among the columns or arrays of the file."""
     options = {"--id": request.id_column, "--labels": request.labels, "--truth": request.truth}
-    for option, name in options.items():
-        if name:
-            check_columns([name], list(columns), option)
-    if request.id_column:
-        source = f"{place} {request.id_column!r}"
-        data.names = _distinct(text_of(columns[request.id_column]), source, remedy)
-        data.id_name = request.id_column
-    if request.labels:
-        data.labels, data.label_names = codes(text_of(columns[request.labels]))
+    given = {option: name for option, name in options.items() if name}
+    for option, name in given.items():
+        data.problems += check_columns([name], list(columns), option)
+    found = {option: name for option, name in given.items() if name in columns}
+    if "--id" in found:
+        name = found["--id"]
+        data.names, data.id_name = text_of(columns[name]), name
+        problem = _id_problem(data.names, f"{place} {name!r}", remedy)
+        solution = ((), ()) if request.has_pairs else (("--drop", name), ("--id",))
+        data.problems += [] if problem is None else [Problem(problem, *solution)]
+    if "--labels" in found:
+        name = found["--labels"]
+        data.labels, data.label_names = codes(text_of(columns[name]))
         if not data.label_names:
-            raise BadInput(
-                f"--labels {request.labels}: all values are empty, so no label is known."
-            )
-    if request.truth:
-        data.truth, data.truth_names = codes(text_of(columns[request.truth]))
+            text = f"--labels {name}: all values are empty, so no label is known."
+            data.problems.append(Problem(text, ("--drop", name), ("--labels",)))
+    if "--truth" in found:
+        data.truth, data.truth_names = codes(text_of(columns[found["--truth"]]))
 
 
 def _dense(X: Floats, request: DataRequest) -> Floats:
@@ -341,14 +430,16 @@ def _annotated(source: Source, request: DataRequest, *, needs_features: bool) ->
     adata = FORMATS[source.suffix].read(source, request, ())
     data = Data(adata.n_obs, id_name="cell", annotated=adata)
     remedy = "call adata.obs_names_make_unique() and save it again"
-    data.names = _distinct([str(name) for name in adata.obs_names], "index obs_names", remedy)
+    data.names = [str(name) for name in adata.obs_names]
+    problem = _id_problem(data.names, "index obs_names", remedy)
+    data.problems += [] if problem is None else [Problem(problem)]
     obs = {str(name): adata.obs[name] for name in adata.obs.columns}
     _take_columns(data, replace(request, id_column=None), obs, place="column", remedy=remedy)
     key = request.use or _preferred(adata, needs_features=needs_features)
     if key is not None and key in adata.obsp:
-        graph = csr_array(adata.obsp[key]).astype(np.float64)
+        graph = _csr(adata.obsp[key], request)
         # Neighbour graphs are symmetric up to the rounding of 32 bits.
-        data.W = csr_array((graph + graph.T) / 2)
+        data.W = sparse.csr_array((graph + graph.T) / 2)
         _check_options(request, f"with obsp[{key!r}] a graph", NUMBER_OPTIONS)
         data.notes.append(f"{data.n_samples} cells, graph obsp[{key!r}]")
         return data
@@ -366,9 +457,14 @@ def _annotated(source: Source, request: DataRequest, *, needs_features: bool) ->
     return data
 
 
+def _csr(matrix: Any, request: DataRequest) -> csr_array:
+    checked = checked_format(matrix, f"The matrix of {request.name}")
+    return sparse.csr_array(checked).astype(np.float64)
+
+
 def _features(matrix: Any, key: str, request: DataRequest) -> tuple[Any, list[str]]:
-    if issparse(matrix):
-        X = csr_array(matrix).astype(np.float64)
+    if sparse.issparse(matrix):
+        X = _csr(matrix, request)
     else:
         X = _dense(np.array(matrix, dtype=np.float64), request)
     return X, [f"{key}{k}" for k in range(X.shape[1])]

@@ -29,7 +29,15 @@ class DataRequest:
     labels: str | None = None
     truth: str | None = None
     constraints: Path | None = None
+    pair_columns: str | None = None
+    skip_unknown: bool = False
     prepared: Path | None = None
+    max_gb: float = 1.0
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether pairs are given, which may name the rows by their ids."""
+        return self.constraints is not None
 
     @property
     def name(self) -> str:
@@ -48,6 +56,7 @@ class ClusterRequest(DataRequest):
     threads: int | None = None
     output: Path | None = None
     column: str = "cluster"
+    spreadsheet_safe: bool = False
     report: Path | None = None
     plot: Path | None = None
 
@@ -74,6 +83,7 @@ class AskRequest(DataRequest):
     strategy: str | None = None
     session: Path | None = None
     output: Path | None = None
+    spreadsheet_safe: bool = False
     seed: int | None = None  # 0 for a new session; a session keeps its own
     threads: int | None = None
 
@@ -86,3 +96,8 @@ class CheckRequest(DataRequest):
     data: Path | None = None  # type: ignore[assignment]
     n_clusters: int | None = None
     limit: int = 20
+
+    @property
+    def has_pairs(self) -> bool:
+        """Always."""
+        return True

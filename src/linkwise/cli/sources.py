@@ -30,6 +30,11 @@ class Source(NamedTuple):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def size(self) -> int:
+        """Length in bytes."""
+        return self.path.stat().st_size if self.content is None else len(self.content)
+
     def open(self) -> Any:
         """Return what libraries read from: a path, or a file from its beginning."""
         return self.path if self.content is None else BytesIO(self.content)

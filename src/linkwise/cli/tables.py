@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import warnings
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from linkwise._hints import hint
 from linkwise._optional import require
-from linkwise.cli.console import BadInput
+from linkwise.cli.problems import Problem
+from linkwise.cli.values import (
+    Numbers,
+    days,
+    is_given,
+    plain_numbers,
+    read_dates,
+    read_numbers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,30 +30,50 @@ if TYPE_CHECKING:
 
 # What people and programs write for "not known"; pandas' own list, for columns kept as text.
 UNKNOWN = {"", "-1", "-1.0", "?", "na", "n/a", "nan", "null", "none", "<na>"}
-DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 FEW_CATEGORIES, MANY_CATEGORIES = 10, 100
 SHOWN = 8
+CELLS = 3  # of a column that are shown in a message
+ABSURD = 1e6  # times the usual distance from the median
 
 
 class Features(NamedTuple):
-    """Numbers made of a table, and the columns that they came from."""
+    """Numbers made of a table, the columns that they came from, and what is to be said."""
 
     X: Floats
     names: list[str]
     n_categorical: int
+    problems: list[Problem]
+    notes: list[str]
+
+
+@dataclass
+class _Sorted:
+    """The columns of a table by kind, while it is read."""
+
+    numeric: dict[str, Floats] = field(default_factory=dict)
+    categories: dict[str, list[str]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 # Columns -----------------------------------------------------------------------------------
 
 
-def check_columns(wanted: Iterable[str], existing: Sequence[str], option: str) -> None:
-    """Raise if a column is not there, naming the ones that are."""
-    for name in wanted:
-        if name not in existing:
-            shown = ", ".join(map(repr, existing[:SHOWN])) + ", ..." * (len(existing) > SHOWN)
-            message = f"{option} {name}: no such column.{hint(name, existing)} There are: "
-            message += f"{shown or 'none'}."
-            raise BadInput(message)
+def check_columns(wanted: Iterable[str], existing: Sequence[str], option: str) -> list[Problem]:
+    """Return a problem for each column that is not there, naming the ones that are."""
+    shown = ", ".join(map(repr, existing[:SHOWN])) + ", ..." * (len(existing) > SHOWN)
+    return [
+        Problem(
+            f"{option} {name}: no such column.{hint(name, existing)} There are: {shown or 'none'}."
+        )
+        for name in wanted
+        if name not in existing
+    ]
+
+
+def dropped(name: str, text: str) -> Problem:
+    """Return a problem that is solved by leaving a column out."""
+    return Problem(text, ("--drop", name))
 
 
 def text_of(column: Any) -> list[str]:
@@ -84,34 +112,35 @@ def _natural(text: str) -> tuple[int, float, str]:
 
 def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> Features:
     """Turn columns into numbers: numeric ones as they are, categories into one column each."""
+    found = _Sorted()
     if not len(frame.columns):
-        raise BadInput("No column is left as a feature. Choose some with --features.")
-    numeric: dict[str, Floats] = {}
-    categories: dict[str, list[str]] = {}
+        text = "No column is left as a feature. Choose some with --features."
+        found.problems.append(Problem(text))
     for name in frame.columns:
-        values = _numbers(frame[name], name, request, place=place)
-        if values is not None:
-            numeric[name] = values
-        else:
-            categories[name] = text_of(frame[name])
-    _fill_missing(numeric, categories, impute=request.impute, place=place)
-    for name, values in numeric.items():
-        if not np.isfinite(values).all():
-            row = int(np.argmin(np.isfinite(values)))
-            remedy = f"Correct it, or --drop {shlex.quote(name)}."
-            raise BadInput(f"Column {name!r} is infinite in {place(row)}. {remedy}")
-    constant = [name for name, values in numeric.items() if values.min() == values.max()]
-    constant += [name for name, texts in categories.items() if len(set(texts)) == 1]
-    warn_of_constants(constant, len(frame.columns))
-    blocks = [_standardised(numeric) if request.scale is not False else _stacked(numeric)]
-    names = list(numeric)
-    for name, texts in categories.items():
-        block, values_found = _one_hot(texts)
+        _sort_column(found, frame[name], name, request=request, place=place)
+    found.problems += _fill_missing(found, impute=request.impute, place=place)
+    if not found.problems:
+        _warn_of_absurd(found.numeric, place)
+        constant = [name for name, values in found.numeric.items() if values.min() == values.max()]
+        constant += [name for name, texts in found.categories.items() if len(set(texts)) == 1]
+        warn_of_constants(constant, len(frame.columns))
+        return _assembled(found, scale=request.scale is not False)
+    if not found.numeric and not found.categories:  # dropping all of them would not work
+        found.problems = [problem._replace(add=()) for problem in found.problems]
+    return Features(np.empty((len(frame), 0)), [], 0, found.problems, found.notes)
+
+
+def _assembled(found: _Sorted, *, scale: bool) -> Features:
+    """Put the columns side by side."""
+    blocks = [_standardised(found.numeric) if scale else _stacked(found.numeric)]
+    names = list(found.numeric)
+    for name, texts in found.categories.items():
+        block, values = _one_hot(texts)
         blocks.append(block)
-        names += [f"{name}={value}" for value in values_found]
+        names += [f"{name}={value}" for value in values]
     blocks = [block for block in blocks if block.size]
     X = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
-    return Features(X, names, len(categories))
+    return Features(X, names, len(found.categories), [], found.notes)
 
 
 def warn_of_constants(constant: Sequence[str], n_columns: int) -> None:
@@ -125,83 +154,129 @@ def warn_of_constants(constant: Sequence[str], n_columns: int) -> None:
         warnings.warn(text, UserWarning, stacklevel=2)
 
 
-def _numbers(
-    column: Any, name: str, request: DataRequest, *, place: Callable[[int], str]
-) -> Floats | None:
-    """Return a column as numbers, or None if it holds categories."""
+def _warn_of_absurd(numeric: dict[str, Floats], place: Callable[[int], str]) -> None:
+    """Warn of a value so far from all others that these become alike."""
+    for name, values in numeric.items():
+        distance = np.abs(values / 2 - np.median(values) / 2)  # halves, which cannot overflow
+        row = int(distance.argmax())
+        usual = float(np.quantile(distance, 0.9))
+        if usual > 0 and distance[row] > ABSURD * usual:
+            rest = np.delete(values, row)
+            text = (
+                f"Column {name!r} has {values[row]:g} in {place(row)}, while all others lie "
+                f"between {rest.min():g} and {rest.max():g}: beside it these are alike. Correct it "
+                "if it is wrong."
+            )
+            warnings.warn(text, UserWarning, stacklevel=2)
+
+
+def _sort_column(
+    found: _Sorted,
+    column: Any,
+    name: str,
+    *,
+    request: DataRequest,
+    place: Callable[[int], str],
+) -> None:
+    """Put a column among the numbers or the categories, or note why it is neither."""
+    read = None if name in request.categorical else numbers_in(column, request)
+    if read is None:
+        texts = text_of(column)
+        problem = None
+        if name not in request.categorical:
+            problem = _category_problem(texts, name, place=place)
+        if problem is None:
+            found.categories[name] = texts
+        else:
+            found.problems.append(problem)
+        return
+    if read.how:
+        typed = shlex.quote(name)
+        found.notes.append(f"column {name!r}: {read.how} (--drop {typed} leaves it out)")
+    infinite = np.flatnonzero(np.isinf(read.values))
+    if infinite.size:
+        remedy = f"Correct it, or --drop {shlex.quote(name)}."
+        text = f"Column {name!r} is infinite in {place(int(infinite[0]))}. {remedy}"
+        found.problems.append(dropped(name, text))
+    else:
+        found.numeric[name] = read.values
+
+
+def numbers_in(column: Any, request: DataRequest) -> Numbers | None:
+    """Return a column of numbers or dates, by its type or as text, or None if it is neither."""
+    typed = _typed_numbers(column)
+    if typed is not None:
+        return typed
+    texts = text_of(column)
+    prefers_comma = column.attrs.get("delimiter", ",") != ","
+    read = read_numbers(texts, decimal=request.decimal, prefers_comma=prefers_comma)
+    return read_dates(texts) if read is None else read
+
+
+def _typed_numbers(column: Any) -> Numbers | None:
+    """Return a column whose type is a number or a date, or None."""
     pandas = require("pandas", extra="cli", purpose="Reading tables")
-    if name in request.categorical:
-        return None
     kinds = pandas.api.types
     if kinds.is_bool_dtype(column) or kinds.is_numeric_dtype(column):
         exact = column.astype("Float64" if column.hasnans else "float64")
-        return np.asarray(exact.to_numpy(dtype=np.float64, na_value=np.nan))
-    is_category = isinstance(column.dtype, pandas.CategoricalDtype)
-    if not (kinds.is_object_dtype(column) or kinds.is_string_dtype(column) or is_category):
-        raise BadInput(
-            f"Column {name!r} holds {column.dtype} values, which are no numbers. "
-            f"Use --drop {shlex.quote(name)}, or --categorical {shlex.quote(name)}."
-        )
-    texts = text_of(column)
-    parsed = np.asarray(pandas.to_numeric(pandas.Series(texts), errors="coerce"), dtype=np.float64)
-    given = np.array([bool(text) for text in texts])
-    no_number = np.flatnonzero(given & np.isnan(parsed)).tolist()
-    if given.any() and not no_number:
-        return parsed
-    _check_categories(texts, no_number, name, place=place)
+        return Numbers(np.asarray(exact.to_numpy(dtype=np.float64, na_value=np.nan)))
+    if kinds.is_datetime64_any_dtype(column):
+        return days(column)
+    if kinds.is_timedelta64_dtype(column):
+        return Numbers(column.dt.total_seconds().to_numpy(dtype=np.float64))
     return None
 
 
-def _check_categories(
-    texts: list[str], no_number: list[int], name: str, *, place: Callable[[int], str]
-) -> None:
-    """Raise if a column of text is rather one of numbers, or has too many values."""
+def _category_problem(
+    texts: list[str], name: str, *, place: Callable[[int], str]
+) -> Problem | None:
+    """Return what is wrong if a column of text is rather one of numbers, or has many values."""
     typed, n_distinct = shlex.quote(name), len(set(texts))
-    first = f"first {texts[no_number[0]]!r} in {place(no_number[0])}" if no_number else ""
-    if no_number and all(DECIMAL_COMMA.fullmatch(texts[row]) for row in no_number):
-        raise BadInput(
-            f"Column {name!r} holds numbers with a comma, {first}. "
-            f"Use --decimal , if it stands before the fraction, or --categorical {typed}."
-        )
-    if len(no_number) * 2 < sum(map(bool, texts)):
-        raise BadInput(
-            f"Column {name!r} holds numbers, but text in {len(no_number)} row(s), {first}. "
-            f"Correct it, or use --drop {typed}, or --categorical {typed}."
+    is_text = np.isnan(plain_numbers(texts))
+    no_number = [row for row, text in enumerate(texts) if is_text[row] and is_given(text)]
+    if no_number and len(no_number) * 2 < sum(map(is_given, texts)):
+        shown = ", ".join(f"{texts[row]!r} in {place(row)}" for row in no_number[:CELLS])
+        shown += ", ..." * (len(no_number) > CELLS)
+        return dropped(
+            name,
+            f"Column {name!r} holds numbers, but text in {len(no_number)} row(s), first {shown}. "
+            f"Correct it, or use --drop {typed}, or --categorical {typed}.",
         )
     limit = min(max(FEW_CATEGORIES, len(texts) // 10), MANY_CATEGORIES)
     if n_distinct > limit or n_distinct == len(texts):
-        raise BadInput(
+        return dropped(
+            name,
             f"Column {name!r} is text with {n_distinct} different values in {len(texts)} rows, too "
             f"many for categories. Use --id {typed} if it names the rows, --drop {typed}, or "
-            f"--categorical {typed}."
+            f"--categorical {typed}.",
         )
+    return None
 
 
 def _fill_missing(
-    numeric: dict[str, Floats],
-    categories: dict[str, list[str]],
-    *,
-    impute: str | None,
-    place: Callable[[int], str],
-) -> None:
-    """Fill missing values in place, or raise with the columns and rows that have some."""
+    found: _Sorted, *, impute: str | None, place: Callable[[int], str]
+) -> list[Problem]:
+    """Fill missing values in place, or return the problems of the columns that have some."""
+    numeric, categories = found.numeric, found.categories
     missing = {name: np.isnan(values) for name, values in numeric.items()}
     missing |= {name: np.array([not t for t in texts]) for name, texts in categories.items()}
-    missing = {name: where for name, where in missing.items() if where.any()}
-    if not missing:
-        return
-    for name, where in missing.items():
-        if where.all():
-            raise BadInput(f"Column {name!r} has no values at all. Use --drop {shlex.quote(name)}.")
-    if impute is None:
+    empty = [name for name, where in missing.items() if where.all()]
+    missing = {name: where for name, where in missing.items() if where.any() and not where.all()}
+    for name in empty:
+        (numeric if name in numeric else categories).pop(name)
+    problems = [
+        dropped(name, f"Column {name!r} has no values at all. Use --drop {shlex.quote(name)}.")
+        for name in empty
+    ]
+    if missing and impute is None:
         rows = np.logical_or.reduce(list(missing.values()))
         shown = ", ".join(f"{name!r} ({int(w.sum())})" for name, w in list(missing.items())[:SHOWN])
         shown += ", ..." * (len(missing) > SHOWN)
-        message = (
+        text = (
             f"Values are missing in {rows.sum()} row(s), first in {place(int(rows.argmax()))}; "
             f"columns: {shown}. Use --impute median, or --drop these columns."
         )
-        raise BadInput(message)
+        return [*problems, Problem(text, ("--impute", "median"))]
     for name, where in missing.items():
         if name in numeric:
             numeric[name][where] = np.median(numeric[name][~where])
@@ -209,6 +284,7 @@ def _fill_missing(
             given = [text for text in categories[name] if text]
             most = max(sorted(set(given)), key=given.count)
             categories[name] = [text or most for text in categories[name]]
+    return problems
 
 
 def _stacked(numeric: dict[str, Floats]) -> Floats:

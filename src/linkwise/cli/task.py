@@ -9,17 +9,16 @@ import numpy as np
 from scipy.sparse import issparse
 
 from linkwise.cli.console import BadInput, Infeasible, counted
-from linkwise.cli.pairs import error_in_words, read_constraints
-from linkwise.cli.reading import read_data
-from linkwise.cli.writing import check_output
+from linkwise.cli.pairs import error_in_words
+from linkwise.constraints import Constraints
 from linkwise.exceptions import ConflictError
 from linkwise.graph import Affinity, Prepared
 
 if TYPE_CHECKING:
     from linkwise.cli.console import Console
+    from linkwise.cli.loading import Given
     from linkwise.cli.reading import Data
     from linkwise.cli.requests import DataRequest
-    from linkwise.constraints import Constraints
 
 
 class Task(NamedTuple):
@@ -31,23 +30,15 @@ class Task(NamedTuple):
 
 
 def load(
-    request: DataRequest,
-    console: Console,
-    *,
-    needs_features: bool,
-    affinity: Affinity | None = None,
-    accepts_contradictions: bool = False,
+    request: DataRequest, console: Console, given: Given, *, affinity: Affinity | None = None
 ) -> Task:
-    """Read DATA and the constraints on it, and note what they are."""
-    check_output(request.prepared, "--prepared", inputs=(request.data,), formats=(".npz",))
-    # File -> X or W
-    data = read_data(request, needs_features=needs_features)
-    for note in data.notes:
-        console.note(f"{request.name}: {note}")
+    """Return DATA with their graph and the constraints on them, and note what these are."""
+    data, pairs = given
     # Pairs and labels -> Constraints
-    known = read_constraints(
-        request.constraints, data, accepts_contradictions=accepts_contradictions
-    )
+    if pairs is None:
+        known = Constraints(data.n_samples, labels=data.known_labels)
+    else:
+        known = Constraints.from_table(data.n_samples, pairs.table, labels=pairs.labels)
     console.note(f"known: {_counted(known)}")
     return Task(data, prepare(data, affinity, request), known)
 

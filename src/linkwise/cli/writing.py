@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from linkwise._files import resolved
 from linkwise.cli.console import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what the cell of a formula begins with
 
 
 def check_output(
@@ -24,7 +28,7 @@ def check_output(
         return
     if path.is_dir():
         raise BadInput(f"{option} {path} is a folder. Name a file in it.")
-    folder = path.resolve().parent
+    folder = resolved(path).parent
     if not folder.is_dir():
         raise BadInput(f"{option} {path}: there is no folder {folder}. Create it first.")
     is_special = path.exists() and not path.is_file()
@@ -53,4 +57,17 @@ def _is_same_file(path: Path, other: Path) -> bool:
     """Whether two names mean one file; into a pipe or a device anything may go."""
     if path.exists() and other.exists():
         return path.is_file() and path.samefile(other)
-    return path.resolve() == other.resolve()
+    return resolved(path) == resolved(other)
+
+
+def without_formulas(names: Sequence[str]) -> list[str]:
+    """Put an apostrophe before names that a spreadsheet would compute, numbers excepted."""
+    return [f"'{name}" if _is_formula(name) else name for name in names]
+
+
+def _is_formula(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return name.startswith(FORMULA)
+    return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
@@ -27,8 +27,8 @@ class Conflict:
         For each step, the row of its must-link as it was given; None for a label.
     cannot_link_row : int or None
         Row of the cannot-link as it was given; None if different labels keep the pair apart.
-    labels : tuple of int or None
-        The two different labels, if those keep the pair apart.
+    labels : tuple or None
+        The two different labels, if those keep the pair apart; by name if they have names.
     """
 
     pair: tuple[int, int]
@@ -36,7 +36,7 @@ class Conflict:
     steps: tuple[str, ...]
     rows: tuple[int | None, ...]
     cannot_link_row: int | None = None
-    labels: tuple[int, int] | None = None
+    labels: tuple[Any, ...] | None = None
 
     @property
     def message(self) -> str:

@@ -24,7 +24,7 @@ from linkwise.constraints.coloring import (
     peel,
 )
 from linkwise.constraints.proof import prove
-from linkwise.constraints.table import choose_two, common_pair
+from linkwise.constraints.table import choose_two
 from linkwise.exceptions import ConflictError, TooLargeError
 
 if TYPE_CHECKING:
@@ -130,24 +130,6 @@ def _own_generator() -> np.random.RandomState:
 
 
 # Errors that need no search ----------------------------------------------------------------
-
-
-def raise_if_both_ways(facts: logic.Facts) -> None:
-    """Raise ConflictError if one pair is certainly must-linked and cannot-linked."""
-    common = common_pair(facts.must_link, facts.cannot_link, facts.n_samples)
-    if common is None:
-        return
-    i, j = facts.must_link[common[0]].tolist()
-    must_row = int(facts.must_link_row[common[0]])
-    cannot_row = int(facts.cannot_link_row[common[1]])
-    message = (
-        f"The pair ({i}, {j}) is both must-linked (must_link[{must_row}]) and cannot-linked "
-        f"(cannot_link[{cannot_row}]), with belief 1. Remove one of them, or give one a belief "
-        "below 1."
-    )
-    raise ConflictError(
-        message, (i, j), kind="contradiction", must_link=(must_row,), cannot_link=(cannot_row,)
-    )
 
 
 def raise_contradiction(facts: logic.Facts, found: logic.Contradictions) -> NoReturn:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from linkwise._jit import njit
 
 if TYPE_CHECKING:
     from typing import Any

@@ -8,19 +8,23 @@ that have it; two labels in one group are a contradiction, which needs no pairs 
 from __future__ import annotations
 
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import connected_components
 
+from linkwise._jit import late_module
 from linkwise.constraints.conflict import Conflict
 from linkwise.constraints.kernels import shortest_chains
 from linkwise.constraints.table import choose_two, pair_keys
 
 if TYPE_CHECKING:
-    from linkwise._types import Ints
+    from linkwise._types import AnyArray, Ints
+    from linkwise.constraints.labels import Labels
     from linkwise.constraints.table import PairTable
+
+
+sparse = late_module("scipy.sparse")  # takes 0.2 s to import
+csgraph = late_module("scipy.sparse.csgraph")
 
 
 class Facts(NamedTuple):
@@ -33,7 +37,7 @@ class Facts(NamedTuple):
     cannot_link_row: Ints
     labelled: Ints  # samples with a known label, ascending
     class_of: Ints  # for each of those, the position of its label in `classes`
-    classes: Ints  # distinct labels, ascending
+    classes: AnyArray  # distinct labels, ascending; their names if they have some
 
 
 class Contraction(NamedTuple):
@@ -58,15 +62,17 @@ class Contradictions(NamedTuple):
     total: int  # number of cannot-links and pairs of labels that contradict the must-links
 
 
-def facts_of(n_samples: int, table: PairTable, labels: Ints | None) -> Facts:
+def facts_of(n_samples: int, table: PairTable, labels: Labels | None) -> Facts:
     """Return the certain part of a sorted table, and the labels as classes."""
     certain = table.kept(table.belief == 1)
     n_must = int(certain.is_must_link.sum())
     labelled = np.empty(0, dtype=np.intp)
-    classes = class_of = labelled
+    classes: AnyArray = labelled
+    class_of = labelled
     if labels is not None:
-        labelled = np.flatnonzero(labels >= 0)
-        classes, class_of = np.unique(labels[labelled], return_inverse=True)
+        labelled = np.flatnonzero(labels.values >= 0)
+        classes, class_of = np.unique(labels.values[labelled], return_inverse=True)
+        classes = classes if labels.classes is None else labels.classes[classes]
     pairs, row = certain.pairs, certain.row
     return Facts(
         n_samples,
@@ -83,9 +89,9 @@ def components(facts: Facts) -> Ints:
     heads = np.concatenate((facts.must_link[:, 0], facts.labelled))
     tails = np.concatenate((facts.must_link[:, 1], n + facts.class_of))
     ones = np.ones(heads.size, dtype=np.int8)
-    graph = coo_array((ones, (heads, tails)), shape=(n_vertices, n_vertices))
+    graph = sparse.coo_array((ones, (heads, tails)), shape=(n_vertices, n_vertices))
     # scipy numbers components by their first vertex, so virtual vertices change no number.
-    _, component = connected_components(graph, directed=False)
+    _, component = csgraph.connected_components(graph, directed=False)
     numbered: Ints = component[:n].astype(np.intp)
     return numbered
 
@@ -157,10 +163,10 @@ def explain(facts: Facts, found: Contradictions, limit: int | None) -> list[Conf
     conflicts = []
     for k, (low, high) in enumerate(zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)):
         apart_row = None if k < len(label_pairs) else cannot_link_rows[k - len(label_pairs)]
-        labels = None
+        labels: tuple[Any, ...] | None = None
         if k < len(label_pairs):
             a, b = label_pairs[k]
-            labels = (int(facts.classes[a]), int(facts.classes[b]))
+            labels = tuple(facts.classes[[a, b]].tolist())
         path, path_rows = vertices[low:high].tolist(), rows[low : high - 1].tolist()
         conflicts.append(_conflict(path, path_rows, n, cannot_link_row=apart_row, labels=labels))
     return conflicts
@@ -189,7 +195,7 @@ def _conflict(
     n_samples: int,
     *,
     cannot_link_row: int | None,
-    labels: tuple[int, int] | None,
+    labels: tuple[Any, ...] | None,
 ) -> Conflict:
     """Translate a path with virtual vertices into samples and steps."""
     chain = [path[0]]
@@ -215,7 +221,7 @@ def _adjacency(pairs: Ints, n: int) -> tuple[Ints, Ints]:
     heads = np.concatenate((pairs[:, 0], pairs[:, 1]))
     tails = np.concatenate((pairs[:, 1], pairs[:, 0]))
     ones = np.ones(heads.size, dtype=np.int8)
-    graph = csr_array((ones, (heads, tails)), shape=(n, n))
+    graph = sparse.csr_array((ones, (heads, tails)), shape=(n, n))
     return graph.indptr.astype(np.intp), graph.indices.astype(np.intp)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Proof(NamedTuple):
     must_link_row: tuple[int, ...]  # where each was in the input
     cannot_link_row: tuple[int, ...]
     labelled: tuple[int, ...]  # samples whose labels take part
-    labels: tuple[int, ...]
+    labels: tuple[Any, ...]
 
 
 def prove(facts: logic.Facts, contraction: logic.Contraction, edges: Ints) -> Proof:

@@ -10,13 +10,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
+from linkwise._jit import late_module
 from linkwise.exceptions import TooLargeError
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from linkwise._types import AnyArray, Bools, Floats, Int64s, Ints
     from linkwise.constraints.value import Constraints
+sparse = late_module("scipy.sparse")  # takes 0.2 s to import
+
 MAX_PAIRS = 20_000_000  # 20 million pairs of indices are 320 MB
 MAX_LISTED = 1_000_000  # label-implied pairs that are turned into explicit ones without asking
 
@@ -116,20 +120,12 @@ def read_only(array: Any) -> Any:
     return array
 
 
-def common_pair(must_link: Ints, cannot_link: Ints, n_samples: int) -> tuple[int, int] | None:
-    """Return the positions, in each array, of the first pair that is in both."""
-    _, in_must, in_cannot = np.intersect1d(
-        pair_keys(must_link, n_samples), pair_keys(cannot_link, n_samples), return_indices=True
-    )
-    return (int(in_must[0]), int(in_cannot[0])) if in_must.size else None
-
-
 def symmetric_matrix(pairs: Ints, weights: Floats, n_samples: int) -> csr_array:
     """Return a symmetric matrix with the weight of each pair; repeated pairs add up."""
     heads = np.concatenate((pairs[:, 0], pairs[:, 1]))
     tails = np.concatenate((pairs[:, 1], pairs[:, 0]))
     entries = np.concatenate((weights, weights)), (heads, tails)
-    return csr_array(entries, shape=(n_samples, n_samples))
+    return sparse.csr_array(entries, shape=(n_samples, n_samples))
 
 
 # Pairs that labels imply -------------------------------------------------------------------

@@ -46,7 +46,7 @@ def as_pairs(value: ArrayLike | None, n_samples: int, name: str) -> Ints:
     array = _pair_array(value, name)
     if array.size == 0:
         return np.empty((0, 2), dtype=np.intp)
-    pairs = _integers(array, name, _PAIR_REMEDIES)
+    pairs = as_integers(array, name, _PAIR_REMEDIES)
     _check_range(pairs, n_samples, name)
     loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
     if loops.size:
@@ -131,26 +131,7 @@ def _floats(array: AnyArray, name: str) -> Floats:
     return array.astype(np.float64)
 
 
-# Labels and indices ------------------------------------------------------------------------
-
-
-def as_labels(value: ArrayLike, n_samples: int | None = None, *, name: str = "labels") -> Ints:
-    """Return partial labels: integers, -1 where unknown."""
-    array = np.asarray(value)
-    if array.ndim != 1 or (n_samples is not None and array.size != n_samples):
-        wanted = "one label per sample" if n_samples is None else f"n_samples = {n_samples}"
-        raise ValueError(
-            f"{name} has shape {array.shape}, but it must be one-dimensional with {wanted}. "
-            "Use -1 for an unknown label."
-        )
-    labels = _integers(array, name, _LABEL_REMEDIES)
-    wrong = np.flatnonzero(labels < -1)
-    if wrong.size:
-        raise ValueError(
-            f"{name}[{wrong[0]}] is {labels[wrong[0]]}, but labels are 0, 1, 2, ... "
-            "Use -1 for an unknown label."
-        )
-    return labels
+# Indices -----------------------------------------------------------------------------------
 
 
 def as_indices(value: Any, n_samples: int) -> Ints:
@@ -168,7 +149,7 @@ def as_indices(value: Any, n_samples: int) -> Ints:
         array = np.flatnonzero(array)
     if array.size == 0:
         raise ValueError("indices selects no sample, but constraints need at least one.")
-    indices = _integers(array, "indices", _INDEX_REMEDIES)
+    indices = as_integers(array, "indices", _INDEX_REMEDIES)
     wrong = np.flatnonzero((indices < 0) | (indices >= n_samples))
     if wrong.size:
         raise IndexError(
@@ -193,7 +174,7 @@ def _check_distinct(indices: Ints) -> None:
 # Integers ----------------------------------------------------------------------------------
 
 
-class _Remedies(NamedTuple):
+class Remedies(NamedTuple):
     """What to do about values that are no integers."""
 
     missing: str
@@ -201,17 +182,12 @@ class _Remedies(NamedTuple):
     flags: str
 
 
-_PAIR_REMEDIES = _Remedies(
+_PAIR_REMEDIES = Remedies(
     missing="Leave out a pair with an unknown end.",
     text="Pairs are sample indices; Constraints.from_frame(df, ids=names) takes names.",
     flags="Pairs are sample indices; np.argwhere(matrix) turns a matrix of flags into pairs.",
 )
-_LABEL_REMEDIES = _Remedies(
-    missing="To say that a label is unknown, use -1.",
-    text="Labels are integers; pandas.factorize(names)[0] numbers names, and None becomes -1.",
-    flags="Labels are integers; convert with labels.astype(int).",
-)
-_INDEX_REMEDIES = _Remedies(
+_INDEX_REMEDIES = Remedies(
     missing="Pass indices of samples.",
     text="Pass indices of samples.",
     flags="Pass a boolean array to use it as a mask.",
@@ -233,7 +209,7 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, Real) and float(value).is_integer()
 
 
-def _integers(array: AnyArray, name: str, remedies: _Remedies) -> Ints:
+def as_integers(array: AnyArray, name: str, remedies: Remedies) -> Ints:
     """Return an array of whole numbers as integers, or name the first other value."""
     kind = array.dtype.kind
     if kind == "b":
@@ -254,7 +230,7 @@ def _integers(array: AnyArray, name: str, remedies: _Remedies) -> Ints:
 
 
 def _raise_not_whole(
-    array: AnyArray, position: tuple[int, ...], name: str, *, remedies: _Remedies
+    array: AnyArray, position: tuple[int, ...], name: str, *, remedies: Remedies
 ) -> None:
     """Raise the error about the value at a position that is no whole number."""
     value = array[position]

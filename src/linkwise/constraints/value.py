@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from linkwise._jit import late_module
 from linkwise.constraints import feasible, logic, parsing, sampling
 from linkwise.constraints import table as tables
 from linkwise.constraints.closure import Closure
-from linkwise.constraints.formats import FORMATS, format_of, frame_columns
+from linkwise.constraints.formats import FORMATS, format_of, frame_columns, write_csv, write_pairs
+from linkwise.constraints.labels import Labels, as_labels
 from linkwise.constraints.table import PairTable, Violations, pair_keys, read_only
 from linkwise.constraints.validation import (
     as_beliefs,
     as_count,
     as_indices,
-    as_labels,
     as_n_samples,
     as_pairs,
 )
@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from scipy.sparse import csr_array
 
-    from linkwise._types import Bools, Floats, Ints
+    from linkwise._types import AnyArray, Bools, Floats, Ints
     from linkwise.constraints.conflict import Conflict
 
     RandomState = int | np.random.RandomState | None
+
+sklearn_utils = late_module("sklearn.utils")  # takes a second to import
 
 DEFAULT_PROOFS = 10_000  # chains computed unless another limit is given: a second at the most
 
@@ -62,15 +64,20 @@ class Constraints:
     must_link_belief, cannot_link_belief : float or array-like of shape (m,), default=None
         Degree of belief in (0, 1], one for all pairs or one for each. None means certain (1).
     labels : array-like of shape (n_samples,), default=None
-        Partial labels: integers from 0 up, and -1 where unknown.
+        Partial labels, as :meth:`from_labels` takes them.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_samples,) or None
+        Partial labels as integers, -1 where unknown.
+    classes : ndarray or None
+        The names that the integers stand for, if the labels were given by name.
 
     Raises
     ------
     IndexError
-        If an index is outside ``0 .. n_samples - 1``.
-    ConflictError
-        If one pair is both must-linked and cannot-linked with certainty. Contradictions that
-        take more than one pair to see are found by `check` and `conflicts`.
+        If an index is outside ``0 .. n_samples - 1``. Contradictions are no error here: `check`
+        and `conflicts` find them.
 
     Examples
     --------
@@ -88,6 +95,7 @@ class Constraints:
     must_link_belief: Floats
     cannot_link_belief: Floats
     labels: Ints | None
+    classes: AnyArray | None = field(init=False)  # name of each label
     table: PairTable = field(init=False)  # all explicit pairs; the four arrays are views of it
 
     def __init__(
@@ -98,7 +106,7 @@ class Constraints:
         *,
         must_link_belief: ArrayLike | None = None,
         cannot_link_belief: ArrayLike | None = None,
-        labels: ArrayLike | None = None,
+        labels: Any = None,
     ) -> None:
         n = as_n_samples(n_samples)
         must = as_pairs(must_link, n, "must_link")
@@ -111,15 +119,16 @@ class Constraints:
         )
         known = None if labels is None else as_labels(labels, n)
         vars(self).update(vars(self._of(n, table.unique(n), known)))
-        feasible.raise_if_both_ways(self.facts)
 
     @classmethod
-    def _of(cls, n_samples: int, table: PairTable, labels: Ints | None) -> Constraints:
+    def _of(cls, n_samples: int, table: PairTable, known: Labels | None) -> Constraints:
         """Return the constraints of a table that is sorted and without duplicates."""
         for column in table:
             read_only(column)
-        if labels is not None:
-            labels = read_only(labels) if (labels >= 0).any() else None
+        labels = classes = None
+        if known is not None and (known.values >= 0).any():
+            labels = read_only(known.values)
+            classes = None if known.classes is None else read_only(known.classes)
         n_must = int(table.is_must_link.sum())
         made = cls.__new__(cls)
         vars(made).update(
@@ -129,6 +138,7 @@ class Constraints:
             must_link_belief=table.belief[:n_must],
             cannot_link_belief=table.belief[n_must:],
             labels=labels,
+            classes=classes,
             table=table,
         )
         return made
@@ -136,72 +146,100 @@ class Constraints:
     # Builders ------------------------------------------------------------------------------
 
     @classmethod
-    def from_table(
-        cls, n_samples: int, table: PairTable, *, labels: ArrayLike | None = None
-    ) -> Constraints:
+    def from_table(cls, n_samples: int, table: PairTable, *, labels: Any = None) -> Constraints:
         """Return the constraints of a table; proofs name the rows that it holds."""
         known = None if labels is None else as_labels(labels, n_samples)
-        made = cls._of(n_samples, table.unique(n_samples), known)
-        feasible.raise_if_both_ways(made.facts)
-        return made
+        return cls._of(n_samples, table.unique(n_samples), known)
 
     @classmethod
-    def from_labels(cls, y: ArrayLike) -> Constraints:
-        """Return the constraints that partial labels state; -1 is an unknown label.
+    def from_labels(cls, y: Any) -> Constraints:
+        """Return the constraints that partial labels state.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Integers from 0 up, text, booleans or categories; a list, an array or the column of a
+            data frame. None, NaN and NA are unknown labels; among integers -1, in text an empty
+            one. Names are kept as `classes`, and a fitted estimator has them as ``classes_``.
 
         Examples
         --------
         >>> Constraints.from_labels([0, -1, 0, 1])
         Constraints(n_samples=4, must_link=0, cannot_link=0, labelled=3 in 2 classes)
+        >>> Constraints.from_labels(["cat", None, "cat", "dog"]).classes.tolist()
+        ['cat', 'dog']
         """
-        labels = as_labels(y, name="y")
-        return cls(labels.size, labels=labels)
+        known = as_labels(y, name="y")
+        n = as_n_samples(known.values.size)
+        return cls._of(n, PairTable.of(*[np.empty((0, 2), dtype=np.intp)] * 2), known)
 
     @classmethod
     def from_frame(
-        cls, df: Any, n_samples: int | None = None, *, ids: Sequence[object] | None = None
+        cls,
+        df: Any,
+        n_samples: int | None = None,
+        *,
+        ids: Sequence[object] | None = None,
+        columns: Sequence[str] | None = None,
+        skip_unknown: bool = False,
     ) -> Constraints:
         """Read pairs from a data frame with the columns `i`, `j`, `link` and perhaps `belief`.
+
+        All problems of the table are in one error. Pairs that are given more than once, and
+        must-links of a sample to itself, are left out with a warning.
 
         Parameters
         ----------
         df : DataFrame or mapping of columns
-            `link` holds ``must`` or ``cannot`` (also ``must-link``, ``ml``, ``1``, and
-            ``cannot-link``, ``cl``, ``-1``; in any case). Any library's frame will do.
+            `link` holds ``must`` or ``cannot``, ``same`` or ``different``, ``yes`` or ``no``,
+            ``true`` or ``false``, ``ml`` or ``cl``, 1 or -1, or 1 or 0; in any case. Any
+            library's frame will do.
         n_samples : int, default=None
             The number of samples; needed if there are no `ids`.
         ids : sequence, default=None
             Distinct names in the order of the samples. With it, `i` and `j` hold names, which
             are compared as text. Without it they hold positions.
+        columns : sequence of str, default=None
+            What the columns are called if not `i`, `j`, `link` (and `belief`), in this order.
+        skip_unknown : bool, default=False
+            Whether to leave out pairs of samples that are not known, with a warning.
+
+        Examples
+        --------
+        >>> table = {"a": [0, 1], "b": [1, 2], "verdict": ["same", "different"]}
+        >>> Constraints.from_frame(table, 3, columns=("a", "b", "verdict"))
+        Constraints(n_samples=3, must_link=1, cannot_link=1)
         """
-        return cls.from_table(*parsing.consistent_table(frame_columns(df), n_samples, ids))
+        return cls.from_table(
+            *parsing.pair_table(
+                frame_columns(df), n_samples, ids, columns=columns, skip_unknown=skip_unknown
+            )
+        )
 
     @classmethod
     def from_csv(
-        cls,
-        path: str | os.PathLike[str],
-        n_samples: int | None = None,
-        *,
-        ids: Sequence[object] | None = None,
+        cls, path: str | os.PathLike[str], n_samples: int | None = None, **how: Any
     ) -> Constraints:
-        """Read pairs from a CSV file in UTF-8; columns and parameters as in `from_frame`."""
+        """Read pairs from a CSV file in UTF-8; columns and parameters as in `from_frame`.
+
+        Columns may be separated by commas, semicolons or tabs.
+        """
         columns = FORMATS[".csv"].read(Path(path))
-        return cls.from_table(*parsing.consistent_table(columns, n_samples, ids))
+        return cls.from_table(*parsing.pair_table(columns, n_samples, **how))
 
     @classmethod
     def from_file(
-        cls,
-        path: str | os.PathLike[str],
-        n_samples: int | None = None,
-        *,
-        ids: Sequence[object] | None = None,
+        cls, path: str | os.PathLike[str], n_samples: int | None = None, **how: Any
     ) -> Constraints:
-        """Read pairs from a file in the format that its suffix names, CSV by default."""
+        """Read pairs from a file in the format that its suffix names, CSV by default.
+
+        Parameters are those of `from_frame`.
+        """
         columns = format_of(path).read(Path(path))
-        return cls.from_table(*parsing.consistent_table(columns, n_samples, ids))
+        return cls.from_table(*parsing.pair_table(columns, n_samples, **how))
 
     @classmethod
-    def sample(cls, y: ArrayLike, n_pairs: int, random_state: RandomState = None) -> Constraints:
+    def sample(cls, y: Any, n_pairs: int, random_state: RandomState = None) -> Constraints:
         """Draw pairs of samples uniformly and link them by their true labels.
 
         Every pair of samples is equally likely, and none is drawn twice: the protocol of the
@@ -222,9 +260,9 @@ class Constraints:
         >>> c.must_link.tolist()
         [[0, 1], [2, 3]]
         """
-        labels = as_labels(y, name="y")
+        labels = as_labels(y, name="y").values
         size = as_count(n_pairs, "n_pairs", minimum=0)
-        pairs = sampling.sample_pairs(labels, size, check_random_state(random_state))
+        pairs = sampling.sample_pairs(labels, size, sklearn_utils.check_random_state(random_state))
         same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
         return cls(labels.size, pairs[same], pairs[~same])
 
@@ -247,9 +285,12 @@ class Constraints:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Constraints):
             return NotImplemented
-        names = ("must_link", "cannot_link", "must_link_belief", "cannot_link_belief", "labels")
+        names = [
+            f"{kind}{what}" for kind in ("must_link", "cannot_link") for what in ("", "_belief")
+        ]
         return self.n_samples == other.n_samples and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in (*names, "labels", "classes")
         )
 
     def __hash__(self) -> int:
@@ -259,6 +300,11 @@ class Constraints:
     def n_pairs(self) -> int:
         """The number of explicit pairs (without those that labels imply)."""
         return len(self.table.pairs)
+
+    @property
+    def known_labels(self) -> Labels | None:
+        """The labels with their names, or None without any."""
+        return None if self.labels is None else Labels(self.labels, self.classes)
 
     @property
     def is_empty(self) -> bool:
@@ -279,7 +325,7 @@ class Constraints:
     @cached_property
     def facts(self) -> logic.Facts:
         """The certain part, which all logic is about."""
-        facts = logic.facts_of(self.n_samples, self.table, self.labels)
+        facts = logic.facts_of(self.n_samples, self.table, self.known_labels)
         for array in facts[1:]:
             read_only(array)
         return facts
@@ -538,11 +584,13 @@ class Constraints:
         Labels are always certain. For a belief below 1 they become the pairs that they imply,
         if these are at most a million.
         """
-        table, labels = self.table, self.labels
+        table, labels = self.table, self.known_labels
         if labels is not None and belief != 1:
             table, labels = tables.all_pairs(self, "with_belief turns labels into pairs"), None
         beliefs = as_beliefs(belief, table.pairs, "must_link")
-        return self.from_table(self.n_samples, table._replace(belief=beliefs), labels=labels)
+        return self._of(
+            self.n_samples, table._replace(belief=beliefs).unique(self.n_samples), labels
+        )
 
     def to_csv(self, path: str | os.PathLike[str], *, ids: Sequence[object] | None = None) -> None:
         """Write the pairs to a CSV file that `from_csv` reads.
@@ -558,12 +606,12 @@ class Constraints:
             Distinct names to write instead of positions.
         """
         names = None if ids is None else list(parsing.id_positions(ids, self.n_samples))
-        FORMATS[".csv"].write(Path(path), tables.all_pairs(self, "to_csv writes pairs"), names)
+        write_csv(Path(path), tables.all_pairs(self, "to_csv writes pairs"), names)
 
     def to_file(self, path: str | os.PathLike[str], *, ids: Sequence[object] | None = None) -> None:
         """Write the pairs in the format that the suffix names, CSV by default; see `to_csv`."""
         names = None if ids is None else list(parsing.id_positions(ids, self.n_samples))
-        format_of(path).write(Path(path), tables.all_pairs(self, "to_file writes pairs"), names)
+        write_pairs(Path(path), tables.all_pairs(self, "to_file writes pairs"), names)
 
     # Subsets -------------------------------------------------------------------------------
 
@@ -580,7 +628,7 @@ class Constraints:
         must = as_pairs(must_link, self.n_samples, "must_link")
         cannot = as_pairs(cannot_link, self.n_samples, "cannot_link")
         table = self.table.joined(PairTable.of(must, cannot))
-        return self.from_table(self.n_samples, table, labels=self.labels)
+        return self._of(self.n_samples, table.unique(self.n_samples), self.known_labels)
 
     def restrict(self, indices: ArrayLike | slice) -> Constraints:
         """Return the constraints on some samples, renumbered in the order given.
@@ -605,7 +653,7 @@ class Constraints:
         pairs = position[self.table.pairs]
         inside = (pairs >= 0).all(axis=1)
         table = self.table.kept(inside)._replace(pairs=np.sort(pairs[inside], axis=1))
-        labels = None if self.labels is None else self.labels[chosen]
+        labels = None if self.labels is None else Labels(self.labels[chosen], self.classes)
         return self._of(chosen.size, table.unique(chosen.size), labels)
 
     def split(
@@ -637,7 +685,7 @@ class Constraints:
                 f"n_folds is {n_folds}, but it must be at least 2 and at most the number of "
                 f"distinct explicit pairs ({distinct.size})."
             )
-        rng = check_random_state(random_state)
+        rng = sklearn_utils.check_random_state(random_state)
         fold = sampling.draw_folds(distinct.size, n_folds, rng)[which]
         return (self._fold(fold == k) for k in range(n_folds))
 
@@ -650,7 +698,7 @@ class Constraints:
 
     def subset(self, kept: Bools) -> Constraints:
         """Return some of the explicit pairs, chosen by rows of `table`, and the labels."""
-        return self._of(self.n_samples, self.table.kept(kept), self.labels)
+        return self._of(self.n_samples, self.table.kept(kept), self.known_labels)
 
     # Being indexed by scikit-learn's cross-validation --------------------------------------
 
@@ -682,8 +730,8 @@ class Constraints:
     def __deepcopy__(self, memo: object) -> Constraints:
         return self
 
-    def __getstate__(self) -> tuple[int, PairTable, Ints | None]:
-        return self.n_samples, self.table, self.labels
+    def __getstate__(self) -> tuple[int, PairTable, Labels | None]:
+        return self.n_samples, self.table, self.known_labels
 
-    def __setstate__(self, state: tuple[int, PairTable, Ints | None]) -> None:
+    def __setstate__(self, state: tuple[int, PairTable, Labels | None]) -> None:
         vars(self).update(vars(self._of(*state)))

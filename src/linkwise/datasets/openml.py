@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 
 import numpy as np
 
+from linkwise._quiet import quiet
 from linkwise.datasets.preprocess import encoded
 
 if TYPE_CHECKING:
@@ -32,9 +32,7 @@ def fetch(wanted: OpenML) -> tuple[AnyArray, Ints]:
     # The pure Python parser numbers nominal values in the same way in all versions; the one of
     # pandas is needed for the speed on large data, where there is nothing to number.
     parser = "pandas" if wanted.numeric and find_spec("pandas") else "liac-arff"
-    with warnings.catch_warnings():
-        # One error at the end says more than a warning for each retry.
-        warnings.simplefilter("ignore")
+    with quiet():  # one error at the end says more than a warning for each retry
         try:
             bunch = fetch_openml(data_id=wanted.data_id, as_frame=False, parser=parser)
         except HTTPError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,8 @@ import numpy as np
 from scipy.sparse import coo_array, issparse
 from sklearn.utils import check_array
 
+from linkwise._quiet import quiet
+from linkwise._sparse_format import checked_format
 from linkwise.evaluate.draws import encoded
 from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.graph import Affinity, Prepared, check_affinity
@@ -44,7 +45,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         y = encoded(self.y)
-        X = self.X if self.X is None or issparse(self.X) else np.asarray(self.X)
+        X = checked_format(self.X)
+        X = X if X is None or issparse(X) else np.asarray(X)
         if X is None and self.W is None:
             raise ValueError("A data set needs X, or a graph W, or both.")
         if X is not None and (X.ndim != 2 or X.shape[0] != y.size):
@@ -58,7 +60,7 @@ class Problem:
 
 
 def _graph(W: Any, n_samples: int) -> Any:
-    W = check_array(W, accept_sparse="csr", dtype=np.float64, input_name="W")
+    W = check_array(checked_format(W, "W"), accept_sparse="csr", dtype=np.float64, input_name="W")
     if W.shape != (n_samples, n_samples):
         message = f"W must be of shape {(n_samples, n_samples)}, as y has it; it is {W.shape}."
         raise ValueError(message)
@@ -143,12 +145,10 @@ def _is_bunch(value: Any) -> bool:
 
 def with_graph(dataset: Problem, affinity: Affinity) -> Problem:
     """Return the data set with a :class:`Prepared` as `W`, its graph built unless it was given."""
-    with warnings.catch_warnings():
-        if dataset.W is None:
-            graph = Prepared(dataset.X, affinity)
-        else:
-            # The user was warned when the graph was given.
-            warnings.simplefilter("ignore", DisconnectedGraphWarning)
+    if dataset.W is None:
+        graph = Prepared(dataset.X, affinity)
+    else:
+        with quiet(DisconnectedGraphWarning):  # the user was warned when the graph was given
             graph = Prepared(dataset.W, "precomputed")
-        _ = graph.W  # built now, and not while a fit is timed
+    _ = graph.W  # built now, and not while a fit is timed
     return Problem(dataset.X, dataset.y, dataset.n_clusters, graph)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-import warnings
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
+from linkwise._quiet import recorded
+from linkwise._threads import one_thread
 from linkwise.constraints import Constraints
 from linkwise.evaluate.estimators import as_labels
 from linkwise.exceptions import ConflictError, TooLargeError
@@ -49,8 +47,7 @@ def measure(
 ) -> Row:
     """Fit, score and clock; an exception becomes a status."""
     found: dict[str, Any] = {}
-    with pinned(), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with pinned(), recorded() as caught:
         clock = _Clock()
         try:
             call = task.estimator.fit_call(dataset, task.constraints, task.seed)
@@ -152,13 +149,7 @@ def pinned() -> Iterator[None]:
     threads = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
-        # A method may load more libraries with its first fit; looking for them takes 5 ms.
-        with _controller(len(sys.modules)).limit(limits=1):
+        with one_thread():
             yield
     finally:
         numba.set_num_threads(threads)
-
-
-@lru_cache(maxsize=1)
-def _controller(n_modules: int) -> ThreadpoolController:
-    return ThreadpoolController()

@@ -163,9 +163,8 @@ def _records(content: bytes, path: Path) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(content.splitlines(), start=1):
         try:
             record = json.loads(line)
-            if number > 1 and "more" not in record:
-                key_of(record)
-        except (ValueError, KeyError, TypeError) as error:
+            _check_record(record, number)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(
                 f"{path}, line {number} is damaged: {line[:60]!r}. Only the last line can be cut "
                 "off by a stopped run, so something else wrote here. Delete the line to compute "
@@ -175,6 +174,16 @@ def _records(content: bytes, path: Path) -> Iterator[dict[str, Any]]:
             name: math.nan if value is None and number > 1 else value
             for name, value in record.items()
         }
+
+
+def _check_record(record: dict[str, Any], number: int) -> None:
+    """Raise KeyError, TypeError or AttributeError if a record lacks what its place asks for."""
+    if number > 1 and "more" not in record:
+        key_of(record)
+        return
+    named = record["settings"] if number == 1 else record["more"]
+    for part in NAMED:
+        named[part].items()
 
 
 def _line(record: dict[str, Any]) -> bytes:

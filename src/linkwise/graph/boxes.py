@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from sklearn.neighbors import KDTree
+
+from linkwise._jit import njit
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Ints

@@ -13,14 +13,13 @@ wherever they lie.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
-from threadpoolctl import ThreadpoolController
 
+from linkwise._jit import njit
+from linkwise._threads import controller, one_thread
 from linkwise.graph.neighbors import thread_count
 
 if TYPE_CHECKING:
@@ -68,18 +67,12 @@ def worker_count(n_jobs: int | None) -> int:
     return max((int(pool["num_threads"]) for pool in controller().info()), default=1)
 
 
-@cache
-def controller() -> ThreadpoolController:
-    """Look for the libraries with threads of their own; once, for it takes milliseconds."""
-    return ThreadpoolController()
-
-
 def in_threads(function: Callable[[Any], None], items: Iterable[Any], n_threads: int) -> None:
     """Apply a function to independent blocks of work, BLAS taking one thread in each.
 
     The blocks do not depend on the number of threads, hence neither does any bit of the answer.
     """
-    with controller().limit(limits=1):
+    with one_thread():
         if n_threads == 1:
             for item in items:
                 function(item)

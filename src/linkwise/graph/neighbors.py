@@ -40,6 +40,15 @@ MINKOWSKI_EXPONENTS = {
     "chebyshev": np.inf,
 }
 
+# Metrics that do not depend on the length of a sample.
+DIRECTIONS = frozenset({"cosine", "correlation"})
+LARGEST_EXPONENT = 400  # of two, of a number whose square can be used
+LARGEST = 1e151  # feature whose square can be used; 1 / LARGEST is the smallest such one
+# Distances from expanded squares are off by about 1e-16 of the squared norms. Below this share of
+# them, the squared distance to the last neighbour is no longer sure to six digits.
+DOUBTFUL = 1e-9
+SLOWEST = 10_000_000  # pairs of sparse samples that are compared one by one
+
 SLOW_METRIC = 100_000  # samples; above, comparing all pairs by any metric takes minutes
 BLOCK_ENTRIES = 4_000_000  # numbers held at once by a chunked computation: 32 MB
 
@@ -96,6 +105,47 @@ def exact_euclidean(A: Any, B: Any, pairs: tuple[Ints, ...]) -> Floats:
     return distances
 
 
+def check_magnitude(X: Any, exponent: float = 2.0) -> None:
+    """Raise ValueError if powers of the features leave the range of numbers; of two by default."""
+    values = X.data if issparse(X) else X
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    limit = LARGEST ** (2 / exponent)
+    if largest > limit or 0 < largest < 1 / limit:
+        powers = "squares" if exponent == 2 else f"powers of {exponent:g}"
+        raise ValueError(
+            f"The largest feature is {largest:.0e} in size{_places(X, limit)}: {powers} of such "
+            "numbers leave the range of floating-point numbers. Correct it, or divide X by "
+            "np.abs(X).max()."
+        )
+
+
+def _places(X: Any, limit: float) -> str:
+    """Say where entries above a limit are, if they are few: then they are mistakes."""
+    rows, columns = np.nonzero(abs(X) > limit) if not issparse(X) else (abs(X) > limit).nonzero()
+    if not 0 < rows.size <= 3:
+        return ""
+    shown = ", ".join(f"X[{i}, {j}]" for i, j in zip(rows, columns, strict=True))
+    return f" ({shown})"
+
+
+def rows_in_range(X: Any) -> Any:
+    """Scale the samples whose squares leave the range of numbers by powers of two.
+
+    For metrics of directions, which do not see the scale.
+    """
+    largest = abs(X).max(axis=1)
+    largest = largest.toarray().ravel() if issparse(largest) else np.asarray(largest)
+    exponents = np.frexp(largest)[1]
+    exponents[(abs(exponents) <= LARGEST_EXPONENT) | (largest == 0)] = 0
+    if not exponents.any():
+        return X
+    if not issparse(X):
+        return np.ldexp(X, -exponents[:, None])
+    X = csr_array(X, copy=True)
+    X.data = np.ldexp(X.data, -np.repeat(exponents, np.diff(X.indptr)))
+    return X
+
+
 def euclidean_block(A: Any, B: Any, norms_B: Floats) -> Floats:
     """All Euclidean distances from `A` to `B`, those tiny against the norms recomputed exactly."""
     norms_A = squared_norms(A)
@@ -149,7 +199,8 @@ class NeighborSearch:
         *,
         n_jobs: int | None = None,
     ) -> None:
-        self.X = X
+        self.is_of_directions = isinstance(metric, str) and metric in DIRECTIONS
+        self.X = rows_in_range(X) if self.is_of_directions else X
         self.n_samples = int(X.shape[0])
         self.metric = metric
         self.metric_params = dict(metric_params or {})
@@ -178,6 +229,7 @@ class NeighborSearch:
 
     def in_same_format(self, query: Any) -> Any:
         """Make new samples an array if `X` is one, sparse if `X` is."""
+        query = rows_in_range(query) if self.is_of_directions else query
         if issparse(self.X):
             return csr_array(query)
         return query.toarray() if issparse(query) else query
@@ -241,7 +293,33 @@ class NeighborSearch:
             return distances, indices
         rows = np.repeat(np.arange(query.shape[0]), k)
         exact = exact_euclidean(query, self.X, (rows, indices.ravel()))
-        return sort_rows(exact.reshape(indices.shape), indices)
+        distances, indices = sort_rows(exact.reshape(indices.shape), indices)
+        doubtful = self._doubtful(self._centred(query), distances[:, -1])
+        if doubtful.size:
+            distances[doubtful], indices[doubtful] = self._by_differences(query[doubtful], k)
+        return distances, indices
+
+    def _doubtful(self, query: Any, distances: Floats, norms: Floats | None = None) -> Ints:
+        """Return which samples are so near to others that rounding decides about neighbours."""
+        norms = self._squared_norms if norms is None else norms
+        scale = squared_norms(query) + norms.max()
+        return np.flatnonzero((distances > 0) & (distances**2 < DOUBTFUL * scale))
+
+    def _by_differences(self, query: Any, k: int) -> tuple[Floats, Ints]:
+        """Search by differences of features, which do not cancel, however far off they are."""
+        if not issparse(query):
+            distances, indices = KDTree(self.X).query(query, k=k)
+            shape = (query.shape[0], k)
+            return distances.reshape(shape), indices.reshape(shape)
+        if query.shape[0] * self.n_samples > SLOWEST:
+            raise ValueError(
+                f"{query.shape[0]:,} samples are so near to each other, compared with their "
+                "length, that rounding hides their distances, and X is sparse. Scale the features "
+                "to similar size, or give X as a dense array."
+            )
+        pairs = np.indices((query.shape[0], self.n_samples)).reshape(2, -1)
+        distances = exact_euclidean(query, self.X, (pairs[0], pairs[1]))
+        return self._lookup_in_rows(distances.reshape(query.shape[0], -1), k)
 
     def _lookup_in_rows(self, rows: Floats, k: int) -> tuple[Floats, Ints]:
         distances = np.empty((rows.shape[0], k))
@@ -345,8 +423,13 @@ class NeighborSearch:
         best, distances = pairwise_distances_argmin_min(
             A, B, metric=self.metric, metric_kwargs=self.metric_params or None
         )
-        if self.is_euclidean:
-            distances = exact_euclidean(self.X, self.X, (rows, cols[best]))
+        if not self.is_euclidean:
+            return distances, cols[best]
+        distances = exact_euclidean(self.X, self.X, (rows, cols[best]))
+        doubtful = self._doubtful(A, distances, self._squared_norms[cols])
+        if doubtful.size and not issparse(A):
+            tree = KDTree(self.X[cols])
+            distances[doubtful], best[doubtful] = tree.query(self.X[rows[doubtful]])
         return distances, cols[best]
 
 

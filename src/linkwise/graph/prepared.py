@@ -12,6 +12,8 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, validate_data
 
+from linkwise._foreign import check_foreign
+from linkwise._sparse_format import checked_format
 from linkwise.graph import storage
 from linkwise.graph.affinity import Affinity
 from linkwise.graph.precomputed import check_affinity
@@ -94,8 +96,13 @@ class Prepared:
     """
 
     def __init__(self, X: Any, affinity: Affinity | str | None = None) -> None:
+        check_foreign(X)
         checked = check_array(
-            X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2, input_name="X"
+            checked_format(X),
+            accept_sparse="csr",
+            dtype=np.float64,
+            ensure_min_samples=2,
+            input_name="X",
         )
         if isinstance(affinity, str):
             if affinity != "precomputed":

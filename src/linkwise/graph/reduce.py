@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.sparse import issparse
 from sklearn.decomposition import PCA, TruncatedSVD
-from threadpoolctl import threadpool_limits
+
+from linkwise._threads import one_thread
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,10 +36,10 @@ class Reduction:
         self.n_dimensions = min(self.n_dimensions, *X.shape)
         self.model = kind(self.n_dimensions, random_state=self.random_state)
         # One thread: with more, BLAS would sum in another order, and the last bits differ.
-        with threadpool_limits(1):
+        with one_thread():
             return self.model.fit_transform(X)
 
     def transform(self, X: Any) -> Any:
         """Return new samples along the same directions."""
-        with threadpool_limits(1):
+        with one_thread():
             return self.model.transform(X)

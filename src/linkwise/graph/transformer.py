@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
+from linkwise._sparse_format import checked_format
 from linkwise.exceptions import LowRecallWarning
 from linkwise.graph.neighbors import without_diagonal
 
@@ -50,7 +51,7 @@ def transformer_graph(output: Any, shape: tuple[int, int], name: str) -> csr_arr
         )
     if output.shape != shape:
         raise ValueError(f"{name} returned distances of shape {output.shape}; expected {shape}.")
-    graph = csr_array(output, dtype=np.float64)
+    graph = csr_array(checked_format(output, f"What {name} returned"), dtype=np.float64)
     wrong = np.flatnonzero(~(np.isfinite(graph.data) & (graph.data >= 0)))
     if wrong.size:
         i = int(np.searchsorted(graph.indptr, wrong[0], side="right")) - 1

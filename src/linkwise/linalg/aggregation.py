@@ -13,8 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_array
+
+from linkwise._jit import njit
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Int64s, UInt32s

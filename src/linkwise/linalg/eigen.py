@@ -25,8 +25,8 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import issparse
 
+from linkwise._jit import late_module
 from linkwise.exceptions import ConvergenceWarning
-from linkwise.linalg import chebyshev
 from linkwise.linalg.krylov import (
     ROUNDING,
     SLACK,
@@ -44,6 +44,8 @@ from linkwise.linalg.warm import EigenWarmStart
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Symmetric
+
+chebyshev = late_module("linkwise.linalg.chebyshev")  # imports numba
 
 # On kNN graphs LAPACK is faster up to 400 rows and costs at most 10 ms more up to 500, and it
 # cannot miss a pair. For more than this share of all pairs it is faster (at 2,000 rows).

@@ -7,7 +7,6 @@ as long as there are any, they are computed and merged.
 
 from __future__ import annotations
 
-import warnings
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -15,6 +14,7 @@ import numpy as np
 from scipy.linalg import eigh, eigh_tridiagonal, eigvalsh_tridiagonal, qr
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh, lobpcg
 
+from linkwise._quiet import quiet
 from linkwise.linalg.operators import Counted, Deflated, Shifted
 
 if TYPE_CHECKING:
@@ -156,9 +156,7 @@ def basis_size(n: int, k: int) -> int:
 def _lobpcg(H: Any, start: Floats, *, max_iter: int, tol: float) -> Floats:
     """Improve a block of vectors; hand it back unimproved if that fails."""
     start, _ = qr(start, mode="economic")
-    with warnings.catch_warnings():
-        # Our own warning, on the final residuals, replaces those of LOBPCG.
-        warnings.simplefilter("ignore")
+    with quiet():  # our own warning, on the final residuals, replaces those of LOBPCG
         try:
             _, vectors = lobpcg(H, start, largest=True, tol=tol, maxiter=max_iter)
         except (np.linalg.LinAlgError, ValueError):

@@ -25,8 +25,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_array, diags_array, issparse
+
+from linkwise._jit import njit
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints, Matrix

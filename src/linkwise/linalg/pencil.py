@@ -24,6 +24,7 @@ from scipy.sparse import block_diag, coo_array, csr_array, eye_array, issparse
 from scipy.sparse.linalg import lobpcg
 
 from linkwise._optional import require
+from linkwise._quiet import quiet
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import eigen
 from linkwise.linalg.eigen import EigenPairs
@@ -225,9 +226,7 @@ def _by_multigrid(
         return _by_lanczos(A, B, k, rng=rng, kernel=kernel)
     start = rng.uniform(-1, 1, size=(n, k - c))
     M = _multigrid(A, kernel)
-    with warnings.catch_warnings():
-        # Our own warning, on the final residuals, replaces those of LOBPCG.
-        warnings.simplefilter("ignore")
+    with quiet():  # our own warning, on the final residuals, replaces those of LOBPCG
         _, vectors = lobpcg(A, start, B, M, kernel, tol=TOL, maxiter=MAX_ITER, largest=False)
     found = _rayleigh_ritz(A, B, vectors)
     worst, limit = found.residuals.max(), SLACK * TOL

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 from scipy.sparse import coo_array, csc_array, csr_array, issparse
+
+from linkwise._jit import njit
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Int32s, Ints

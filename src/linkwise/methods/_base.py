@@ -17,18 +17,23 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._docs import inherit_docs
+from linkwise._foreign import check_foreign
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
+from linkwise._quiet import kept_filters
+from linkwise._sparse_format import checked_format
+from linkwise._threads import kept_limits
 from linkwise.constraints import Constraints
 from linkwise.constraints.feasible import raise_too_few_groups
+from linkwise.constraints.labels import cluster_names, looks_partial
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.graph import Prepared
+from linkwise.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from linkwise._types import Floats, Ints
     from linkwise.linalg.warm import WarmStarts
-    from linkwise.result import Result
 
 
 @dataclass_transform(eq_default=False)
@@ -61,6 +66,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample.
+    classes_ : ndarray of shape (n_clusters,)
+        Name of each cluster, if labels were given: the label that most of its labelled samples
+        have, and a number of its own where there is none. ``classes_[labels_]`` names the samples.
     result_ : Result
         Labels, embedding, eigenvalues, residuals and objective, where the method has them.
     embedding_ : ndarray of shape (n_samples, n_dims)
@@ -120,7 +128,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             :class:`~linkwise.Prepared` brings its graph, and makes the next fit cheaper.
         y : Ignored
             Never supervision: scoring tools pass the true labels here. What is known of the
-            labels goes through `constraints`, see :meth:`linkwise.Constraints.from_labels`.
+            labels goes through `constraints`, see :meth:`linkwise.Constraints.from_labels`; there
+            is a warning if `y` looks like partial labels and no constraints are given.
         constraints : Constraints, default=None
             What is known about pairs or labels of the samples.
 
@@ -128,24 +137,31 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        if isinstance(y, Constraints):
-            message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
-            raise TypeError(message)
+        _check_ignored(y, constraints)
         self._check_settings()
-        prepared = Prepared.of(X, getattr(self, "affinity", None))
-        self._check_samples(prepared)
-        if constraints is not None:
-            self._check_constraints(constraints, prepared.n_samples)
-        # What a single fit leaves behind is of no use to anyone, but takes memory.
-        warm = prepared.warm if prepared is X else None
-        self.result_: Any = self._solve(prepared, constraints, warm)  # a Result, or a kind of it
+        with kept_filters(), kept_limits():
+            prepared = Prepared.of(X, getattr(self, "affinity", None))
+            self._check_samples(prepared)
+            if constraints is not None:
+                self._check_constraints(constraints, prepared.n_samples)
+            # What a single fit leaves behind is of no use to anyone, but takes memory.
+            warm = prepared.warm if prepared is X else None
+            self.result_: Any = self._solve(prepared, constraints, warm)  # or a kind of Result
+        name = getattr(self._solver(), "__name__", type(self).__name__)
+        _check_result(self.result_, prepared.n_samples, name)
         self.labels_ = self.result_.labels
+        self._name_clusters(constraints)
         if self.result_.embedding is not None:
             self.embedding_ = self.result_.embedding
         if self.result_.n_iter is not None:
             self.n_iter_ = self.result_.n_iter
         self._keep_samples(prepared.X)
         return self
+
+    def fit_predict(self, X: Any, y: object = None, **params: Any) -> Ints:
+        """Cluster `X` under the constraints and return `labels_`; parameters as in `fit`."""
+        labels: Ints = self.fit(X, y, **params).labels_  # unlike scikit-learn's, `y` is looked at
+        return labels
 
     # --- the steps of `fit`; a method may replace them
 
@@ -219,6 +235,15 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """Return the function that `fit` calls; a method may choose it by its parameters."""
         return self.solve
 
+    def _name_clusters(self, constraints: Constraints | None) -> None:
+        """Give the clusters the names of labels, if there are any."""
+        self.__dict__.pop("classes_", None)  # of an earlier fit
+        if constraints is None or constraints.known_labels is None:
+            return
+        asked = self.n_clusters if isinstance(self.n_clusters, Integral) else 0
+        n_clusters = max(int(self.labels_.max()) + 1, getattr(self, "n_clusters_", int(asked)))
+        self.classes_ = cluster_names(self.labels_, constraints.known_labels, n_clusters)
+
     def _keep_samples(self, X: Any) -> None:
         """Keep what a method's `predict` needs of the training data."""
 
@@ -259,9 +284,14 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     def _new_samples(self, X: Any, *, accept_sparse: str | bool = False) -> Any:
         """Check samples to predict."""
         check_is_fitted(self)
+        check_foreign(X)
         if isinstance(X, Prepared):
             raise TypeError("New samples are given as an array; Prepared is for fit. Pass its .X.")
-        return validate_data(self, X, accept_sparse=accept_sparse, dtype=np.float64, reset=False)
+        X = checked_format(X)
+        with kept_filters():
+            return validate_data(
+                self, X, accept_sparse=accept_sparse, dtype=np.float64, reset=False
+            )
 
     @property
     def accepts_contradictions(self) -> bool:
@@ -282,6 +312,41 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         tags.input_tags.sparse = not self.needs_features
         tags.input_tags.pairwise = self._is_precomputed
         return tags
+
+
+def _check_ignored(y: object, constraints: Constraints | None) -> None:
+    """Warn if what is known was given as `y`, which no method looks at."""
+    if isinstance(y, Constraints):
+        message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
+        raise TypeError(message)
+    if y is None or constraints is not None or not looks_partial(y):
+        return
+    message = (
+        "y looks like partial labels, but fit ignores y. Pass what is known as "
+        "fit(X, constraints=Constraints.from_labels(y)); or constraints=Constraints(len(y)) if "
+        "these are the true labels, and nothing is to be known."
+    )
+    warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=4)
+
+
+def _check_result(result: Any, n_samples: int, name: str) -> None:
+    """Raise TypeError or ValueError if a method's function did not return what it should."""
+    if not isinstance(result, Result):
+        raise TypeError(
+            f"{name} returned {type(result).__name__}, but the function of a method returns a "
+            "Result: end it with `return Result(labels)`."
+        )
+    labels = result.labels
+    if not isinstance(labels, np.ndarray) or labels.dtype.kind not in "iu":
+        kind = getattr(labels, "dtype", type(labels).__name__)
+        raise TypeError(
+            f"{name} returned Result.labels of type {kind}, but they are an integer array."
+        )
+    if labels.shape != (n_samples,) or labels.min() < 0:
+        raise ValueError(
+            f"{name} returned Result.labels of shape {labels.shape} from {labels.min(initial=0)} "
+            f"up, but there is one cluster for each of the {n_samples} samples, from 0 up."
+        )
 
 
 def _similarities(X: Any) -> Any:

@@ -165,6 +165,12 @@ def cluster_projected(
     partition = kmeans(np.ldexp(embedding, -exponent), n_clusters, rng)
     centers = np.ldexp(partition.centers, exponent)
     labels = nearest_center(embedding, centers)
+    objective = float(_in_units(partition.inertia, 2 * exponent))
+    if not (np.isfinite(objective) and np.isfinite(found.pairs.values).all()):
+        raise ValueError(
+            f"The projected samples reach {np.abs(embedding).max():.0e}: sums of squares of such "
+            "numbers leave the range of floating-point numbers. Divide X by np.abs(X).max()."
+        )
     if np.unique(labels).size == len(centers):
         # The labels are what `predict` answers, whatever the rounding of k-means was.
         centers = centers[np.argsort(np.unique(labels, return_index=True)[1])]
@@ -176,7 +182,7 @@ def cluster_projected(
         embedding=embedding,
         eigenvalues=found.pairs.values,
         residuals=found.pairs.residuals,
-        objective=float(_in_units(partition.inertia, 2 * exponent)),
+        objective=objective,
         converged=found.pairs.converged,
         components=found.components,
         mean=found.mean,

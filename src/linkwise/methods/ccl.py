@@ -7,16 +7,17 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from linkwise._jit import njit
 from linkwise._params import StrOptions
 from linkwise.constraints.coloring import assign, graph_of
 from linkwise.exceptions import TooLargeError
+from linkwise.graph.neighbors import check_magnitude, rows_in_range
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.partition import relabelled
 from linkwise.result import Result
@@ -155,6 +156,7 @@ def _between(rows: Floats, X: Floats, metric: str) -> Floats:
     """Return the distances of some samples to all; differences first, so duplicates are at 0."""
     if metric == "cosine":
         _check_directions(rows)
+        rows, X = rows_in_range(rows), rows_in_range(X)
     distances: Floats = cdist(rows, X, METRICS[metric])
     # A cosine can exceed one by rounding.
     return np.maximum(distances, 0.0, out=distances)
@@ -507,8 +509,10 @@ class CCL(ConstrainedClusterer):
         super()._check_samples(prepared)
         if self._is_precomputed:
             _check_distances(prepared.X)
-        else:
-            self._samples = prepared.X
+            return
+        self._samples = prepared.X
+        if self.metric == "euclidean":
+            check_magnitude(prepared.X)
 
     @property
     def _is_precomputed(self) -> bool:

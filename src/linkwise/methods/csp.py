@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.sparse import csr_array, diags_array, issparse
 from sklearn.utils import check_random_state
 
 from linkwise import metrics
+from linkwise._interrupts import interruptible_eigh
 from linkwise._params import Interval, StrOptions
+from linkwise._quiet import quiet
 from linkwise.constraints.table import constraint_matrix
 from linkwise.exceptions import ConvergenceWarning, TooLargeError
 from linkwise.linalg import eigen
@@ -344,7 +344,7 @@ def feasible_vectors(P: Pencil, beta: float) -> Found:
     L: Matrix = P.L
     L = L.toarray() if issparse(L) else L
     # L has eigenvalues up to 2: this puts the trivial vector last.
-    values, U = eigh(L + 3 * np.outer(P.t, P.t), check_finite=False)
+    values, U = interruptible_eigh(L + 3 * np.outer(P.t, P.t))
     n_kernel = P.kernel.shape[0] - 1
     values, U = np.maximum(values[:-1], np.finfo(float).eps), U[:, :-1]
     values[:n_kernel] = COUPLING
@@ -353,7 +353,7 @@ def feasible_vectors(P: Pencil, beta: float) -> Found:
     if not P.orthogonal:
         a = T.T @ P.shifted(P.t, beta)
         A -= np.outer(a, a) / _trivial(P, beta)
-    mu, Y = eigh((A + A.T) / 2, check_finite=False)
+    mu, Y = interruptible_eigh((A + A.T) / 2)
     keep = np.flatnonzero(mu > 0)[::-1]
     return _found(P, beta, mu=mu[keep], F=T @ Y[:, keep])
 
@@ -520,9 +520,8 @@ def _lowest_ratio(A: _Numerator, B: _Denominator, rng: np.random.RandomState) ->
     for _ in range(MAX_RATIOS):
         lift = 2 + 2 * tau * norm
         D = _Difference(A, B, tau, lift=lift)
-        with warnings.catch_warnings():
+        with quiet(ConvergenceWarning):
             # A poor vector gives a poor ratio, which the solves will notice.
-            warnings.simplefilter("ignore", ConvergenceWarning)
             pairs = eigen.smallest(
                 D, 1, rng, known=t, known_values=np.array([lift]), max_iter=RATIO_RESTARTS
             )

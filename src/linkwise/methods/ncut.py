@@ -6,10 +6,10 @@ from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
+from linkwise._jit import njit
 from linkwise._params import StrOptions
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
 from linkwise.linalg.laplacian import degrees

@@ -7,10 +7,10 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
+from linkwise._jit import njit
 from linkwise._params import Interval, StrOptions
 from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg import eigen

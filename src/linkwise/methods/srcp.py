@@ -8,10 +8,10 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.sparse import csr_array, hstack
 from sklearn.utils import check_random_state
 
+from linkwise._interrupts import interruptible_eigh
 from linkwise._params import Interval
 from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg.lowrank import cauchy_sum, symmetric_product
@@ -80,7 +80,7 @@ def propagate(W: Graph, Y: csr_array, mu: float) -> Floats:
     ``(U' F U)_ij = 2 mu (U' Y U)_ij / (2 mu + l_i + l_j)`` with the eigenvalues `l`.
     """
     C = constrained_samples(Y)
-    values, U = eigh(dense(symmetric_walk(W).S), driver="evd", overwrite_a=True, check_finite=False)
+    values, U = interruptible_eigh(dense(symmetric_walk(W).S))
     shifted = mu + 1 - values
     spread = symmetric_product(U[C].T, csr_array(Y[C][:, C]) @ U[C])
     spread *= 2 * mu / np.add.outer(shifted, shifted)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from linkwise._sparse_format import checked_format
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
@@ -60,7 +62,7 @@ def check_length(n_given: int, n_labels: int, about: str) -> None:
 
 def as_graph(W: Matrix, n_labels: int) -> Matrix:
     """Return a square matrix, sparse by rows or dense."""
-    W = csr_array(W) if issparse(W) else np.asarray(W)
+    W = csr_array(checked_format(W, "W")) if issparse(W) else np.asarray(W)
     if W.ndim != 2 or W.shape[0] != W.shape[1]:
         raise ValueError(f"W must be a square matrix, but has shape {W.shape}.")
     check_length(W.shape[0], n_labels, "W is about")

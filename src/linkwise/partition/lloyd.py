@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from linkwise._jit import njit
 from linkwise._kernels import relabelled
+from linkwise._quiet import quiet
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
@@ -192,9 +192,7 @@ def _lloyd(V: Floats, start: Floats, *, max_iter: int, tol: float = 1e-4) -> KMe
 
 
 def _fit(model: KMeans, V: Floats) -> KMeansPartition:
-    with warnings.catch_warnings():
-        # Clusters lost to rounding are dealt with in `kmeans`.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with quiet(ConvergenceWarning):  # clusters lost to rounding are dealt with in `kmeans`
         model.fit(V)
     return KMeansPartition(
         model.labels_.astype(np.intp), model.cluster_centers_, float(model.inertia_), model.n_iter_

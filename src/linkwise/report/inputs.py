@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array
 
+from linkwise._quiet import quiet
+from linkwise._sparse_format import checked_format
 from linkwise.constraints import Constraints, Suspect
 from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.graph import Prepared
@@ -55,6 +56,13 @@ class Partition:
             raise ValueError(message) from error
         return cls(codes.astype(np.intp), [_name(value) for value in values.tolist()], sizes)
 
+    def named(self, labels: Any, model: Any) -> Partition:
+        """Return the clusters with the names that a model gives to its own labels."""
+        classes = getattr(model, "classes_", None)
+        if classes is None or not np.array_equal(labels, model.labels_):
+            return self
+        return replace(self, names=[_name(classes[label]) for label in np.unique(labels)])
+
     @classmethod
     def of_known(cls, labels: Any, name: str, n_samples: int) -> Partition | None:
         """Check labels of which some are unknown and number the others; None if all are."""
@@ -84,6 +92,7 @@ class Features:
         """Take a matrix or a data frame, with the names of its columns or given ones."""
         columns = getattr(table, "columns", None)
         # Without a copy where possible: the table may be large.
+        table = checked_format(table, "feature_values")
         values = csr_array(table) if issparse(table) else np.asarray(table)
         if values.ndim != 2:
             message = f"feature_values must have rows and columns, but has shape {values.shape}."
@@ -159,6 +168,7 @@ class Inputs:
         parameters = _parameters(given["parameters"], model)
         method = parameters.pop("method", None if model is None else type(model).__name__)
         report = getattr(model, "report_", None)
+        clusters = clusters.named(given["labels"], model)
         X, graph = _data_and_graph(given["X"], given["W"], model, n_samples=n)
         table, truth = given["feature_values"], given["truth"]
         if table is None and X is not None:  # as given, with the names of its columns
@@ -240,7 +250,8 @@ def _suspects(model: Any, n_samples: int) -> list[Suspect]:
 
 
 def _data(X: Any, n_samples: int) -> Matrix:
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+    kinds = [np.float64, np.float32]
+    X = check_array(checked_format(X), accept_sparse="csr", dtype=kinds, input_name="X")
     check_length(X.shape[0], n_samples, "X is about")
     return csr_array(X) if issparse(X) else X
 
@@ -259,11 +270,9 @@ def _data_and_graph(
 
 
 def _graph(W: Any, n_samples: int) -> Prepared:
-    W = check_array(W, accept_sparse="csr", dtype=np.float64, input_name="W")
+    W = check_array(checked_format(W, "W"), accept_sparse="csr", dtype=np.float64, input_name="W")
     check_length(W.shape[0], n_samples, "W is about")
-    with warnings.catch_warnings():
-        # The report says how many components there are.
-        warnings.simplefilter("ignore", DisconnectedGraphWarning)
+    with quiet(DisconnectedGraphWarning):  # the report says how many components there are
         return Prepared(W, "precomputed")
 
 

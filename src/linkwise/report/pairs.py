@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from linkwise.auto.constraint_model import misplaced
 from linkwise.constraints.table import choose_two
+from linkwise.report.inputs import plain
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Ints
@@ -30,7 +31,9 @@ class Broken(NamedTuple):
     is_must: bool
     samples: tuple[int, int]
     belief: float
-    labels: tuple[int, int] | None  # of the two samples, if these imply it; None if it was given
+    labels: (
+        tuple[int | str, int | str] | None
+    )  # of the two samples, if these imply it; None if it was given
     n_pairs: int
 
 
@@ -39,7 +42,7 @@ class Contradiction(NamedTuple):
 
     pair: tuple[int, int]
     chain: list[tuple[str, int]]  # what leads to each sample, and the sample
-    labels: tuple[int, int] | None
+    labels: tuple[Any, ...] | None
 
 
 class PairReport(NamedTuple):
@@ -66,7 +69,7 @@ class SuspectLine(NamedTuple):
     """A constraint that is more likely wrong than right."""
 
     suspect: Suspect
-    label: int | None  # of the sample, if it is a label and the labels were given
+    label: int | str | None  # of the sample, if it is a label and the labels were given
     is_broken: bool | None  # None if it is a label and the labels were not given
 
 
@@ -156,11 +159,16 @@ def _broken_labels(constraints: Constraints, codes: Ints) -> tuple[list[Broken],
     samples = labelled[first].tolist()
     rows = []
     for is_must, a, b in lines:
-        labels = int(cells[a, 0]), int(cells[b, 0])
+        labels = _label(constraints, cells[a, 0]), _label(constraints, cells[b, 0])
         n_pairs = int(counts[a]) * int(counts[b])
         rows.append(Broken(is_must, (samples[a], samples[b]), 1.0, labels, n_pairs))
     rows.sort(key=lambda row: -row.n_pairs)
     return rows[:MAX_LISTED], n_lines
+
+
+def _label(constraints: Constraints, value: Any) -> int | str:
+    """Return a label as it was given."""
+    return int(value) if constraints.classes is None else plain(constraints.classes[value])
 
 
 def _contradiction(found: Conflict) -> Contradiction:
@@ -190,7 +198,9 @@ def _suspect_line(inputs: Inputs, suspect: Suspect, broken: dict[int, bool]) -> 
     codes, known = inputs.clusters.codes, inputs.constraints.labels
     if len(suspect.samples) == 1:
         sample = suspect.samples[0]
-        label = int(known[sample]) if known is not None and sample in broken else None
+        label = None
+        if known is not None and sample in broken:
+            label = _label(inputs.constraints, known[sample])
         return SuspectLine(suspect, label, broken.get(sample))
     i, j = suspect.samples
     is_broken = (codes[i] == codes[j]) != (suspect.kind == "must-link")

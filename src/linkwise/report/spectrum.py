@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from linkwise._quiet import quiet
 from linkwise.exceptions import ConvergenceWarning
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ def graph_spectrum(inputs: Inputs, rng: np.random.RandomState) -> Spectrum:
 
 def eigenpairs(graph: Prepared, k: int, rng: np.random.RandomState) -> EigenPairs:
     """Return the leading eigenpairs of the normalised adjacency, from the fit if it had any."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the report says so
+    with quiet(ConvergenceWarning):  # the report says so
         return graph.embedding(k, rng)
 
 

@@ -17,7 +17,8 @@ from scipy.sparse import csr_array, diags_array, triu
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
-from linkwise.linalg import eigen, fista
+from linkwise._jit import late_module
+from linkwise.linalg import eigen
 from linkwise.linalg.laplacian import degrees
 from linkwise.search.cut import HUGE, CutObjective, refine_up
 from linkwise.search.objective import Context, Found
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from linkwise.linalg.fista import Edges
     from linkwise.search.one_spectral import Critical, Settings
     from linkwise.search.problem import Groups, Levels, Problem
+
+fista = late_module("linkwise.linalg.fista")  # imports numba
 
 FIRST_PENALTY = 1 / 64  # of the exact penalty (Theorem 2.1)
 DOUBLINGS = 10
@@ -236,7 +239,8 @@ def follow(
         if hard:
             hard *= 2
         elif allowed:  # first, all violated pairs together cost as much as the cut
-            hard = family.exact_penalty(value) / n_violated
+            cost = value if np.isfinite(value) else reference  # one side may have no volume
+            hard = family.exact_penalty(cost) / n_violated
         else:
             hard = FIRST_PENALTY * family.exact_penalty(reference)
     if or_nearest and not np.isfinite(best.value):

@@ -16,8 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_array
+
+from linkwise._jit import njit
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 # A move counts as an improvement when it gains more than this share of the terms it is made of:
 # far above rounding, so that no sequence of moves can return to where it was.
 LEAST_GAIN = 1e-10
+# A weight that loses all but this share of what leaves is added up again: of 1 + 1e-17 - 1 nothing
+# would be left.
+CANCELLED = 1e-9
 
 
 class VertexWeighted(NamedTuple):
@@ -105,7 +109,7 @@ def filled(graph: VertexWeighted, labels: Ints, k: int) -> Ints:
         inside = _own_sums(M.indptr, M.indices, M.data, labels)
         density = np.divide(Q, V, out=np.zeros(k), where=V > 0)
         has_company = np.bincount(labels, minlength=k)[labels] > 1
-        rest = np.where(has_company, V[labels] - d, 1.0)
+        rest = np.where(has_company, np.maximum(V[labels] - d, CANCELLED * d), 1.0)
         # The loop of a vertex counts once in Q, its other edges twice.
         without = (d * density[labels] - 2 * inside + loops) / rest
         labels[np.argmax(np.where(has_company, without + loops / d, -np.inf))] = cluster
@@ -176,6 +180,22 @@ def _nearest_means(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _rest(  # type: ignore[no-untyped-def]
+    indptr, indices, data, d, labels, v
+):
+    """Add up the vertex weight and the inner weight of the cluster of `v` without it."""
+    weight = inner = 0.0
+    for u in range(labels.size):
+        if labels[u] != labels[v] or u == v:
+            continue
+        weight += d[u]
+        for e in range(indptr[u], indptr[u + 1]):
+            if labels[indices[e]] == labels[v] and indices[e] != v:
+                inner += data[e]
+    return weight, inner
+
+
+@njit(cache=True)
 def _one_pass(  # type: ignore[no-untyped-def]  # noqa: PLR0913
     indptr, indices, data, loops, d, labels, Q, V, order
 ):
@@ -193,7 +213,9 @@ def _one_pass(  # type: ignore[no-untyped-def]  # noqa: PLR0913
         for e in range(indptr[v], indptr[v + 1]):
             if indices[e] != v:
                 s[labels[indices[e]]] += data[e]
-        left = V[a] - d[v]
+        left, kept = V[a] - d[v], Q[a] - (2 * s[a] + loops[v])
+        if left < CANCELLED * d[v]:
+            left, kept = _rest(indptr, indices, data, d, labels, v)
         loss = (2 * s[a] + loops[v] - d[v] * Q[a] / V[a]) / left
         best, most, scale = a, 0.0, 0.0
         for b in range(k):
@@ -209,8 +231,7 @@ def _one_pass(  # type: ignore[no-untyped-def]  # noqa: PLR0913
         scale += (2 * abs(s[a]) + abs(loops[v]) + d[v] * abs(Q[a]) / V[a]) / left
         if most <= LEAST_GAIN * scale:
             continue
-        Q[a] -= 2 * s[a] + loops[v]
-        V[a] = left
+        Q[a], V[a] = kept, left
         size[a] -= 1
         Q[best] += 2 * s[best] + loops[v]
         V[best] += d[v]

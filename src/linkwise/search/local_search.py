@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from linkwise._jit import njit
 from linkwise._kernels import Heap, empty_heap, new_stream, put, remove, shuffle
 from linkwise.constraints.coloring.kernels import Scratch, kempe_chain, new_scratch
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 NEVER = -np.inf
 TINY = 1e-13  # gains below this are rounding
 MAX_SWEEPS = 100
+# A volume that loses all but this share of what leaves is counted again: of 1 + 1e-17 - 1 nothing
+# would be left, and cuts are divided by it.
+CANCELLED = 1e-9
 
 
 class State(NamedTuple):
@@ -44,6 +47,8 @@ class Plan(NamedTuple):
     rounds: int  # rounds of long chains and climbs; 0: chains once, no climbs
     fruit: int  # moves of a climb without a new best before it gives up
     hub_degree: int  # a vertex with more neighbours does not climb
+    starts: int = 2**62  # climbs of a round
+    climbs_per_call: int = 2**62  # of a compiled call, which no interrupt stops
 
 
 class Log(NamedTuple):
@@ -129,6 +134,22 @@ def move(p: Problem, s: State, v: int, b: int) -> None:
         u = p.soft_indices[e]
         s.R[u, a] -= p.soft_weight[e]
         s.R[u, b] += p.soft_weight[e]
+    if s.volume[a] < CANCELLED * p.volume[v]:
+        _recount(p, s, a)
+
+
+@njit(cache=True, nogil=True)
+def _recount(p: Problem, s: State, c: int) -> None:
+    """Add up the volume and the inner weight of a cluster."""
+    s.volume[c] = s.inside[c] = 0.0
+    for v in range(s.z.size):
+        if s.z[v] != c:
+            continue
+        s.volume[c] += p.volume[v]
+        s.inside[c] += p.loop[v]
+        for e in range(p.indptr[v], p.indptr[v + 1]):
+            if s.z[p.indices[e]] == c:
+                s.inside[c] += p.weight[e]
 
 
 @njit(cache=True, nogil=True)
@@ -253,9 +274,36 @@ def execute(p: Problem, s: State, scratch: Scratch, v: int, b: int) -> int:
 # Descents and climbs -------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+class Tables(NamedTuple):
+    """What a refinement works with."""
+
+    s: State
+    scratch: Scratch
+    heap: Heap
+    log: Log
+    stream: UInt64s
+    order: Int32s
+    active: Bools
+
+
 def refine(p: Problem, z: Int32s, k: int, plan: Plan, seed: int) -> Int32s:
     """Return a partition with F no larger, where no move or chain of `plan` gains any more."""
+    tables = _begun(p, z, k, plan, seed)
+    for _ in range(max(plan.rounds, 1)):
+        gained, at, n_started = _swapped(p, tables, plan), 0, 0
+        while plan.rounds > 0 and at < z.size and n_started < plan.starts:
+            # Back in Python in between, where an interrupt is heard.
+            gain, at, n_started = _climb_on(p, tables, plan, at, n_started)
+            gained += gain
+        if gained <= TINY:
+            break
+        _descend_again(p, tables, plan)
+    return tables.s.z
+
+
+@njit(cache=True, nogil=True)
+def _begun(p: Problem, z: Int32s, k: int, plan: Plan, seed: int) -> Tables:
+    """Descend from a partition, and return it with its tables."""
     n = z.size
     s = new_state(p, z, k)
     scratch = new_scratch(n)
@@ -265,24 +313,43 @@ def refine(p: Problem, z: Int32s, k: int, plan: Plan, seed: int) -> Int32s:
     order = np.arange(n).astype(np.int32)
     active = np.ones(n, np.bool_)
     _descend(p, s, scratch, order, active, plan.sweep_cap, stream)
-    for _ in range(max(plan.rounds, 1)):
-        gained = 0.0
-        if k > 2 and p.apart_indices.size > 0:
-            gained += _swap_chains(p, s, scratch)
-        if plan.rounds > 0:
-            # A climb from every vertex at a border that no climb of this round has touched.
-            log.touched[:] = False
-            shuffle(order, stream)
-            for at in range(n):
-                v = int(order[at])
-                is_hub = p.indptr[v + 1] - p.indptr[v] > plan.hub_degree
-                if not (log.touched[v] or is_hub or _is_inner(p, s, v)):
-                    gained += _climb(p, s, scratch, heap, log, v, plan)
-        if gained <= TINY:
-            break
-        active[:] = True
-        gained += _descend(p, s, scratch, order, active, plan.sweep_cap, stream)
-    return s.z
+    return Tables(s, scratch, heap, log, stream, order, active)
+
+
+@njit(cache=True, nogil=True)
+def _swapped(p: Problem, t: Tables, plan: Plan) -> float:
+    """Begin a round: swap long chains, and shuffle the vertices to climb from."""
+    gained = 0.0
+    if t.s.volume.size > 2 and p.apart_indices.size > 0:
+        gained += _swap_chains(p, t.s, t.scratch)
+    if plan.rounds > 0:
+        t.log.touched[:] = False
+        shuffle(t.order, t.stream)
+    return gained
+
+
+@njit(cache=True, nogil=True)
+def _climb_on(p: Problem, t: Tables, plan: Plan, at: int, n_started: int) -> tuple[float, int, int]:
+    """Climb from the vertices at a border that no climb of this round has touched.
+
+    Return the gain, the place in the order to go on from, and how many climbs there were.
+    """
+    gained = 0.0
+    last = min(n_started + plan.climbs_per_call, plan.starts)
+    while at < t.order.size and n_started < last:
+        v = int(t.order[at])
+        at += 1
+        is_hub = p.indptr[v + 1] - p.indptr[v] > plan.hub_degree
+        if not (t.log.touched[v] or is_hub or _is_inner(p, t.s, v)):
+            gained += _climb(p, t.s, t.scratch, t.heap, t.log, v, plan)
+            n_started += 1
+    return gained, at, n_started
+
+
+@njit(cache=True, nogil=True)
+def _descend_again(p: Problem, t: Tables, plan: Plan) -> None:
+    t.active[:] = True
+    _descend(p, t.s, t.scratch, t.order, t.active, plan.sweep_cap, t.stream)
 
 
 @njit(cache=True, nogil=True)

@@ -11,10 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_array
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
+from linkwise._jit import njit
 from linkwise._kernels import new_stream, shuffle
 from linkwise.constraints.coloring.kernels import Scratch, kempe_chain, new_scratch
 from linkwise.search.local_search import NEVER, State, execute, new_state

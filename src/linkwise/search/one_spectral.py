@@ -20,10 +20,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_array, issparse
 
-from linkwise.linalg import eigen, fista
+from linkwise._jit import late_module, njit
+from linkwise.linalg import eigen
 from linkwise.linalg.laplacian import degrees
 from linkwise.linalg.operators import Deflated, Projected
 from linkwise.partition import relabelled
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Graph, Int64s, Ints
     from linkwise.linalg.fista import Edges
     from linkwise.search.objective import Report
+
+fista = late_module("linkwise.linalg.fista")  # imports numba
 
 EQUAL = 1e-9  # relative: values closer than this are the same
 MAX_OUTER = 200  # steps; a handful is usual

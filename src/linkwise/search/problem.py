@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.sparse import block_array, coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
+from linkwise._jit import njit
 from linkwise._kernels import new_stream, shuffle, uniform
 from linkwise.constraints.coloring import CannotLinkGraph
 from linkwise.constraints.table import symmetric_matrix
@@ -233,7 +233,7 @@ def quotient(problem: Problem, parent: Int32s, n_coarse: int) -> Problem:
         np.bincount(parent, weights=p.n_samples, minlength=n_coarse).astype(np.int64),
         apart_indptr,
         apart_indices,
-        *soft[:3],
+        *(soft[0], soft[1], soft[2]),
         p.gamma,
     )
 

@@ -99,11 +99,17 @@ def mutate_split_merge(
     color: Colorer,
     rng: np.random.RandomState,
 ) -> Int32s:
-    """Split one cluster in two and merge two others: a step that no local move can make."""
+    """Split one cluster in two and merge two others: a step that no local move can make.
+
+    Clusters are split by their volume; those of isolated vertices, which have next to none, as
+    often as the largest one.
+    """
     k = int(z.max()) + 1
     volume: Floats = np.bincount(z, weights=problem.volume, minlength=k).astype(np.float64)
     target = z.copy()
-    split = int(rng.choice(k, p=volume / volume.sum()))
+    n_edges = np.bincount(z, weights=np.diff(problem.indptr), minlength=k)
+    chance = np.where((n_edges == 0) & (np.bincount(z) > 1), volume.max(), volume)
+    split = int(rng.choice(k, p=chance / chance.sum()))
     members = np.flatnonzero(z == split)
     second = members[_two_means(vectors[members], problem.volume[members], rng)]
     a, b = _pair_to_merge(problem, z, volume, split=split, rng=rng)
@@ -144,4 +150,6 @@ def _two_means(rows: Floats, weights: Floats, rng: np.random.RandomState) -> Boo
         centers = np.array(
             [np.average(rows[part], axis=0, weights=weights[part]) for part in (~second, second)]
         )
+    if not second.any():  # all rows are equal
+        second[rng.randint(rows.shape[0])] = True
     return second

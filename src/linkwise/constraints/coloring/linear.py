@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
+from linkwise._jit import late_module
 from linkwise.constraints.coloring import kernels
 from linkwise.constraints.coloring.search import (
     ROUNDS,
@@ -23,6 +22,9 @@ from linkwise.constraints.coloring.search import (
 if TYPE_CHECKING:
     from linkwise._types import Floats, Int32s
     from linkwise.constraints.coloring.search import CannotLinkGraph
+
+sparse = late_module("scipy.sparse")  # takes 0.2 s to import
+csgraph = late_module("scipy.sparse.csgraph")
 
 MAX_SWEEPS = 100  # of Kempe chains; a few are usual
 
@@ -90,8 +92,8 @@ def _assign_cyclic(
 def _components(graph: CannotLinkGraph) -> Int32s:
     n = graph.n_groups
     ones = np.ones(graph.indices.size, dtype=np.int8)
-    matrix = csr_array((ones, graph.indices, graph.indptr), shape=(n, n))
-    component: Int32s = connected_components(matrix, directed=False)[1]
+    matrix = sparse.csr_array((ones, graph.indices, graph.indptr), shape=(n, n))
+    component: Int32s = csgraph.connected_components(matrix, directed=False)[1]
     return component
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
-from scipy.sparse import csr_array
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
+from linkwise._jit import late_module
 from linkwise._quiet import quiet
 from linkwise.constraints.coloring import kernels
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Int32s, Int64s, Ints
+
+sparse = late_module("scipy.sparse")  # takes 0.2 s to import
+dense = late_module("scipy.linalg")
+arpack = late_module("scipy.sparse.linalg")
+
+sklearn_cluster = late_module("sklearn.cluster")  # take a second to import
+sklearn_exceptions = late_module("sklearn.exceptions")
 
 ANNEALING_SWEEPS = 1_000  # of the second guess
 GUESS_ROUNDS = 10  # greedy colourings that follow a guess
@@ -220,15 +223,17 @@ def _spectral_guess(graph: CannotLinkGraph, n_colors: int, rng: np.random.Random
     scale = 1.0 / np.sqrt(np.diff(graph.indptr))  # a core has no isolated vertices
     rows = np.repeat(np.arange(n), np.diff(graph.indptr))
     weights = scale[rows] * scale[graph.indices]
-    adjacency = csr_array((weights, graph.indices, graph.indptr), shape=(n, n))
+    adjacency = sparse.csr_array((weights, graph.indices, graph.indptr), shape=(n, n))
     n_vectors = min(n_colors - 1, n - 1)
     if n <= DENSE_SPECTRUM or n_vectors >= n - 1:
-        vectors = eigh(adjacency.toarray(), subset_by_index=[0, n_vectors - 1])[1]
+        vectors = dense.eigh(adjacency.toarray(), subset_by_index=[0, n_vectors - 1])[1]
     else:
         start = rng.uniform(-1.0, 1.0, n)
         try:
-            vectors = eigsh(adjacency, n_vectors, which="SA", v0=start, tol=1e-3, maxiter=3_000)[1]
-        except ArpackNoConvergence as error:  # a guess may be rough
+            vectors = arpack.eigsh(
+                adjacency, n_vectors, which="SA", v0=start, tol=1e-3, maxiter=3_000
+            )[1]
+        except arpack.ArpackNoConvergence as error:  # a guess may be rough
             vectors = error.eigenvectors
     if vectors.shape[1] == 0 or n < n_colors:
         return rng.randint(n_colors, size=n).astype(np.int32)
@@ -236,8 +241,8 @@ def _spectral_guess(graph: CannotLinkGraph, n_colors: int, rng: np.random.Random
     lengths = np.linalg.norm(points, axis=1, keepdims=True)
     points = points / np.where(lengths > 0, lengths, 1.0)
     # Fewer distinct points than colours are no reason to complain about a guess.
-    with quiet(ConvergenceWarning):
-        model = KMeans(n_colors, n_init=3, random_state=_seed(rng)).fit(points)
+    with quiet(sklearn_exceptions.ConvergenceWarning):
+        model = sklearn_cluster.KMeans(n_colors, n_init=3, random_state=_seed(rng)).fit(points)
     return model.labels_.astype(np.int32)
 
 

@@ -1,0 +1,66 @@
+"""Data of other libraries: what to pass instead, said at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+SHOWN = 8  # columns in a message
+GRAPH = "With affinity='precomputed' pass its adjacency matrix:"
+ADVICE = {
+    ("anndata", "AnnData"): (
+        "an AnnData object. Pass its features, fit(adata.obsm['X_pca']), or with "
+        "affinity='precomputed' its graph, fit(adata.obsp['connectivities']). Or in one line: "
+        "linkwise.tl.cluster(adata, labels='known')."
+    ),
+    ("networkx", "Graph"): (
+        f"a networkx graph. {GRAPH} fit(networkx.to_scipy_sparse_array(graph, weight='weight'))."
+    ),
+    ("igraph", "Graph"): f"an igraph graph. {GRAPH} fit(graph.get_adjacency_sparse()).",
+}
+
+
+def check_foreign(X: Any) -> None:
+    """Raise TypeError if `X` is of another library and no array, with the right call."""
+    for cls in type(X).__mro__:
+        advice = ADVICE.get((cls.__module__.partition(".")[0], cls.__name__))
+        if advice is not None:
+            raise TypeError(f"X is {advice}")
+        if cls.__module__ == "torch" and cls.__name__ == "Tensor" and not _is_readable(X):
+            raise TypeError(
+                "X is a torch tensor that NumPy cannot read: it has a gradient, is sparse, or is "
+                "not in main memory. Pass fit(X.detach().cpu().numpy()), of a sparse one "
+                "X.to_dense() first."
+            )
+
+    _check_text(X)
+
+
+def _check_text(X: Any) -> None:
+    """Raise ValueError if a data frame has columns of text, naming them."""
+    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        return
+    no_numbers = [name for name in X.columns if not _is_numeric(X[name])]
+    if no_numbers:
+        shown = ", ".join(map(repr, no_numbers[:SHOWN])) + ", ..." * (len(no_numbers) > SHOWN)
+        raise ValueError(
+            f"X has no numbers in the columns {shown}. Leave them out, or turn them into numbers, "
+            "for example by pandas.get_dummies(X)."
+        )
+
+
+def _is_numeric(column: Any) -> bool:
+    """Whether a column holds numbers, as numbers or as text; missing ones count as such."""
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "biufmM":
+        return kind not in "mM"  # dates and durations
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        return "NAType" in str(error)  # told with its place later
+    return True
+
+
+def _is_readable(tensor: Any) -> bool:
+    return not tensor.requires_grad and tensor.device.type == "cpu" and not tensor.is_sparse

@@ -1,0 +1,187 @@
+"""A column of partial labels -> integers, and the names that they stand for."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from linkwise.constraints.validation import Remedies, as_integers, is_missing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from linkwise._types import AnyArray, Bools, Ints
+
+# Texts that people and programs write for "not known"; as a label they are probably a mistake.
+UNKNOWN = frozenset({"-1", "-1.0", "?", "na", "n/a", "nan", "null", "none", "<na>", "nat"})
+REMEDIES = Remedies(
+    missing="To say that a label is unknown, use -1.",
+    text="Labels are integers, text or booleans; None, NaN and, among integers, -1 are unknown.",
+    flags="Labels are integers, text or booleans.",
+)
+
+
+class Labels(NamedTuple):
+    """The label of each sample as an integer, -1 where unknown, and what the integers mean."""
+
+    values: Ints
+    classes: AnyArray | None = None  # name of each integer; None if integers were given
+
+    @classmethod
+    def of(cls, codes: Ints, names: Sequence[Any]) -> Labels:
+        """Return labels whose integers are positions in a list of names."""
+        classes = np.empty(len(names), dtype=object)
+        classes[:] = names
+        return cls(codes, classes)
+
+
+def as_labels(value: Any, n_samples: int | None = None, *, name: str = "labels") -> Labels:
+    """Return partial labels: of integers, text, booleans or categories, some of them unknown."""
+    if isinstance(value, Labels):
+        return value
+    array = _as_array(value)
+    if array.ndim != 1 or (n_samples is not None and array.size != n_samples):
+        wanted = "one label per sample" if n_samples is None else f"n_samples = {n_samples}"
+        raise ValueError(
+            f"{name} has shape {array.shape}, but it must be one-dimensional with {wanted}. "
+            "Use -1 for an unknown label, or None among names."
+        )
+    if array.dtype.kind in "iuf":
+        return Labels(_integer_labels(array, name))
+    known = ~np.array([_is_unknown(item) for item in array.tolist()], dtype=bool)
+    given = array[known].tolist()
+    if all(isinstance(item, str) for item in given) and given:
+        _warn_of_unknown(given, name)
+    elif not all(isinstance(item, bool) for item in given) or not given:
+        return Labels(_integer_labels(_as_numbers(array, known, name), name))
+    return _named(array, known, _categories(value) or sorted(set(given)))
+
+
+def _as_array(value: Any) -> AnyArray:
+    """Return the values as they were given: NumPy would turn a missing name into text."""
+    array = np.asarray(value)
+    if array.dtype.kind == "U" and array.ndim == 1 and isinstance(value, (list, tuple)):
+        array = np.empty(len(value), dtype=object)
+        array[:] = value
+    return array
+
+
+def _is_unknown(value: object) -> bool:
+    return is_missing(value) or (isinstance(value, str) and not value.strip())
+
+
+def _integer_labels(array: AnyArray, name: str) -> Ints:
+    """Return whole numbers as integers; NaN becomes -1."""
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), -1, array)
+    labels = as_integers(array, name, REMEDIES)
+    wrong = np.flatnonzero(labels < -1)
+    if wrong.size:
+        raise ValueError(
+            f"{name}[{wrong[0]}] is {labels[wrong[0]]}, but labels are 0, 1, 2, ... "
+            "Use -1 for an unknown label."
+        )
+    return labels
+
+
+def _as_numbers(array: AnyArray, known: Bools, name: str) -> AnyArray:
+    """Return a column of integers with missing values, or say what else it mixes."""
+    kinds = {_kind(item): row for row, item in enumerate(array.tolist()) if known[row]}
+    if len(kinds) > 1:
+        shown = ", ".join(f"{name}[{row}] is {array[row]!r}" for row in sorted(kinds.values()))
+        raise TypeError(f"{name} mixes {' and '.join(kinds)}: {shown}. Give labels of one kind.")
+    return np.where(known, array.astype(object), -1)
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "booleans"
+    if isinstance(value, (Integral, Real)):
+        return "numbers"
+    return "text" if isinstance(value, str) else f"{type(value).__name__} values"
+
+
+def _warn_of_unknown(given: list[str], name: str) -> None:
+    """Warn of text that is taken for a label, but probably means that there is none."""
+    found = [text for text in given if text.strip().lower() in UNKNOWN]
+    if found:
+        text = (
+            f"{name} holds the text {found[0]!r} as a label ({len(found)} such labels). If it "
+            "means unknown, write None instead."
+        )
+        warnings.warn(text, UserWarning, stacklevel=4)
+
+
+def _categories(value: Any) -> list[Any] | None:
+    """Return the categories that a frame's column declares, in their order, or None."""
+    categories = getattr(getattr(value, "dtype", None), "categories", None)
+    if categories is None or not hasattr(categories, "tolist"):
+        return None
+    used = set(np.asarray(value)[~np.asarray(value.isna())].tolist())
+    return [category for category in categories.tolist() if category in used]
+
+
+def _named(array: AnyArray, known: Bools, names: list[Any]) -> Labels:
+    code = {name: number for number, name in enumerate(names)}
+    values = np.full(array.size, -1, dtype=np.intp)
+    values[known] = [code[item] for item in array[known].tolist()]
+    return Labels.of(values, names)
+
+
+def looks_partial(y: Any) -> bool:
+    """Whether a column looks like labels of which some are unknown: missing, or -1."""
+    array = np.asarray(y)
+    if array.ndim != 1 or not array.size:
+        return False
+    if array.dtype.kind not in "if":
+        unknown = [_is_unknown(item) for item in array.tolist()]
+        if any(unknown) or array.dtype.kind != "O":
+            return any(unknown) and not all(unknown)
+        array = _as_floats(array)
+    if np.isnan(array).any():
+        return not np.isnan(array).all()
+    # -1 and 1 alone are the two classes of a classifier; other negative numbers are no labels.
+    values = np.unique(array)
+    is_classes = values[0] == -1 and np.array_equal(values, np.floor(values))
+    return bool(is_classes and values.size > 1 and values[1:].tolist() != [1])
+
+
+def _as_floats(array: AnyArray) -> AnyArray:
+    """Return objects as numbers; 0 where they are none."""
+    items = array.tolist()
+    return np.array([float(item) if isinstance(item, Real) else 0.0 for item in items])
+
+
+def cluster_names(clusters: Ints, labels: Labels, n_clusters: int) -> AnyArray:
+    """Return a name for each cluster: the label that most of its labelled samples have.
+
+    Every label names one cluster at most, where it is most frequent. A cluster that no label
+    names is called by a number: the next one after the labels, or ``"cluster 3"`` among names.
+    """
+    known = np.flatnonzero(labels.values >= 0)
+    cells = np.column_stack((clusters[known], labels.values[known]))
+    found, counts = np.unique(cells, axis=0, return_counts=True)
+    name_of: dict[int, int] = {}
+    taken: set[int] = set()
+    for cluster, label in found[np.argsort(-counts, kind="stable")].tolist():
+        if cluster not in name_of and label not in taken:
+            name_of[cluster] = label
+            taken.add(label)
+    if labels.classes is None:
+        first = int(labels.values.max()) + 1
+        rest = iter(range(first, first + n_clusters))
+        return np.array([name_of[c] if c in name_of else next(rest) for c in range(n_clusters)])
+    used = set(labels.classes.tolist())
+    names = np.empty(n_clusters, dtype=object)
+    for c in range(n_clusters):
+        names[c] = labels.classes[name_of[c]] if c in name_of else _free(f"cluster {c}", used)
+    return names
+
+
+def _free(name: str, used: set[Any]) -> str:
+    while name in used:
+        name += "'"
+    return name

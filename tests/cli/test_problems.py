@@ -1,0 +1,345 @@
+"""Tables and pairs as people have them: what is read, and all problems at once with a remedy."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from linkwise.cli.values import read_dates, read_numbers
+
+pytest.importorskip("click")
+pandas = pytest.importorskip("pandas")
+
+N = 24
+CLUSTER = ("cluster", "t.csv", "-k", 2, "-m", "signed")
+
+
+def column(name, make):
+    return [name, *(make(k) for k in range(N))]
+
+
+X = column("x", lambda k: k % 2 * 9 + k / 100)
+CODE = column("code", lambda k: f"c{k:02}")
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write columns, or a text, to a file."""
+
+    def to(name, *columns, delimiter=","):
+        if isinstance(columns[0], str):
+            (tmp_path / name).write_text(columns[0])
+            return
+        text = io.StringIO()
+        csv.writer(text, delimiter=delimiter).writerows(zip(*columns, strict=True))
+        (tmp_path / name).write_text(text.getvalue())
+
+    return to
+
+
+# Values -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("texts", "values"),
+    [
+        (["1", "2.5", "-"], [1, 2.5, np.nan]),
+        (["$1,234.00", "$12", "unknown"], [1234, 12, np.nan]),
+        (["1,234,567", "8"], [1234567, 8]),
+        (["1,234", "2,500"], [1234, 2500]),
+        (["1,5", "2"], [1.5, 2]),
+        (["1.234,50 €", "3,00 €"], [1234.5, 3]),
+        (["1 234", "5"], [1234, 5]),
+        (["1'234.5", "5"], [1234.5, 5]),
+        (["(12)", "-$5", "USD 7"], [-12, -5, 7]),
+        (["5%", "7.5 %"], [5, 7.5]),
+        (["1e5", "2,000"], [1e5, 2000]),
+        (["1,5", "2.5"], None),
+        (["12 kg", "3 kg"], None),
+        (["1,23,4", "2"], None),
+        (["a", "b"], None),
+        (["", "-"], None),
+    ],
+)
+def test_numbers_as_people_write_them(texts, values):
+    found = read_numbers(texts, decimal=".", prefers_comma=False)
+    assert (found is None) == (values is None)
+    if values is not None:
+        np.testing.assert_array_equal(found.values, values)
+        assert bool(found.how) == (texts[0] != "1")
+
+
+@pytest.mark.parametrize(("decimal", "prefers"), [(".", True), (",", False)])
+def test_a_comma_is_what_the_file_makes_likely(decimal, prefers):
+    found = read_numbers(["1,234", "2,500"], decimal=decimal, prefers_comma=prefers)
+    assert found.values.tolist() == [1.234, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("texts", "days"),
+    [
+        (["2024-01-03", "2024-02-01", ""], [0, 29, np.nan]),
+        (["2024-01-03T06:00:00Z", "2024-01-03 18:00"], [0, 0.5]),
+        (["13/01/2024", "02/01/2024"], [11, 0]),
+        (["01/13/2024", "1/2/2024"], [11, 0]),
+        (["03.04.2024", "04.04.2024"], [0, 1]),
+        (["12 Mar 2024", "13 March 2024"], [0, 1]),
+        (["Mar 12, 2024", "Mar 13, 2024"], [0, 1]),
+        (["31/01/2024", "01/31/2024"], None),
+        (["2024-13-45", "2024-01-01"], None),
+        (["monday", "tuesday"], None),
+        (["", ""], None),
+    ],
+)
+def test_dates_as_people_write_them(texts, days):
+    found = read_dates(texts)
+    assert (found is None) == (days is None)
+    if days is not None:
+        np.testing.assert_allclose(found.values, days)
+
+
+# Tables -----------------------------------------------------------------------------------------
+
+
+def test_columns_are_taken_for_what_they_are(linkwise, write):
+    email = column("email", lambda k: f"u{k}@x.org")
+    since = column("since", lambda k: f"2024-03-{k + 1:02}")
+    price = column("price", lambda k: f"${k % 2 * 1000 + 500 + k:,.2f}")
+    write("t.csv", X, email, since, price, CODE)
+    run = linkwise(*CLUSTER)
+    assert run.code == 0
+    assert run.out.startswith("email,cluster\nu0@x.org,")
+    for note in (
+        "ids are the column 'email', which differs in every row (--id chooses another)",
+        "left out, because the text differs in every row: 'code'",
+        "column 'since': dates, used as days since 2024-03-01 (--drop since leaves it out)",
+        "column 'price': '$500.00' is read as 500 (--drop price leaves it out)",
+        "3 features (x, since, price)",
+    ):
+        assert note in run.err, run.err
+    assert linkwise(*CLUSTER, "--id", "code").out.startswith("code,cluster\nc00,")
+
+
+def test_dates_that_are_typed(linkwise, write, tmp_path):
+    pytest.importorskip("pyarrow")
+    days = pandas.date_range("2024-01-01", periods=N, freq="12h")
+    frame = pandas.DataFrame({"day": days, "for": days - days[0], "x": X[1:]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    run = linkwise("cluster", "t.parquet", "-k", 2, "-m", "signed")
+    assert run.code == 0
+    assert "column 'day': dates, used as days since 2024-01-01" in run.err
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_other_delimiters_are_just_read(mark, linkwise, write):
+    write("t.csv", CODE, X, delimiter=",")
+    expected = linkwise(*CLUSTER).out
+    write("t.csv", CODE, X, delimiter=mark)
+    assert linkwise(*CLUSTER).out == expected
+    write("t.tsv", CODE, X, delimiter=mark)
+    assert linkwise("cluster", "t.tsv", *CLUSTER[2:]).out == expected
+
+
+@pytest.mark.parametrize("name", ["customer_id", "PassengerId", "row ID"])
+def test_a_first_column_called_an_id_names_the_rows(name, linkwise, write):
+    write("t.csv", column(name, lambda k: f"{k:04}"), X)
+    assert linkwise(*CLUSTER).out.startswith(f"{name},cluster\n0000,")
+    write("t.csv", column(name, lambda k: k // 2), X)  # several rows each: no ids, and no number
+    run = linkwise(*CLUSTER)
+    assert run.suggestion[-2:] == ["--drop", name]
+    assert linkwise(*run.suggestion).code == 0
+
+
+def test_an_absurd_value_is_named(linkwise, write):
+    write("t.csv", CODE, column("x", lambda k: 1e300 if k == 5 else k), column("y", lambda k: k))
+    run = linkwise(*CLUSTER)
+    assert run.code == 0
+    assert "Column 'x' has 1e+300 in row 5 (c05), while all others lie between 0 and 23" in run.err
+    assert "Column 'y'" not in run.err
+
+
+def test_excel(linkwise, write, tmp_path):
+    write("t.csv", CODE, X)
+    expected = linkwise(*CLUSTER).out
+    for start, advice in ((b"PK\x03\x04", "--format xlsx"), (b"\xd0\xcf\x11\xe0", "as .xlsx or")):
+        (tmp_path / "b.csv").write_bytes(start + b" and so on")
+        run = linkwise("cluster", "b.csv", "-k", 2)
+        assert (run.code, advice in run.error) == (2, True)
+    pytest.importorskip("openpyxl")
+    pandas.read_csv(tmp_path / "t.csv").to_excel(tmp_path / "t.xlsx", index=False)
+    assert linkwise("cluster", "t.xlsx", *CLUSTER[2:]).out == expected
+    (tmp_path / "t.xlsx").rename(tmp_path / "b.csv")
+    assert linkwise("cluster", "b.csv", "--format", "xlsx", *CLUSTER[2:]).out == expected
+    (tmp_path / "bad.xlsx").write_bytes(b"PK\x03\x04 and so on")
+    assert "no readable .xlsx file" in linkwise("cluster", "bad.xlsx", "-k", 2).error
+
+
+# All problems at once ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def troubled(write):
+    """A table with five problems, and pairs with three."""
+    write(
+        "t.csv",
+        CODE,
+        X,
+        column("note", lambda k: f"w{k % 20}"),
+        column("size", lambda k: "" if k % 5 == 0 else k % 7),
+        column("height", lambda k: "tall" if k == 3 else k),
+        column("never", lambda k: ""),
+        column("far", lambda k: "inf" if k == 2 else k),
+    )
+    write(
+        "p.csv",
+        "left,right,verdict\nc00,c02,same\nc01,c00,different\nc99,c01,same\nc00,nobody,different\n",
+    )
+    write("both.csv", "i,j,link\nc00,c02,same\nc00,c02,different\n")
+    return ("cluster", "t.csv", "-k", 2, "-m", "signed", "-c", "p.csv")
+
+
+def test_all_problems_are_told_with_a_command_that_works(linkwise, troubled):
+    run = linkwise(*troubled)
+    assert (run.code, run.out) == (2, "")
+    lines = run.error.splitlines()
+    assert lines[0] == "Error: 8 problems:"
+    for line, part in zip(
+        lines[1:],
+        [
+            "Column 'note' is text with 20 different values in 24 rows",
+            "Column 'height' holds numbers, but text in 1 row(s), first 'tall' in row 3 (c03)",
+            "Column 'far' is infinite in row 2 (c02)",
+            "Column 'never' has no values at all",
+            "Values are missing in 5 row(s), first in row 0 (c00); columns: 'size' (5)",
+            "p.csv, line 1 has no column 'i', 'j', 'link'",
+            "p.csv, line 4: i is 'c99', which is not among the 24 ids",
+            "p.csv, line 5: j is 'nobody', which is not among the 24 ids",
+        ],
+        strict=False,
+    ):
+        assert part in line
+    assert run.suggestion[: len(troubled)] == [str(argument) for argument in troubled]
+    again = linkwise(*run.suggestion)
+    assert again.code == 0, again.err
+    assert "p.csv: 2 skipped: a sample that is not known (lines 4, 5)" in again.err
+    assert "1 feature (x)" in again.err or "2 features (x, size)" in again.err
+
+
+def test_problems_for_machines(linkwise, troubled):
+    run = linkwise(*troubled, "--json")
+    told = json.loads(run.out)
+    assert len(told["problems"]) == 8
+    assert told["suggestion"].startswith("linkwise cluster t.csv -k 2")
+    assert "--skip-unknown" in told["suggestion"]
+
+
+def test_what_no_option_solves_gets_no_command(linkwise, write):
+    write("t.csv", CODE, X)
+    write("p.csv", "i,j,link\nc00,c01,perhaps\nc00,c77,must\n")
+    run = linkwise(*CLUSTER, "-c", "p.csv", "--drop", "y", "--id", "cod")
+    assert "This would work" not in run.error
+    assert len(run.error.splitlines()) == 3  # without ids the pairs cannot be judged
+    for part in ("--drop y: no such column", "--id cod: no such column"):
+        assert part in run.error
+    run = linkwise(*CLUSTER, "-c", "p.csv")
+    assert "This would work" not in run.error
+    assert "link is 'perhaps'" in run.error
+    write("t.csv", column("note", lambda k: f"w{k % 20}"))
+    assert "This would work" not in linkwise(*CLUSTER).error  # nothing would be left
+
+
+def test_repeated_ids_are_listed_together(linkwise, write):
+    write("t.csv", column("key", lambda k: f"c{k % 22}" if k else ""), X)
+    run = linkwise(*CLUSTER, "--id", "key")
+    assert "no id in row 0" in run.error
+    write("t.csv", column("key", lambda k: f"c{k % 22}"), X)
+    run = linkwise(*CLUSTER, "--id", "key")
+    assert "has the id 'c0' in rows 0, 22, 'c1' in rows 1, 23" in run.error
+    assert run.suggestion == ["cluster", "t.csv", "-k", "2", "-m", "signed", "--drop", "key"]
+    assert linkwise(*run.suggestion).code == 0
+    write("p.csv", "i,j,link\nc5,c6,must\n")  # the pairs need the ids
+    assert "This would work" not in linkwise(*CLUSTER, "--id=key", "-c", "p.csv").error
+
+
+def test_labels_that_are_all_empty(linkwise, write):
+    write("t.csv", CODE, X, column("known", lambda k: ""))
+    run = linkwise(*CLUSTER, "--labels", "known")
+    assert linkwise(*run.suggestion).code == 0
+
+
+# Pairs ------------------------------------------------------------------------------------------
+
+
+def test_disagreeing_pairs_are_for_methods_that_weigh_them(linkwise, write):
+    write("t.csv", CODE, X)
+    links = ["c00,c02,must", "c00,c02,cannot", "c01,c03,must", "c03,c01,no", "c04,c06,same"]
+    write("p.csv", "\n".join(["i,j,link", *links]))
+    run = linkwise(*CLUSTER, "-c", "p.csv")
+    assert run.code == 1
+    assert "c00 and c02 are cannot-linked (line 3)" in run.error
+    assert "c01 and c03 are cannot-linked (line 5)" in run.error
+    assert run.suggestion == ["cluster", "t.csv", "-k", "2", "-c", "p.csv", "-m", "auto"]
+    again = linkwise(*run.suggestion)
+    assert again.code == 0
+    assert "suspect: cannot-link c00 - c02 (line 3)" in again.err
+
+
+def test_positions_although_a_column_was_taken_for_ids(linkwise, write):
+    write("t.csv", CODE, X)
+    write("p.csv", "i,j,link\n0,2,must\n0,1,cannot\n")
+    run = linkwise(*CLUSTER, "-c", "p.csv")
+    assert run.code == 0
+    assert "i and j are positions of rows, counted from 0: none is an id" in run.err
+    assert linkwise(*CLUSTER, "-c", "p.csv", "--id", "code").code == 2  # asked for
+
+
+def test_check_takes_a_command_line_of_cluster(linkwise, write, troubled):
+    options = ("--pair-columns", "left,right,verdict", "--skip-unknown", "--drop", "note")
+    options += ("--impute", "median", "--seed", 3, "-o", "out.csv", "--set", "gamma=1")
+    run = linkwise("check", *troubled[1:], *options)
+    assert run.code == 0, run.err
+    assert "1 must-link and 1 cannot-link between 3 of 24 samples" in run.out
+    assert linkwise("check", "p.csv", "t.csv", *options).out == run.out
+    assert linkwise("check", "p.csv", "t.csv", "x.csv").code == 2
+    write("p.csv", "i,j,link\nc00,c02,must\nc00,c02,no\nc99,c01,same\nc00,c01,perhaps\n")
+    run = linkwise("check", "p.csv", "t.csv")
+    assert run.code == 2
+    for part in ("line 4: i is 'c99'", "line 5: link is 'perhaps'", "c00 and c02 are cannot"):
+        assert part in run.error
+
+
+# Imports ----------------------------------------------------------------------------------------
+
+FAILING = {
+    "no such file": ("cluster", "no.csv", "-k", "2"),
+    "no such option": ("cluster", "t.csv", "--nonsense"),
+    "no such method": ("cluster", "t.csv", "-k", "2", "-m", "e3cp"),
+    "no such parameter": ("cluster", "t.csv", "-k", "2", "-m", "e2cp", "--set", "alfa=1"),
+    "no folder": ("cluster", "t.csv", "-k", "2", "-o", "none/out.csv"),
+    "problems": ("cluster", "t.csv", "-k", "2", "-c", "p.csv"),
+    "disagreeing pairs": ("cluster", "t.csv", "-k", "2", "-c", "both.csv"),
+    "compare": ("compare", "t.csv", "-k", "2", "-c", "p.csv"),
+    "ask": ("ask", "t.csv", "-k", "2", "-c", "p.csv"),
+    "check": ("check", "p.csv", "t.csv"),
+}
+
+
+@pytest.mark.parametrize("case", FAILING)
+def test_a_command_fails_before_it_imports_what_takes_long(case, troubled, tmp_path):
+    script = f"""
+import sys
+from linkwise.cli import main
+code = main({list(FAILING[case])!r})
+print(code, [name for name in ("sklearn", "numba") if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout == "2 []\n", done.stderr
+    assert case != "no such parameter" or "E2CP has no such parameter" in done.stderr

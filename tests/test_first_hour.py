@@ -1,0 +1,265 @@
+"""What people try first: labels with names, `y`, data of other libraries, disagreeing answers."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+
+import linkwise
+from linkwise import COSC, E2CP, METHODS, Auto, ConflictError, ConstrainedCut, Constraints, NCut
+from linkwise.constraints.labels import Labels, cluster_names, looks_partial
+from linkwise.exceptions import ConstraintsIgnoredWarning
+from linkwise.methods import ConstrainedClusterer
+
+NAMES = np.array(["Adelie", "Chinstrap", "Gentoo"], dtype=object)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    rng = np.random.RandomState(0)
+    y = np.repeat(range(3), 20)
+    return np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])[y] + rng.normal(size=(60, 2)), y
+
+
+@pytest.fixture(scope="module")
+def partial(blobs):
+    """Four names of each class; the rest is not known."""
+    _, y = blobs
+    return [NAMES[label] if k % 5 == 0 else None for k, label in enumerate(y)]
+
+
+# Names ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_every_method_names_its_clusters(key, blobs, partial):
+    X, y = blobs
+    model = METHODS[key](3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstraintsIgnoredWarning)
+        model.fit(X, constraints=Constraints.from_labels(partial))
+    assert (model.classes_[model.labels_] == NAMES[y]).mean() > 0.9
+    model.fit(X)
+    assert not hasattr(model, "classes_")
+
+
+def test_a_cluster_without_labels_gets_a_number(blobs):
+    X, y = blobs
+    two = Constraints.from_labels([NAMES[label] if label < 2 else None for label in y])
+    found = Auto(3, random_state=0).fit(X, constraints=two)
+    assert sorted(found.classes_) == ["Adelie", "Chinstrap", "cluster 2"]
+    numbers = Constraints.from_labels([5 + label if label < 2 else -1 for label in y])
+    assert sorted(E2CP(3, random_state=0).fit(X, constraints=numbers).classes_) == [5, 6, 7]
+
+
+def test_each_name_is_given_once():
+    labels = Labels.of(np.array([0, 0, 0, 1, 1, 1, -1]), ["a", "cluster 2"])
+    # Most of both labels are in cluster 0; it has the name of which it has more.
+    assert cluster_names(np.array([0, 0, 0, 0, 0, 1, 2]), labels, 3).tolist() == [
+        *("a", "cluster 2", "cluster 2'")
+    ]
+
+
+def test_names_in_pictures(blobs):
+    pytest.importorskip("matplotlib")
+    X, y = blobs
+    figure = linkwise.plots.draw_side_by_side(X, {"named": NAMES[y], "numbered": y})
+    legends = [ax.get_legend() for ax in figure.axes]
+    assert [text.get_text() for text in legends[0].get_texts()] == NAMES.tolist()
+    assert legends[1] is None
+
+
+def test_names_in_the_report(blobs, partial):
+    pytest.importorskip("jinja2")
+    X, _ = blobs
+    wrong = [NAMES[2] if k == 0 else name for k, name in enumerate(partial)]
+    known = Constraints.from_labels(wrong)
+    model = Auto(3, random_state=0).fit(X, constraints=known)
+    page = linkwise.report.render_report(
+        X=X, labels=model.labels_, constraints=known, result=model, random_state=0
+    )
+    assert "label Gentoo ≠ label Adelie" in page or "label Adelie ≠ label Gentoo" in page
+    assert "Features of cluster Adelie" in page
+
+
+# y ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("y", "partial"),
+    [
+        ([0, 1, -1, 1], True),
+        ([0.0, np.nan, 1.0, 1.0], True),
+        (["a", None, "b", "b"], True),
+        ([0, 1, None, 1], True),
+        (np.array([0, -1, 1, 1], dtype=object), True),
+        ([0, 1, 2, 1], False),
+        (["a", "b", "b", "b"], False),
+        ([-1, 1, 1, -1], False),  # the two classes of a classifier
+        ([-2, -1, 0, 1], False),
+        ([-1.0, 0.3, 0.2, 2.0], False),
+        ([-1, -1, -1, -1], False),
+        ([None] * 4, False),
+        ([[0, -1]] * 4, False),
+    ],
+)
+def test_labels_given_as_y_are_not_ignored_in_silence(y, partial):
+    X = [[0.0], [0.1], [5.0], [5.1]]
+    assert looks_partial(y) is partial
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        NCut(2, random_state=0).fit_predict(X, y)
+        NCut(2, random_state=0).fit(X, y)
+        NCut(2, random_state=0).fit(X, y, constraints=Constraints(4))
+    shown = [warning for warning in caught if "partial labels" in str(warning.message)]
+    assert len(shown) == (2 if partial else 0)
+    if partial:
+        assert "fit(X, constraints=Constraints.from_labels(y))" in str(shown[1].message)
+        assert shown[1].filename == __file__
+
+
+# Disagreeing answers ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def disagreement(blobs):
+    """Twenty pairs, and one of them the other way round as well."""
+    _, y = blobs
+    right = Constraints.sample(y, 20, random_state=0)
+    return right.with_pairs(cannot_link=right.must_link[:1])
+
+
+SOFT = {
+    "auto": Auto(3, random_state=0),
+    "cut": ConstrainedCut(3, constraints_mode="soft", random_state=0),
+    "cosc": COSC(3, violations="auto", random_state=0),
+}
+
+
+@pytest.mark.parametrize("key", SOFT)
+def test_a_pair_given_both_ways_is_weighed(key, blobs, disagreement):
+    X, y = blobs
+    model = SOFT[key].fit(X, constraints=disagreement)
+    assert model.accepts_contradictions
+    assert linkwise.metrics.adjusted_rand(y, model.labels_) == 1
+    if key == "cosc":  # which judges no single pair
+        return
+    first = model.result_.suspects[0]
+    assert first.kind == "cannot-link"
+    assert first.samples == tuple(disagreement.must_link[0])
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_hard_methods_say_that_a_pair_is_given_both_ways(key, blobs, disagreement):
+    model = METHODS[key](3, random_state=0)
+    if model.accepts_contradictions:
+        model.set_params(**{"auto": {"hard": True}}[key])
+    with pytest.raises(ConflictError, match=r"cannot-linked, but the must-link \d+ - \d+ puts"):
+        model.fit(blobs[0], constraints=disagreement)
+
+
+# Data of other libraries ------------------------------------------------------------------------
+
+
+def of_library(module, name, **content):
+    return type(name, (SimpleNamespace,), {"__module__": module})(**content)
+
+
+def tensor(**changes):
+    content = {"requires_grad": False, "device": SimpleNamespace(type="cpu"), "is_sparse": False}
+    return of_library("torch", "Tensor", **{**content, **changes})
+
+
+@pytest.mark.parametrize(
+    ("X", "call"),
+    [
+        (of_library("anndata._core.anndata", "AnnData"), r"fit\(adata.obsm\['X_pca'\]\)"),
+        (of_library("networkx.classes.graph", "Graph"), r"networkx.to_scipy_sparse_array\(graph"),
+        (of_library("igraph", "Graph"), r"fit\(graph.get_adjacency_sparse\(\)\)"),
+        (tensor(requires_grad=True), r"fit\(X.detach\(\).cpu\(\).numpy\(\)\)"),
+        (tensor(device=SimpleNamespace(type="cuda")), r"X.detach\(\)"),
+        (tensor(is_sparse=True), r"X.to_dense\(\)"),
+    ],
+)
+def test_data_of_other_libraries_get_the_right_call(X, call, blobs):
+    for use in (Auto().fit, linkwise.Prepared, NCut(2, random_state=0).fit(blobs[0]).predict):
+        with pytest.raises(TypeError, match=call):
+            use(X)
+
+
+def test_a_tensor_that_numpy_can_read_is_data(blobs):
+    class Tensor(type(tensor())):
+        def __array__(self, dtype=None, copy=None):
+            return blobs[0]
+
+    readable = Tensor(**vars(tensor()))
+    assert_array_equal(
+        NCut(3, random_state=0).fit(readable).labels_, NCut(3, random_state=0).fit(blobs[0]).labels_
+    )
+
+
+def test_columns_of_text_and_absurd_values_are_named(blobs):
+    pandas = pytest.importorskip("pandas")
+    X, _ = blobs
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    days = pandas.date_range("2024-01-01", periods=60)
+    with pytest.raises(ValueError, match=r"no numbers in the columns 'word', 'day'. .*get_dummies"):
+        NCut(3).fit(frame.assign(word="x", day=days))
+    frame = frame.assign(a=frame["a"].astype(str))  # numbers as text
+    assert NCut(3, random_state=0).fit(frame).labels_.size == 60
+    X = X.copy()
+    X[7, 1] = -1e300
+    for data in (X, csr_array(X)):
+        with pytest.raises(ValueError, match=r"largest feature is 1e.300 in size \(X\[7, 1\]\)"):
+            NCut(3).fit(data)
+
+
+# Methods that contributors write ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("returned", "error", "message"),
+    [
+        (np.zeros(4, int), TypeError, "solve returned ndarray, .*return Result"),
+        (None, TypeError, "solve returned NoneType"),
+        (linkwise.Result([0, 0, 1, 1]), TypeError, "labels of type list, but they are an integer"),
+        (linkwise.Result(np.zeros(4)), TypeError, "labels of type float64"),
+        (linkwise.Result(np.zeros(3, int)), ValueError, r"shape \(3,\) .* each of the 4 samples"),
+        (linkwise.Result(np.array([0, -1, 0, 1])), ValueError, "from -1 up"),
+    ],
+)
+def test_a_function_that_returns_the_wrong_thing_is_named(returned, error, message):
+    def solve(X, n_clusters):
+        return returned
+
+    wrong = solve
+
+    class Contributed(ConstrainedClusterer):
+        """A method."""
+
+        family = "test"
+        n_clusters: int = 2
+        solve = staticmethod(wrong)
+
+    with pytest.raises(error, match=message):
+        Contributed().fit([[0.0], [0.1], [5.0], [5.1]])
+
+
+def test_the_template_for_contributors_works(blobs, tmp_path, monkeypatch):
+    page = Path(linkwise.__file__).parents[2] / "CONTRIBUTING.md"
+    if not page.exists():
+        pytest.skip("linkwise is installed without its repository")
+    template = page.read_text(encoding="utf-8").partition("```py\n")[2].partition("```")[0]
+    (tmp_path / "mine.py").write_text(template)
+    monkeypatch.syspath_prepend(tmp_path)
+    X, y = blobs
+    model = import_module("mine").Mine(3, weight=2.0, random_state=0)
+    model.fit(X, constraints=Constraints.sample(y, 20, random_state=0))
+    assert linkwise.metrics.adjusted_rand(y, model.labels_) == 1
