@@ -155,3 +155,16 @@ except ImportError as error:
     )
     assert done.stdout.startswith("40")
     assert "pip install 'linkwise[plot]'" in done.stdout
+
+
+REMOTE = {"socket", "http", "urllib", "requests", "ftplib", "ssl"}
+EXECUTING = {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(p.relative_to(SOURCE)) for p in FILES])
+def test_nothing_is_unpickled_and_only_datasets_are_downloaded(path):
+    source = path.read_text(encoding="utf-8")
+    used = {name.partition(".")[0] for name in imported_names(ast.parse(source))}
+    assert not used & EXECUTING
+    assert "allow_pickle=True" not in source
+    assert not used & REMOTE or path.is_relative_to(SOURCE / "datasets")
