@@ -160,7 +160,7 @@ except ImportError as error:
     assert "pip install 'linkwise[plot]'" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["Constraints", "E2CP", "ConstrainedCut", "COSC", "GFHF", "CCL"])
+@pytest.mark.parametrize("name", ["Constraints", "Auto", "E2CP", "ConstrainedCut", "COSC", "GFHF", "CCL"])
 def test_an_estimator_imports_neither_the_compiler_nor_other_methods(name):
     """numba takes as long to import as all of linkwise; it is for those who fit."""
     script = f"""
@@ -193,3 +193,16 @@ def test_a_kernel_is_compiled_when_it_is_called():
     assert njit(fourfold)(3) == 12  # a compiled function calls one that is not compiled yet
     assert (late(3), late.py_func(3)) == (6, 6)
     assert not hasattr(late, "__nothing__")
+
+
+REMOTE = {"socket", "http", "urllib", "requests", "ftplib", "ssl"}
+EXECUTING = {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(p.relative_to(SOURCE)) for p in FILES])
+def test_nothing_is_unpickled_and_only_datasets_are_downloaded(path):
+    source = path.read_text(encoding="utf-8")
+    used = {name.partition(".")[0] for name in imported_names(ast.parse(source))}
+    assert not used & EXECUTING
+    assert "allow_pickle=True" not in source
+    assert not used & REMOTE or path.is_relative_to(SOURCE / "datasets")

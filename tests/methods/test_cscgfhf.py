@@ -13,6 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import Affinity, Constraints, NCut
+from linkwise._quiet import quiet
 from linkwise.linalg.laplacian import normalized_adjacency
 from linkwise.methods.cscgfhf import CSCGFHF, cscgfhf, kernel_factor
 from linkwise.methods.gfhf import gfhf
@@ -184,3 +185,14 @@ def test_the_factor_of_many_samples_has_fewer_columns(monkeypatch):
     assert few.shape == (400, 10)
     assert full.shape[1] > 10
     assert_allclose(few, full[:, :10], atol=1e-12)
+
+
+def test_a_solution_that_rounding_cancels_is_left_out():
+    W = np.zeros((5, 5))
+    W[0, 2], W[0, 3], W[2, 3] = 4.622062762684127e-16, 0.06737786315596749, 9.162120354536444
+    W = csr_array(W + W.T)
+    known = Constraints(5, must_link=[(2, 4)], cannot_link=[(1, 3)])
+    with quiet(UserWarning):
+        model = CSCGFHF(2, affinity="precomputed", random_state=922).fit(W, constraints=known)
+    assert np.isfinite(model.result_.embedding).all()
+    assert np.isfinite(model.result_.eigenvalues).all()

@@ -164,8 +164,10 @@ def stationary_vectors(W: Graph, G: Floats, k: int) -> StationaryVectors:
     F = Z @ H - V.T @ (np.linalg.pinv(A, rcond=FINITE) @ (M @ H))
     separating = V.T @ _separating(A, np.sqrt(volume))
     F = np.column_stack([F, separating])
-    F /= np.linalg.norm(F, axis=0)
     values = np.append(1 / inverse[finite], np.zeros(separating.shape[1]))
+    length = np.linalg.norm(F, axis=0)
+    lasting = length > 0  # what rounding cancels is no solution
+    F, values = F[:, lasting] / length[lasting], values[lasting]
     order = np.argsort(-((G.T @ F) ** 2).sum(axis=0), kind="stable")[:k]
     F, values = _with_fixed_signs(F[:, order]), values[order]
     LF = symmetric(W) @ F
