@@ -42,7 +42,7 @@ class Problems(BadInput):
         return INFEASIBLE if codes == {INFEASIBLE} else BAD_INPUT
 
     def _message(self) -> str:
-        texts = [problem.text for problem in self.problems]
+        texts = [" ".join(problem.text.split()) for problem in self.problems]
         lines = texts
         if len(texts) > 1:
             lines = [f"{counted(len(texts), 'problem')}:", *(f"  {t}" for t in texts[:LISTED])]
