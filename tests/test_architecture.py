@@ -160,7 +160,9 @@ except ImportError as error:
     assert "pip install 'linkwise[plot]'" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["Constraints", "Auto", "E2CP", "ConstrainedCut", "COSC", "GFHF", "CCL"])
+@pytest.mark.parametrize(
+    "name", ["Constraints", "Auto", "E2CP", "ConstrainedCut", "COSC", "GFHF", "CCL"]
+)
 def test_an_estimator_imports_neither_the_compiler_nor_other_methods(name):
     """numba takes as long to import as all of linkwise; it is for those who fit."""
     script = f"""

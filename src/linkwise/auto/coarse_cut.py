@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from linkwise._jit import njit
 from linkwise._kernels import new_stream, uniform
 from linkwise._quiet import quiet
 from linkwise.partition import spread_seeds

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from linkwise.auto.learner import log_softmax
-from linkwise.auto.noise import likelihood, log_likelihood, noisy
+from linkwise.auto.noise import Reliability, likelihood, log_likelihood, noisy
 from linkwise.auto.partition import CENTRE_POWER, centred_mean
 
 if TYPE_CHECKING:
@@ -74,29 +74,31 @@ def least_rate(n_constraints: int) -> float:
     return FEW_RATE if ANCHOR_FROM <= n_constraints < STACK_FROM else LEAST_RATE
 
 
-def find_consensus(members: Sequence[Member], belief: Floats) -> Consensus:
+def find_consensus(members: Sequence[Member], given: Reliability | None = None) -> Consensus:
     """Weigh the candidates, and average those that resemble their centre."""
-    weights = weigh(members, belief)
+    weights = weigh(members, given)
+    n_constraints = 0 if given is None else given.size
     kept = np.flatnonzero(weights > KEPT * weights.max()).tolist()
     parts = [np.exp(log_softmax(members[at].partition.log_probability)) for at in kept]
-    power = CENTRE_POWER / temperature(belief.size) ** 2
+    power = CENTRE_POWER / temperature(n_constraints) ** 2
     mean = centred_mean(parts, weights[kept], power=power)
     rates = np.log([members[at].partition.error_rate for at in kept])
     rate = float(np.exp(mean.weights @ rates))
     return Consensus(mean.probability, weights, members[kept[mean.centre]].name, rate)
 
 
-def weigh(members: Sequence[Member], belief: Floats) -> Floats:
+def weigh(members: Sequence[Member], given: Reliability | None) -> Floats:
     """Return weights: prior times evidence, tempered; with many constraints, stacked groups."""
-    prior = np.array([_group_prior(one, belief.size) * one.prior for one in members])
+    n_constraints = 0 if given is None else given.size
+    prior = np.array([_group_prior(one, n_constraints) * one.prior for one in members])
     prior /= prior.sum()
-    if members[0].held_out is None:
+    if given is None or members[0].held_out is None:
         return prior
     held_out = np.array([one.held_out for one in members])
-    evidence = log_likelihood(held_out, belief, least_rate(belief.size))
-    logits = (np.log(prior + 1e-12) + evidence) / temperature(belief.size)
-    if belief.size >= STACK_FROM:
-        return _stacked(members, logits, held_out, belief)
+    evidence = log_likelihood(held_out, given, least_rate(n_constraints))
+    logits = (np.log(prior + 1e-12) + evidence) / temperature(n_constraints)
+    if n_constraints >= STACK_FROM:
+        return _stacked(members, logits, held_out, given=given)
     weights: Floats = softmax(logits)
     return weights
 
@@ -107,7 +109,9 @@ def _group_prior(one: Member, n_constraints: int) -> float:
     return GROUPS[one.group]
 
 
-def _stacked(members: Sequence[Member], logits: Floats, held_out: Floats, belief: Floats) -> Floats:
+def _stacked(
+    members: Sequence[Member], logits: Floats, held_out: Floats, *, given: Reliability
+) -> Floats:
     """Return weights by likelihood within each group, and stacking weights of the groups."""
     groups = [group for group in GROUPS if any(one.group == group for one in members)]
     within = np.zeros((len(groups), len(members)))
@@ -115,10 +119,10 @@ def _stacked(members: Sequence[Member], logits: Floats, held_out: Floats, belief
         inside = np.array([one.group == group for one in members])
         within[at, inside] = softmax(logits[inside])
     prior = np.array([STACK_GROUPS[group] for group in groups])
-    return stacking_weights(within @ held_out, belief, prior) @ within
+    return stacking_weights(within @ held_out, given, prior) @ within
 
 
-def stacking_weights(predicted: Floats, belief: Floats, prior: Floats) -> Floats:
+def stacking_weights(predicted: Floats, given: Reliability, prior: Floats) -> Floats:
     r"""Return the weights of a mixture that predicts constraints best.
 
     `predicted` has a row for each part of the mixture: the probabilities of the constraints,
@@ -132,8 +136,8 @@ def stacking_weights(predicted: Floats, belief: Floats, prior: Floats) -> Floats
     that it does not.
     """
     before = prior / prior.sum()
-    rate = max(likelihood(before @ predicted, belief)[1], LEAST_RATE)
-    adjusted = noisy(predicted, belief, rate)
+    rate = max(likelihood(before @ predicted, given)[1], LEAST_RATE)
+    adjusted = noisy(predicted, given, rate)
     total = adjusted.shape[1] + STACK_PRIOR
 
     def loss(x: Floats) -> tuple[float, Floats]:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from linkwise.auto.learner import log_softmax
+from linkwise.auto.noise import Reliability
 from linkwise.auto.propagation import Pairs, propagate
 
 if TYPE_CHECKING:
@@ -44,6 +45,13 @@ class ConstraintModel(NamedTuple):
     def belief(self) -> Floats:
         """Belief of each pair, then of each label."""
         return np.concatenate((self.pairs.belief, np.ones(self.labelled.size)))
+
+    @property
+    def reliability(self) -> Reliability:
+        """How far each pair, then each label, can be trusted."""
+        n_wrong = np.ones(self.n_constraints)
+        n_wrong[len(self.pairs.ends) :] = max(self.k - 1, 1)
+        return Reliability(self.belief, n_wrong)
 
     def subset(self, kept: Bools) -> ConstraintModel:
         """Return some of the constraints, in the order of `belief`; the vertices stay."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 FEW = 4  # constraints below which none is held out
 FOLD_ROWS = 600  # unconstrained samples that learners of a fold learn from
+AGREED = 2.0  # factor of log-probabilities by which constraints are doubted
 OTHER_SCALING = 0.05  # prior of the less plausible scaling
 APART, APART_BELOW = 0.005, 12  # cut for each cluster of separate components; constraints below
 # Unsupervised candidates and, of these, those that compare scalings; the same with constraints.
@@ -193,14 +194,14 @@ class Ensemble:
                 on_rows = Partition(view.partitions[one.name].log_probability[places])
                 held_out.append(self._unsupervised_prediction(on_rows, rows))
         rate = least_rate(self.model.n_constraints)
-        evidence = log_likelihood(np.array(held_out), self.model.belief, rate)
+        evidence = log_likelihood(np.array(held_out), self.model.reliability, rate)
         mean = float(np.logaddexp.reduce(evidence)) - np.log(len(held_out))
         prior = np.log(OTHER_SCALING if number else 1 - OTHER_SCALING)
         return float(prior + mean)
 
     def _anchor(self, members: list[Member], view: View) -> Member:
         alone = [one._replace(held_out=None) for one in members if one.group == "unsupervised"]
-        without = find_consensus(alone, np.zeros(0))
+        without = find_consensus(alone)
         partition = from_probability(without.probability)
         held_out = self._unsupervised_prediction(partition, self._rows(view))
         return Member("without constraints", "anchor", partition, 1.0, held_out)
@@ -297,12 +298,15 @@ class Ensemble:
         """Average the candidates, and add what the constraints say."""
         view = self.views[self.best]
         rows = self._rows(view)
-        consensus = find_consensus(self.members, self.model.belief)
+        consensus = find_consensus(self.members, self.model.reliability)
         logits = np.log(consensus.probability + EPS)
         P = np.exp(log_softmax(logits))
         vertices = np.searchsorted(rows, self.model.vertices)
         posterior = self.model.posterior(logits[vertices], consensus.error_rate)
         P[vertices] = posterior.probability
+        # Candidates that agree are surer together than each of them alone.
+        sure = self.model.posterior(AGREED * logits[vertices], consensus.error_rate)
+        posterior = posterior._replace(left_out=sure.left_out)
         return Answer(
             view=view,
             scalings=tuple(one.scaling.name for one in self.views if one.scaling is not None),

@@ -196,9 +196,9 @@ class Auto(ConstrainedClusterer):
         probability = np.empty_like(found)
         probability[order] = found
         left_out = left_out[constraint_places(constraints, inner, order)]
-        belief = ConstraintModel.of(constraints, choice.best).belief
+        given = ConstraintModel.of(constraints, choice.best).reliability
         rate = answer.consensus.error_rate
-        suspects = rank_suspects(constraints, left_out, belief, error_rate=rate)
+        suspects = rank_suspects(constraints, left_out, given, error_rate=rate)
         report = make_report(answer, choice, suspects)
         if self.hard:
             labels = feasible_labels(np.log(probability + 1e-12), constraints, rng)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from linkwise._jit import njit
 from linkwise._quiet import quiet
 
 if TYPE_CHECKING:

@@ -146,5 +146,5 @@ def _predictive_score(bases: Bases, constraints: Constraints) -> float:
             mean = centred_mean(parts, np.ones(len(parts)), power=2.0).probability
             said.append(Prediction(np.log(mean[vertices] + EPS), ERROR_RATE))
         held_out = held_out_probability(model, folds, said)
-        scores.append(float(log_likelihood(held_out, model.belief, ERROR_RATE)))
+        scores.append(float(log_likelihood(held_out, model.reliability, ERROR_RATE)))
     return max(scores)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from linkwise._jit import njit
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Int32s

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwise.auto.consensus import find_consensus
 from linkwise.auto.constraint_model import matching, misplaced
-from linkwise.auto.noise import likelihood, noisy, probability_wrong
+from linkwise.auto.noise import Reliability, likelihood, log_likelihood, probability_wrong
 from linkwise.auto.scaling import GIVEN
 from linkwise.constraints.conflict import Suspect, make_suspects
 
@@ -188,10 +188,10 @@ class AutoReport:
 
 
 def rank_suspects(
-    constraints: Constraints, left_out: Floats, belief: Floats, *, error_rate: float
+    constraints: Constraints, left_out: Floats, given: Reliability, *, error_rate: float
 ) -> tuple[Suspect, ...]:
     """Return all constraints, the one most likely wrong first."""
-    wrong = probability_wrong(left_out, belief, error_rate)
+    wrong = probability_wrong(left_out, given, error_rate)
     # Equal probabilities: the less expected one first.
     order = np.lexsort((left_out, -wrong))
     return make_suspects(constraints, order, probability=wrong[order])
@@ -255,15 +255,15 @@ def _mean_score(answer: Answer, held_out: Floats | None) -> float:
     """Return the mean log-likelihood at the error rate that explains it best."""
     if held_out is None:
         return float("nan")
-    belief = answer.model.belief
-    rate = likelihood(held_out, belief)[1]
-    return float(np.log(np.maximum(noisy(held_out, belief, rate), 1e-300)).mean())
+    given = answer.model.reliability
+    rate = likelihood(held_out, given)[1]
+    return float(log_likelihood(held_out, given, rate)) / max(given.size, 1)
 
 
 def _changed(answer: Answer) -> float:
     """Return the share of samples in another cluster than without constraints."""
     alone = [one._replace(held_out=None) for one in answer.members if one.group == "unsupervised"]
-    before = find_consensus(alone, np.zeros(0)).probability
+    before = find_consensus(alone).probability
     k = before.shape[1]
     was, now = (np.eye(k)[P.argmax(axis=1)] for P in (before, answer.probability))
     return float((was[:, matching(was, now)] != now).any(axis=1).mean())

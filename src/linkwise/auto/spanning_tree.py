@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from linkwise._jit import njit
 from linkwise._kernels import relabelled
 
 if TYPE_CHECKING:

@@ -134,7 +134,7 @@ class Trial:
             if change < TOL:
                 break
         self.ends[name] = labels, Q
-        score, rate = likelihood(found.left_out, self.model.belief)
+        score, rate = likelihood(found.left_out, self.model.reliability)
         log_probability = left_out
         if self.rows.size > self.design.rows.size:
             log_probability = learner.log_probability(self.view.bases.features(self.rows))
