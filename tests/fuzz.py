@@ -26,7 +26,7 @@ from linkwise._threads import controller
 FOREIGN = ("Number of distinct clusters",)  # warnings of libraries in categories that are ours
 REFUSALS = (ValueError, TypeError)  # ConflictError and TooLargeError are ValueErrors
 HARD = {"cosc", "cut"}  # promise that every certain constraint holds, besides `hard=True`
-KEYS = tuple(key for key in METHODS if key != "auto")
+KEYS = tuple(METHODS)
 SCALES = (1.0, 1.0, 1.0, 1e-3, 1e6, 1e-100, 1e100, 1e-160, 1e155, 1e-300, 1e250)
 TYPES = (np.float64, np.float64, np.float32, np.float16, np.int64, np.int8, np.bool_, object)
 LAYOUTS = ("C", "F", "strided", "reversed", "read-only", "list", "csr", "csc", "coo", "lil")

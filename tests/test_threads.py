@@ -23,7 +23,7 @@ from linkwise._quiet import kept_filters, quiet, recorded
 from linkwise._threads import controller, kept_limits, one_thread
 
 # Auto makes threads of its own, and a fit of it takes as long as all others together.
-KEYS = [key for key in METHODS if key != "auto"]
+KEYS = list(METHODS)
 X, y = make_blobs(45, centers=3, random_state=0)
 known = Constraints.from_labels(np.where(np.arange(45) < 6, y, -1))
 

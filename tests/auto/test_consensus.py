@@ -9,10 +9,15 @@ from scipy.special import softmax
 
 from linkwise.auto import consensus
 from linkwise.auto.consensus import Member, find_consensus, stacking_weights, temperature, weigh
-from linkwise.auto.noise import likelihood, log_likelihood
+from linkwise.auto.noise import Reliability, likelihood, log_likelihood
 from linkwise.auto.partition import from_labels
 
 Y = np.arange(60) % 3
+
+
+def given(belief):
+    """Return pairs of some belief."""
+    return Reliability(belief, np.ones(belief.size))
 
 
 def member(name, labels=Y, *, group="unsupervised", prior=0.5, held_out=None, is_apart=False):
@@ -23,7 +28,7 @@ def member(name, labels=Y, *, group="unsupervised", prior=0.5, held_out=None, is
 
 def test_without_constraints_weights_are_the_prior():
     members = [member("a", prior=0.2), member("b", prior=0.6)]
-    assert_allclose(weigh(members, np.zeros(0)), [0.25, 0.75])
+    assert_allclose(weigh(members, None), [0.25, 0.75])
 
 
 def test_evidence_multiplies_the_prior():
@@ -34,15 +39,15 @@ def test_evidence_multiplies_the_prior():
     ]
     prior = np.array([0.2, 0.8])
     rate = consensus.FEW_RATE
-    evidence = [log_likelihood(np.array(row), np.ones(4), rate) for row in held_out]
+    evidence = [log_likelihood(np.array(row), given(np.ones(4)), rate) for row in held_out]
     expected = prior * np.exp(evidence) / (prior * np.exp(evidence)).sum()
-    assert_allclose(weigh(members, np.ones(4)), expected, rtol=1e-6)
+    assert_allclose(weigh(members, given(np.ones(4))), expected, rtol=1e-6)
 
 
 def test_names_of_clusters_do_not_matter():
     other = np.where(np.arange(60) < 4, (Y + 1) % 3, Y)
-    straight = find_consensus([member("a"), member("b", other)], np.zeros(0))
-    renamed = find_consensus([member("a"), member("b", (other + 1) % 3)], np.zeros(0))
+    straight = find_consensus([member("a"), member("b", other)], None)
+    renamed = find_consensus([member("a"), member("b", (other + 1) % 3)], None)
     assert_allclose(straight.probability, renamed.probability)
     assert_allclose(straight.probability.sum(axis=1), 1.0)
 
@@ -51,7 +56,7 @@ def test_the_centre_is_the_one_that_most_agree_with():
     rng = np.random.RandomState(0)
     members = [member(name, prior=0.3) for name in ("a", "b")]
     members += [member("odd", rng.permutation(Y), prior=0.4)]
-    found = find_consensus(members, np.zeros(0))
+    found = find_consensus(members, None)
     assert found.centre in ("a", "b")
     assert_array_equal(found.probability.argmax(axis=1), Y)
     assert_allclose(found.weights, [0.3, 0.3, 0.4])
@@ -62,7 +67,7 @@ def test_the_error_rate_is_the_geometric_mean_of_the_rates():
         one._replace(partition=one.partition._replace(error_rate=rate))
         for one, rate in ((member("a"), 0.01), (member("b"), 0.04))
     ]
-    assert_allclose(find_consensus(members, np.zeros(0)).error_rate, 0.02)
+    assert_allclose(find_consensus(members, None).error_rate, 0.02)
 
 
 def test_evidence_of_many_constraints_is_tempered():
@@ -76,7 +81,7 @@ def test_few_pairs_that_another_one_explains_better_do_not_leave_the_anchor():
     for m in range(consensus.ANCHOR_FROM, 9):
         anchor = member("anchor", group="anchor", prior=1.0, held_out=np.full(m, 0.8))
         luckier = member("b", rng.permutation(Y), prior=0.2, held_out=np.full(m, 0.95))
-        found = find_consensus([anchor, luckier], np.ones(m))
+        found = find_consensus([anchor, luckier], given(np.ones(m)))
         assert_array_equal(found.probability.argmax(axis=1), Y)
 
 
@@ -84,14 +89,16 @@ def test_pairs_that_contradict_the_anchor_leave_it():
     wrong = np.random.RandomState(0).permutation(Y)
     anchor = member("anchor", wrong, group="anchor", prior=1.0, held_out=np.full(8, 0.1))
     other = member("b", Y, prior=1.0, held_out=np.full(8, 0.95))
-    assert_array_equal(find_consensus([anchor, other], np.ones(8)).probability.argmax(axis=1), Y)
+    assert_array_equal(
+        find_consensus([anchor, other], given(np.ones(8))).probability.argmax(axis=1), Y
+    )
 
 
 def test_coarse_cuts_are_doubted_while_constraints_are_few():
     def weights(m, **options):
         flat = np.full(m, 0.5)
         cut = member("cut", group="coarse cut", prior=1.0, held_out=flat, **options)
-        return weigh([member("a", prior=1.0, held_out=flat), cut], np.ones(m))
+        return weigh([member("a", prior=1.0, held_out=flat), cut], given(np.ones(m)))
 
     few, enough = weights(consensus.FEW - 1), weights(consensus.FEW)
     apart = weights(consensus.FEW - 1, is_apart=True)
@@ -109,19 +116,21 @@ def test_with_many_constraints_groups_are_stacked():
         member("b", prior=0.5, held_out=held_out[1]),
         member("c", group="learner", prior=1.0, held_out=held_out[2]),
     ]
-    found = weigh(members, np.ones(m))
+    found = weigh(members, given(np.ones(m)))
     prior = np.array([0.3, 0.3, 0.3])
-    logits = np.log(prior) + log_likelihood(held_out, np.ones(m), consensus.LEAST_RATE)
+    logits = np.log(prior) + log_likelihood(held_out, given(np.ones(m)), consensus.LEAST_RATE)
     inside = softmax(logits[:2] / temperature(m))
     groups = np.array([consensus.STACK_GROUPS[name] for name in ("unsupervised", "learner")])
-    share = stacking_weights(np.array([inside @ held_out[:2], held_out[2]]), np.ones(m), groups)
+    share = stacking_weights(
+        np.array([inside @ held_out[:2], held_out[2]]), given(np.ones(m)), groups
+    )
     assert_allclose(found, [*(share[0] * inside), share[1]], rtol=1e-4)
 
 
 def best_mixture(predicted, belief, prior, n_rounds=200_000):
     """The same objective, by expectation maximisation until nothing moves any more."""
     before = prior / prior.sum()
-    rate = max(likelihood(before @ predicted, belief)[1], consensus.LEAST_RATE)
+    rate = max(likelihood(before @ predicted, given(belief))[1], consensus.LEAST_RATE)
     flip = belief * rate + (1 - belief) / 2
     adjusted = (1 - flip) * predicted + flip * (1 - predicted)
     weights = before
@@ -141,23 +150,25 @@ def test_stacking_weights_maximise_the_likelihood_of_the_mixture(m, differ):
     predicted = np.clip(rng.beta(0.5, 0.5, size=m) + differ * rng.normal(size=(4, m)), 0.0, 1.0)
     belief = np.where(rng.uniform(size=m) < 0.3, rng.uniform(size=m), 1.0)
     prior = rng.uniform(0.2, 2.0, size=4)
-    found = stacking_weights(predicted, belief, prior)
+    found = stacking_weights(predicted, given(belief), prior)
     assert_allclose(found.sum(), 1.0)
     assert_allclose(found, best_mixture(predicted, belief, prior), atol=1e-3)
 
 
 def test_stacking_weights_are_the_prior_where_nothing_is_known():
     prior = np.array([1.0, 3.0])
-    assert_allclose(stacking_weights(np.zeros((2, 0)), np.zeros(0), prior), [0.25, 0.75])
+    assert_allclose(stacking_weights(np.zeros((2, 0)), given(np.zeros(0)), prior), [0.25, 0.75])
     predicted = np.array([[0.9] * 50, [0.1] * 50])
-    assert_allclose(stacking_weights(predicted, np.zeros(50), prior), [0.25, 0.75], atol=1e-4)
+    assert_allclose(
+        stacking_weights(predicted, given(np.zeros(50)), prior), [0.25, 0.75], atol=1e-4
+    )
 
 
 def test_many_pairs_overrule_the_prior():
     predicted = np.array([[0.5] * 400, [0.98] * 400])
-    found = stacking_weights(predicted, np.ones(400), np.array([9.0, 1.0]))
+    found = stacking_weights(predicted, given(np.ones(400)), np.array([9.0, 1.0]))
     assert found[1] > 0.95
-    few = stacking_weights(predicted[:, :2], np.ones(2), np.array([9.0, 1.0]))
+    few = stacking_weights(predicted[:, :2], given(np.ones(2)), np.array([9.0, 1.0]))
     assert few[1] < 0.3
 
 
@@ -165,7 +176,7 @@ def test_a_part_that_knows_something_else_keeps_its_share():
     # The first knows 110 of 200 pairs, the second the other 90: by likelihood it would be lost.
     knows = np.arange(200) < 110
     predicted = np.where(np.array([knows, ~knows]), 0.95, 0.3)
-    found = stacking_weights(predicted, np.ones(200), np.ones(2))
+    found = stacking_weights(predicted, given(np.ones(200)), np.ones(2))
     assert 0.35 < found[1] < found[0]
-    scores = np.array([likelihood(row, np.ones(200))[0] for row in predicted])
+    scores = np.array([likelihood(row, given(np.ones(200)))[0] for row in predicted])
     assert softmax(scores / 2)[1] < 0.01

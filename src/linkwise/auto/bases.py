@@ -21,9 +21,9 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import randomized_svd
-from threadpoolctl import threadpool_limits
 
 from linkwise._quiet import quiet
+from linkwise._threads import one_thread
 from linkwise.linalg import eigen
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
 from linkwise.linalg.laplacian import degrees, symmetric_components
@@ -231,7 +231,7 @@ def build_bases(X: Any, W: Any, k: int) -> Bases:
     begin with those for fewer.
     """
     n = W.shape[0]
-    with threadpool_limits(1):  # with more threads of BLAS the last bits would differ
+    with one_thread():  # with more threads of BLAS the last bits would differ
         spectrum = Spectrum.of(W, n_vectors(k, n), np.random.RandomState(0))
         if X is None:
             return Bases(n, None, spectrum, None, n_clusters=k, W=W)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 FEW = 4  # constraints below which none is held out
 FOLD_ROWS = 600  # unconstrained samples that learners of a fold learn from
-AGREED = 2.0  # factor of log-probabilities by which constraints are doubted
+AGREED = 1.5  # factor of the log-probabilities that constraints are added to
 OTHER_SCALING = 0.05  # prior of the less plausible scaling
 APART, APART_BELOW = 0.005, 12  # cut for each cluster of separate components; constraints below
 # Unsupervised candidates and, of these, those that compare scalings; the same with constraints.
@@ -302,11 +302,9 @@ class Ensemble:
         logits = np.log(consensus.probability + EPS)
         P = np.exp(log_softmax(logits))
         vertices = np.searchsorted(rows, self.model.vertices)
-        posterior = self.model.posterior(logits[vertices], consensus.error_rate)
-        P[vertices] = posterior.probability
         # Candidates that agree are surer together than each of them alone.
-        sure = self.model.posterior(AGREED * logits[vertices], consensus.error_rate)
-        posterior = posterior._replace(left_out=sure.left_out)
+        posterior = self.model.posterior(AGREED * logits[vertices], consensus.error_rate)
+        P[vertices] = posterior.probability
         return Answer(
             view=view,
             scalings=tuple(one.scaling.name for one in self.views if one.scaling is not None),

@@ -12,10 +12,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from linkwise._params import Interval, StrOptions
 from linkwise._rows import RowIndex
+from linkwise._threads import one_thread
 from linkwise.auto.assign import feasible_labels, in_order, likeliest_labels
 from linkwise.auto.canonical import constraint_places, in_given_order
 from linkwise.auto.classifier import blocks, everywhere
@@ -183,7 +183,7 @@ class Auto(ConstrainedClusterer):
         inner = constraints if views.order is None else constraints.restrict(order)
         learnt = learnt_constraints(inner, seed)
         # One thread of BLAS: its many calls are tiny, and with more the last bits would differ.
-        with threadpool_limits(1), workers(effective_n_jobs(self.n_jobs)) as run:
+        with one_thread(), workers(effective_n_jobs(self.n_jobs)) as run:
             choice = self._choice(views, learnt)
             if self.hard:
                 certain_groups(constraints, choice.best, np.random.RandomState(0))  # or why not
@@ -331,7 +331,7 @@ class Auto(ConstrainedClusterer):
             X = self._scaling.transform(X)
         probability = np.empty((X.shape[0], known.shape[1]))
         probability[copies >= 0] = known[copies[copies >= 0]]
-        with threadpool_limits(1):
+        with one_thread():
             for block in blocks(X.shape[0], np.flatnonzero(copies >= 0)):
                 similar = X[block] if self.affinity_ is None else self.affinity_.extend(X[block])
                 votes = np.asarray(similar @ self._neighbors)
