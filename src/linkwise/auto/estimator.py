@@ -6,7 +6,7 @@ import warnings
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -33,7 +33,7 @@ from linkwise.search.objective import certain_groups, warn_interrupted, workers
 from linkwise.search.soft import check_label_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from linkwise._types import Floats, Ints
     from linkwise.auto.scaling import Scaling
@@ -67,6 +67,15 @@ class AutoResult(Result):
     noise: float = 0.0
     suspects: tuple[Suspect, ...] = ()
     report: AutoReport | None = None
+
+
+class Found(NamedTuple):
+    """The answer, with the samples in the order of the data."""
+
+    answer: Answer
+    choice: Choice
+    probability: Floats
+    left_out: Floats  # probability of each constraint given the others
 
 
 class Auto(ConstrainedClusterer):
@@ -157,29 +166,45 @@ class Auto(ConstrainedClusterer):
     callback: Callable[[float, str], None] | None = None
     verbose: int = 0
 
-    @staticmethod
-    def solve(
-        X: Any,
-        constraints: Constraints | None = None,
-        n_clusters: int | str = "auto",
-        **settings: Any,
-    ) -> AutoResult:
-        """Cluster in one call; `settings` are the other parameters of :class:`Auto`."""
-        found: AutoResult = Auto(n_clusters, **settings).fit(X, constraints=constraints).result_
-        return found
+    @property
+    def _arguments(self) -> Collection[str]:
+        return ("X", "W", "constraints")
 
     def _solve(
         self, prepared: Prepared, constraints: Constraints | None, warm: WarmStarts | None
     ) -> AutoResult:
         constraints = Constraints(prepared.n_samples) if constraints is None else constraints
         rng = check_random_state(self.random_state)
-        seed = int(rng.randint(2**31))
-        views = prepared.attached(Views)
-        if views is None:
-            views = Views(prepared)
-            prepared.attach(views)
-        # The same samples in an order of their own, so that theirs does not matter
-        order = np.arange(prepared.n_samples) if views.order is None else views.order
+        views = Views.of(prepared)
+        found = self._found(views, constraints, seed=int(rng.randint(2**31)))
+        k, probability = found.choice.best, found.probability
+        # What the others say about each constraint, and what all of it tells
+        given = ConstraintModel.of(constraints, k).reliability
+        rate = found.answer.consensus.error_rate
+        suspects = rank_suspects(constraints, found.left_out, given, error_rate=rate)
+        report = make_report(found.answer, found.choice, suspects)
+        if self.hard:
+            labels = feasible_labels(np.log(probability + 1e-12), constraints, rng)
+        else:
+            labels = likeliest_labels(probability)
+        numbers = in_order(labels, constraints, k)
+        labels, probability = np.argsort(numbers)[labels], probability[:, numbers]
+        self._keep_view(found.answer.view, views, probability)
+        return AutoResult(
+            labels=labels,
+            objective=-report.score,
+            n_iter=len(found.answer.members),
+            converged=not found.answer.interrupted,
+            probability=probability,
+            noise=report.noise,
+            suspects=suspects,
+            report=report.with_labels(labels, n_violated(constraints, labels)),
+        )
+
+    def _found(self, views: Views, constraints: Constraints, *, seed: int) -> Found:
+        """Choose the number of clusters and find the answer, in an order of the samples' own."""
+        n = constraints.n_samples
+        order = np.arange(n) if views.order is None else views.order
         inner = constraints if views.order is None else constraints.restrict(order)
         learnt = learnt_constraints(inner, seed)
         # One thread of BLAS: its many calls are tiny, and with more the last bits would differ.
@@ -192,32 +217,10 @@ class Auto(ConstrainedClusterer):
         if answer.interrupted:
             warn_interrupted()
         left_out = add_other_labels(found, inner, learnt, answer)
-        # Back to the order of the data
         probability = np.empty_like(found)
         probability[order] = found
-        left_out = left_out[constraint_places(constraints, inner, order)]
-        given = ConstraintModel.of(constraints, choice.best).reliability
-        rate = answer.consensus.error_rate
-        suspects = rank_suspects(constraints, left_out, given, error_rate=rate)
-        report = make_report(answer, choice, suspects)
-        if self.hard:
-            labels = feasible_labels(np.log(probability + 1e-12), constraints, rng)
-        else:
-            labels = likeliest_labels(probability)
-        numbers = in_order(labels, constraints, choice.best)
-        labels = np.argsort(numbers)[labels]
-        probability = probability[:, numbers]
-        self._keep_view(answer.view, views, probability)
-        return AutoResult(
-            labels=labels,
-            objective=-report.score,
-            n_iter=len(answer.members),
-            converged=not answer.interrupted,
-            probability=probability,
-            noise=report.noise,
-            suspects=suspects,
-            report=report.with_labels(labels, n_violated(constraints, labels)),
-        )
+        places = constraint_places(constraints, inner, order)
+        return Found(answer, choice, probability, left_out[places])
 
     def _answer(
         self, views: Views, constraints: Constraints, choice: Choice, *, seed: int, run: Run

@@ -199,6 +199,15 @@ class Views:
         self._views: dict[tuple[str, int], View] = {}
         self.folds: dict[int, FoldCache] = defaultdict(FoldCache)  # by number of clusters
 
+    @classmethod
+    def of(cls, prepared: Prepared) -> Views:
+        """Return the views of prepared data, made once."""
+        views = prepared.attached(cls)
+        if views is None:
+            views = cls(prepared)
+            prepared.attach(views)
+        return views
+
     @cached_property
     def scalings(self) -> list[Scaling]:
         """Scalings worth trying, the more plausible one first."""

@@ -180,12 +180,12 @@ def _takes_prepared(model: Any) -> bool:
 
 
 def _uses_features(model: Any, data: Problem) -> bool:
-    return data.X is not None and "X" in signature(model._solver()).parameters
+    return data.X is not None and "X" in model._arguments
 
 
 def _takes_constraints(model: Any) -> bool:
     if isinstance(model, ConstrainedClusterer):
-        return "constraints" in signature(model._solver()).parameters
+        return "constraints" in model._arguments
     parameters = signature(model.fit).parameters.values()
     # A pipeline takes anything, and routes it or raises.
     return any(p.name == "constraints" or p.kind == p.VAR_KEYWORD for p in parameters)

@@ -30,7 +30,7 @@ from linkwise.graph import Prepared
 from linkwise.result import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from linkwise._types import Floats, Ints
     from linkwise.linalg.warm import WarmStarts
@@ -147,7 +147,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             # What a single fit leaves behind is of no use to anyone, but takes memory.
             warm = prepared.warm if prepared is X else None
             self.result_: Any = self._solve(prepared, constraints, warm)  # or a kind of Result
-        name = getattr(self._solver(), "__name__", type(self).__name__)
+        name = getattr(getattr(self, "solve", None), "__name__", type(self).__name__)
         _check_result(self.result_, prepared.n_samples, name)
         self.labels_ = self.result_.labels
         self._name_clusters(constraints)
@@ -244,6 +244,11 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         n_clusters = max(int(self.labels_.max()) + 1, getattr(self, "n_clusters_", int(asked)))
         self.classes_ = cluster_names(self.labels_, constraints.known_labels, n_clusters)
 
+    @property
+    def _arguments(self) -> Collection[str]:
+        """What the method works with: ``X``, ``W``, ``constraints``, parameters."""
+        return signature(self._solver()).parameters.keys()
+
     def _keep_samples(self, X: Any) -> None:
         """Keep what a method's `predict` needs of the training data."""
 
@@ -301,7 +306,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     @property
     def needs_features(self) -> bool:
         """Whether, with these parameters, the method needs the data: a graph is not enough."""
-        return "X" in signature(self._solver()).parameters
+        return "X" in self._arguments
 
     @property
     def _is_precomputed(self) -> bool:
