@@ -136,11 +136,12 @@ def test_labels_that_no_other_sample_has_are_predicted(order):
     labels = np.where(np.arange(10) < 5, np.arange(10), -1)
     model = model_of([], [], labels, n=10, k=5)
     truth = np.tile(np.arange(5), 2)
-    # Whatever its clusters are called, a perfect partition predicts that they differ.
+    # Whatever its clusters are called, a perfect partition predicts that they differ: the sample is
+    # in one of the clusters that no other label has, of which there are at most two.
     logits = np.log(np.where(np.eye(5)[order[truth]] > 0, 0.996, 0.001))
     folds = make_folds(model, np.random.RandomState(0), 3)
     found = held_out_probability(model, folds, [Prediction(logits, 0.05)] * 3)
-    assert found.min() > 0.9
+    assert found.min() > 0.9 / 2
 
 
 def clique(n, k):

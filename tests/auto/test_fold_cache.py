@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
-from sklearn.datasets import load_iris
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris, make_classification
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
@@ -155,7 +156,7 @@ def test_stale_folds_are_found_again_one_at_a_time(iris, found):
         redone.append(len(folds))
         for trial in folds.values():  # it knows all that is not held out
             assert trial.model.n_constraints >= m - 6
-    assert max(redone) == 1
+    assert max(redone[:4]) == 1  # until others lack a fifth
     assert redone[0] == 0
     assert sum(redone) >= 1
     assert STALE_SHARE <= 0.2
@@ -187,3 +188,24 @@ def test_other_numbers_of_clusters_have_their_own_folds(iris, found):
     assert len({id(trial) for trial in found}) > 1
     plain = Auto(2, random_state=0).fit(X, constraints=known)
     assert_array_equal(two.result_.probability, plain.result_.probability)
+
+
+def test_threads_take_turns_on_prepared_data():
+    """What a fit keeps belongs to its constraints: no other thread may use it meanwhile."""
+    X, y = make_classification(150, 8, n_informative=5, n_classes=3, class_sep=0.7, random_state=3)
+    known = [Constraints.sample(y, m, random_state=m) for m in (12, 30, 50, 20)]
+    alone = [Auto(3, random_state=0).fit(X, constraints=one).labels_ for one in known]
+    data = Prepared(X)
+    with ThreadPoolExecutor(4) as pool:
+        fits = [pool.submit(Auto(3, random_state=0).fit, data, constraints=one) for one in known]
+        for fit, labels in zip(fits, alone, strict=True):
+            assert adjusted_rand_score(fit.result().labels_, labels) == 1.0
+
+
+def test_the_same_fit_again_gives_the_same_answer(iris):
+    X, y = iris
+    data = Prepared(X)
+    for m in (20, 21, 21):
+        model = Auto(3, random_state=0).fit(data, constraints=some_pairs(y, m))
+    again = Auto(3, random_state=0).fit(data, constraints=some_pairs(y, 21))
+    assert_allclose(again.result_.probability, model.result_.probability, atol=1e-6)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_blobs
 
-from linkwise import Affinity, Constraints
+from linkwise import Affinity, Auto, Constraints
 from linkwise.auto import n_clusters
 from linkwise.auto.bases import build_bases
 from linkwise.auto.n_clusters import (
@@ -115,3 +115,14 @@ def test_interrupting_at_once_leaves_the_gaps(four_blobs, monkeypatch):
 def test_one_number_is_not_chosen():
     known = Constraints(5, cannot_link=[(i, j) for j in range(5) for i in range(j)])
     assert numbers_of_clusters(known) == (5,)
+
+
+def test_no_more_clusters_than_must_links_leave():
+    """All pairs of three groups: there are three clusters, also where these must hold."""
+    X, _ = make_blobs(30, 2, centers=3, random_state=0)
+    y = np.random.RandomState(5).randint(3, size=30)
+    i, j = np.triu_indices(30, 1)
+    pairs, same = np.c_[i, j], y[i] == y[j]
+    known = Constraints(30, pairs[same], pairs[~same])
+    for hard in (False, True):
+        assert Auto(hard=hard, random_state=0).fit(X, constraints=known).n_clusters_ == 3

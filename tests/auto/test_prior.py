@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from canonical import in_canonical_order
-from linkwise import Affinity, Prepared
+from linkwise import Affinity, Auto, Prepared
 from linkwise.auto import prior
 from linkwise.auto.ensemble import UNSUPERVISED, Progress, find_unsupervised
 from linkwise.auto.prior import has_few_values, ncut_value
@@ -144,3 +144,14 @@ def test_the_prior_is_computed_once_for_all_partitions():
     assert len(fewer.prior.weights) == 2
     find_unsupervised(fewer, UNSUPERVISED, Progress(None, 1))
     assert fewer.prior.weights == view.prior.weights
+
+
+@pytest.mark.parametrize("n_levels", [2, 3, 5])
+def test_a_category_that_means_nothing_does_not_decide(n_levels):
+    """Partitions by a category have no variance in its columns: Gaussians are judged elsewhere."""
+    rng = np.random.RandomState(0)
+    y = np.arange(200) % 3
+    X = rng.normal(size=(3, 3))[y] * 4 + rng.normal(size=(200, 3)) * 0.6
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    X = np.hstack((X, np.eye(n_levels)[rng.randint(n_levels, size=200)]))
+    assert adjusted_rand_score(y, Auto(3, random_state=0).fit(X).labels_) == 1.0

@@ -23,7 +23,7 @@ from linkwise.auto.consensus import (
 )
 from linkwise.auto.evidence import Fold, Prediction, folds_of, held_out_probability
 from linkwise.auto.learner import log_softmax
-from linkwise.auto.noise import log_likelihood
+from linkwise.auto.noise import likelihood, log_likelihood
 from linkwise.auto.partition import EPS, ERROR_RATE, Partition, from_probability
 from linkwise.auto.prior import ncut_value
 from linkwise.auto.trial import Trial, unsupervised_trial
@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 
 FEW = 4  # constraints below which none is held out
 FOLD_ROWS = 600  # unconstrained samples that learners of a fold learn from
-AGREED = 1.5  # factor of the log-probabilities that constraints are added to
+# Factor of the log-probabilities that constraints are added to: candidates that agree are surer
+# together than each of them alone, unless they predict held-out constraints like guessing.
+AGREED, GUESSING = 1.5, 0.5
 OTHER_SCALING = 0.05  # prior of the less plausible scaling
 APART, APART_BELOW = 0.005, 12  # cut for each cluster of separate components; constraints below
 # Unsupervised candidates and, of these, those that compare scalings; the same with constraints.
@@ -294,6 +296,14 @@ class Ensemble:
 
     # --- the answer
 
+    def _confidence(self, consensus: Consensus) -> float:
+        """Return how far the consensus is trusted beside the constraints."""
+        if not self.folds:
+            return 1.0
+        held_out = consensus.weights @ np.array([one.held_out for one in self.members])
+        score = likelihood(held_out, self.model.reliability)[0]
+        return AGREED if score > guessing_score(self.model) else GUESSING
+
     def _concluded(self, *, interrupted: bool) -> Answer:
         """Average the candidates, and add what the constraints say."""
         view = self.views[self.best]
@@ -302,8 +312,8 @@ class Ensemble:
         logits = np.log(consensus.probability + EPS)
         P = np.exp(log_softmax(logits))
         vertices = np.searchsorted(rows, self.model.vertices)
-        # Candidates that agree are surer together than each of them alone.
-        posterior = self.model.posterior(AGREED * logits[vertices], consensus.error_rate)
+        factor = self._confidence(consensus)
+        posterior = self.model.posterior(factor * logits[vertices], consensus.error_rate)
         P[vertices] = posterior.probability
         return Answer(
             view=view,
@@ -317,6 +327,17 @@ class Ensemble:
             n_held_out=self.model.n_constraints if self.folds else 0,
             interrupted=interrupted,
         )
+
+
+def guessing_score(model: ConstraintModel) -> float:
+    """Return the log-likelihood of guessing the constraints.
+
+    A pair is guessed by the share of must-links (one of each is added), a label among the clusters.
+    """
+    n_pairs, n_must = len(model.pairs.ends), int(model.pairs.together.sum())
+    p = (n_must + 1) / (n_pairs + 2)
+    of_pairs = n_must * np.log(p) + (n_pairs - n_must) * np.log(1 - p)
+    return float(of_pairs + model.labelled.size * np.log(1 / model.k))
 
 
 def find_unsupervised(view: View, candidates: list[Candidate], progress: Progress) -> None:

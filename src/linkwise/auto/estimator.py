@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -198,7 +198,10 @@ class Auto(ConstrainedClusterer):
             probability=probability,
             noise=report.noise,
             suspects=suspects,
-            report=report.with_labels(labels, n_violated(constraints, labels)),
+            report=replace(
+                report.with_labels(labels, n_violated(constraints, labels)),
+                scaling_is_chosen=self.scaling == "auto",
+            ),
         )
 
     def _found(self, views: Views, constraints: Constraints, *, seed: int) -> Found:
@@ -208,7 +211,8 @@ class Auto(ConstrainedClusterer):
         inner = constraints if views.order is None else constraints.restrict(order)
         learnt = learnt_constraints(inner, seed)
         # One thread of BLAS: its many calls are tiny, and with more the last bits would differ.
-        with one_thread(), workers(effective_n_jobs(self.n_jobs)) as run:
+        # Threads that share prepared data take turns.
+        with views.lock, one_thread(), workers(effective_n_jobs(self.n_jobs)) as run:
             choice = self._choice(views, learnt)
             if self.hard:
                 certain_groups(constraints, choice.best, np.random.RandomState(0))  # or why not

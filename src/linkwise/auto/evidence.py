@@ -120,7 +120,7 @@ def held_out_probability(
     model: ConstraintModel, folds: Sequence[Fold], predictions: Sequence[Prediction]
 ) -> Floats:
     """Return the probability of each constraint by a candidate that was found without it."""
-    probability = np.empty(model.n_constraints)
+    probability = np.full(model.n_constraints, np.nan)
     n_pairs = len(model.pairs.ends)
     for fold, one in zip(folds, predictions, strict=True):
         Q = fold.model.posterior(one.log_probability, one.error_rate).probability
@@ -136,12 +136,12 @@ def held_out_probability(
 def _label_probability(given: ConstraintModel, Q: Floats, samples: Ints, label: Ints) -> Floats:
     """Return the probability of held-out labels.
 
-    Of a label that no other sample has, it is predicted that the sample is in none of the clusters
-    of the others.
+    Of a label that no other sample has, it is predicted that the sample is in one of the clusters
+    that have no label yet.
     """
     cluster = cluster_of_label(Q[given.labelled], given.label)
     known = np.unique(given.label)
     own = Q[samples, cluster[label]]
-    another = 1 - Q[samples][:, cluster[known]].sum(axis=1)
+    another = (1 - Q[samples][:, cluster[known]].sum(axis=1)) / max(given.k - known.size, 1)
     probability: Floats = np.where(np.isin(label, known), own, another)
     return probability

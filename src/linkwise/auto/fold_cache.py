@@ -3,7 +3,7 @@
 A new constraint joins a fold. What was found without the fold has not seen it, so it is held out
 there as well. What was found without another fold has not seen it either: its predictions are made
 with a little less than all other constraints, and are still honest. When a fold lacks a tenth of
-the constraints, it is found again, one fold in a fit.
+the constraints, it is found again, one such fold in a fit; at once when it lacks a fifth.
 """
 
 from __future__ import annotations
@@ -52,9 +52,15 @@ class FoldCache:
             number = fold_numbers(model, rng, n_folds_for(model.n_constraints))
             self._trials, self._ends = {}, {}
         else:
+            if len(keys) == len(self._fold):  # the same fit again gives the same answer
+                self._ends = {}
             number = self._continued(keys, n_shared=1 if dense else 2)
         self._mode, self._fold = (seed, dense), dict(zip(keys, number.tolist(), strict=True))
         return number
+
+    @property
+    def _is_dense(self) -> bool:
+        return self._mode is not None and self._mode[1]
 
     def _can_continue(self, keys: Sequence[Key]) -> bool:
         n_old = len(self._fold)
@@ -94,10 +100,21 @@ class FoldCache:
             lack = given - np.array([trial.model.n_constraints for trial in known])
             worst = int(lack.argmax())
             known = list(known)
-            if lack[worst] > max(NEW_LEAST, STALE_SHARE * given[worst]):
-                known[worst] = whole.without(hidden[worst], design)
+            limit = np.maximum(NEW_LEAST, STALE_SHARE * given)
+            for at, one in enumerate(hidden):
+                is_stale = lack[at] > limit[at] and (at == worst or lack[at] > 2 * limit[at])
+                if is_stale or (self._is_dense and _has_seen(known[at], whole, one)):
+                    known[at] = whole.without(one, design)
         self._trials[_name(view)] = known
         return known
+
+
+def _has_seen(trial: Trial, whole: Trial, hidden: Bools) -> bool:
+    """Whether a trial was given a constraint that is hidden from its fold now."""
+    keys = constraint_keys(whole.model)
+    return not set(constraint_keys(trial.model)).isdisjoint(
+        keys[at] for at in np.flatnonzero(hidden).tolist()
+    )
 
 
 def constraint_keys(model: ConstraintModel) -> list[Key]:

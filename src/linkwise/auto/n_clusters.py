@@ -78,7 +78,10 @@ def range_of_clusters(least: int, n_samples: int) -> tuple[int, ...]:
 def numbers_of_clusters(constraints: Constraints) -> tuple[int, ...]:
     """Return the numbers of clusters to choose from."""
     n = constraints.n_samples
-    return range_of_clusters(least_clusters(constraints, n), n)
+    numbers = range_of_clusters(least_clusters(constraints, n), n)
+    # No more clusters than groups that must-links leave, if they contradict nothing
+    n_groups = max(int(constraints.components().max(initial=0)) + 1, numbers[0])
+    return tuple(k for k in numbers if k <= n_groups)
 
 
 def gap_prior(eigenvalues: Floats, numbers: tuple[int, ...]) -> Floats:
@@ -131,6 +134,8 @@ def _predictive_score(bases: Bases, constraints: Constraints) -> float:
     k, rng = bases.n_clusters, np.random.RandomState(0)
     model = ConstraintModel.of(constraints, k)
     folds = make_folds(model, np.random.RandomState(0), N_FOLDS)
+    if not folds:  # a single question, asked twice
+        return 0.0
     given = [without_held(constraints, fold.hidden).signed_pairs() for fold in folds]
     start = kmeans(bases.embedding(k), k, rng, n_init=3).labels
     wide = bases.wide_embedding

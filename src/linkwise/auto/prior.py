@@ -15,12 +15,13 @@ probabilities of the three kinds,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csc_array, issparse
 from scipy.special import expit, softmax
 
+from linkwise.auto.bases import Components
 from linkwise.auto.misfit import (
     Misfit,
     gaussian_likelihood,
@@ -30,7 +31,7 @@ from linkwise.auto.misfit import (
 from linkwise.linalg.laplacian import degrees
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Graph, Ints
+    from linkwise._types import Bools, Floats, Graph, Ints
     from linkwise.auto.view import View
 
 
@@ -46,6 +47,7 @@ CUT_FLOOR = 0.002  # of the cut for each cluster: below, a graph is as good as s
 FLAT = 0.1  # share of the prior that is equal for all
 PREFERRED = ("spectral", "linear")  # where clusters overlap
 DIRECTIONS = 10
+LEAST_JUDGED = 2  # features with many values, to judge Gaussians in them alone
 FEW_VALUES, FEW_SHARE = 10, 0.75  # distinct values, and share of the features that have so few
 CHECKED = 1_000  # rows and columns of which distinct values are counted
 
@@ -68,10 +70,10 @@ def data_prior(view: View) -> DataPrior:
     misfit = None
     compact = overlap = 0.0  # a graph has no features to describe
     if view.has_features:
-        P = view.coordinates[view.rows]
+        P = judged_coordinates(view)
         fit = {name: gaussian_likelihood(P, one, view.k) for name, one in labels.items()}
         compact = 1.0
-        if not has_few_values(view.prepared.X[:CHECKED]):
+        if not has_few_values(view.prepared.X):
             misfit = _misfit(view, P, labels[max(fit, key=lambda name: fit[name])])
             compact = float(expit((SEPARATE - misfit.separate) / SEPARATE_SOFT))
             overlap = (1 - compact) * float(expit((MIXTURE - misfit.mixture) / MIXTURE_SOFT))
@@ -103,13 +105,40 @@ def _misfit(view: View, P: Floats, labels: Ints) -> Misfit:
     return gaussian_misfit(directions, labels, view.k)
 
 
-def has_few_values(X: Floats) -> bool:
+def judged_coordinates(view: View) -> Floats:
+    """Return the coordinates of the rows in which Gaussians are judged.
+
+    Features with few values, such as the columns of a category, are left out if there are enough
+    others: a partition by a category would have no variance in them, and any likelihood.
+    """
+    X = view.prepared.X
+    if not issparse(X) and not has_few_values(X):
+        has_many = ~few_valued(X)
+        if has_many.sum() >= LEAST_JUDGED and not has_many.all():
+            scores = Components.of(X[np.ix_(view.rows, has_many)]).scores
+            return scores / max(float(np.sqrt((scores**2).mean())), 1e-300)
+    return view.coordinates[view.rows]
+
+
+def has_few_values(X: Any) -> bool:
     """Whether most features have so few values that a density of them means nothing."""
     if issparse(X):
-        return np.unique(X.data[: CHECKED * CHECKED]).size < FEW_VALUES
-    n_rows = X.shape[0]
-    counts = [np.unique(column).size for column in X.T[:CHECKED]]
-    return bool(np.quantile(counts, FEW_SHARE) <= min(FEW_VALUES, n_rows // 4))
+        columns = csc_array(X[_spread(X.shape[0])][:, _spread(X.shape[1])])
+        values = np.split(columns.data, columns.indptr[1:-1])
+        return bool(np.mean([np.unique(one).size < FEW_VALUES for one in values]) >= FEW_SHARE)
+    return bool(few_valued(X).mean() >= FEW_SHARE)
+
+
+def few_valued(X: Floats) -> Bools:
+    """Return which features have few distinct values, among samples from all of them."""
+    rows = X[_spread(X.shape[0])]
+    most = min(FEW_VALUES, rows.shape[0] // 4)
+    return np.array([np.unique(column).size <= most for column in rows.T])
+
+
+def _spread(n: int) -> Ints:
+    """Return at most `CHECKED` numbers below `n`, evenly: samples may be sorted."""
+    return np.linspace(0, n - 1, min(n, CHECKED)).astype(np.intp)
 
 
 def ncut_value(W: Graph, labels: Ints, k: int) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from linkwise.auto.consensus import find_consensus
 from linkwise.auto.constraint_model import matching, misplaced
+from linkwise.auto.ensemble import guessing_score
 from linkwise.auto.noise import Reliability, likelihood, log_likelihood, probability_wrong
 from linkwise.auto.scaling import GIVEN
 from linkwise.constraints.conflict import Suspect, make_suspects
@@ -87,6 +88,10 @@ class AutoReport:
         Share of the samples that the constraints moved to another cluster.
     small_clusters : tuple of (int, tuple of int)
         Clusters of one or two samples, and these samples.
+    scaling_is_chosen : bool
+        Whether the scaling was chosen, and not given as a parameter.
+    interrupted : bool
+        Whether the fit was interrupted: then this is the best answer so far.
     """
 
     n_clusters: int
@@ -107,6 +112,8 @@ class AutoReport:
     n_held_back: int = 0
     changed: float = 0.0
     small_clusters: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    scaling_is_chosen: bool = True
+    interrupted: bool = False
 
     def with_labels(self, labels: Ints, n_violated: int) -> AutoReport:
         """Return the report with what the labels show."""
@@ -115,7 +122,9 @@ class AutoReport:
     def summary(self) -> list[str]:
         """Return what was chosen, in some lines."""
         lines = [f"{self.n_clusters} clusters ({self._why_so_many()})", self._kind()]
-        if self.scaling:
+        if self.interrupted:
+            lines.insert(0, "interrupted: the best answer so far")
+        if self.scaling and self.scaling_is_chosen:
             lines.append(self._scaling())
         if self.n_constraints:
             lines += self._constraints()
@@ -148,7 +157,8 @@ class AutoReport:
     def _kind(self) -> str:
         kind = max(self.kinds, key=lambda name: self.kinds[name])
         sure = self.kinds[kind]
-        how = "clearly" if sure >= CLEAR else f"probably ({sure:.0%})"
+        how = "probably" if sure >= 0.5 else "perhaps"
+        how = "clearly" if sure >= CLEAR else f"{how} ({sure:.0%})"
         if not self.scaling:
             return "the data are a graph: partitions are compared by their cut"
         if np.isnan(self.misfit):
@@ -157,7 +167,7 @@ class AutoReport:
 
     def _scaling(self) -> str:
         parameter = "given" if self.scaling != GIVEN else "standardize"
-        why = "compared with the other by held-out constraints" if len(self.scalings) > 1 else ""
+        why = "compared with the other scaling by constraints" if len(self.scalings) > 1 else ""
         if not why:
             return f'features {self.scaling} (scaling="{parameter}" changes that)'
         return f'features {self.scaling}, {why} (scaling="{parameter}" changes that)'
@@ -167,7 +177,7 @@ class AutoReport:
         lines = [
             f"{self.n_constraints} constraint{s}, {self.n_violated} violated, "
             f"about {self.noise:.1%} wrong, {self.n_suspects} suspected",
-            f"they moved {self.changed:.1%} of the samples to another cluster",
+            f"with {'them' if s else 'it'}, {self.changed:.1%} of the samples change their cluster",
         ]
         if self.n_held_back:
             lines.append(
@@ -184,7 +194,7 @@ class AutoReport:
             return "they contradict what the samples show on their own, and were followed"
         if self.score > self.score_without + CLOSE:
             return "those given help to predict those held out"
-        return "those given hardly help to predict those held out"
+        return "those held out are predicted as well without those given"
 
 
 def rank_suspects(
@@ -228,6 +238,7 @@ def make_report(answer: Answer, choice: Choice, suspects: tuple[Suspect, ...]) -
         n_suspects=sum((one.probability or 0.0) > SUSPICIOUS for one in suspects),
         n_held_back=answer.n_held_out,
         changed=_changed(answer),
+        interrupted=answer.interrupted,
     )
 
 
@@ -239,15 +250,10 @@ def _scores(answer: Answer) -> tuple[float, float, float]:
     held_out = np.array([one.held_out for one in members])
     weights = answer.consensus.weights
     alone = np.array([one.prior if one.group == "unsupervised" else 0.0 for one in members])
-    # Guessing knows the share of must-links (one of each is added), and the number of clusters.
-    n_pairs, n_must = len(model.pairs.ends), int(model.pairs.together.sum())
-    p = (n_must + 1) / (n_pairs + 2)
-    of_pairs = n_must * np.log(p) + (n_pairs - n_must) * np.log(1 - p)
-    guess = of_pairs + model.labelled.size * np.log(1 / model.k)
     return (
         _mean_score(answer, weights @ held_out),
         _mean_score(answer, alone / alone.sum() @ held_out),
-        float(guess / model.n_constraints),
+        guessing_score(model) / model.n_constraints,
     )
 
 

@@ -40,6 +40,8 @@ class Scaling(NamedTuple):
         if issparse(X):
             weight = np.where(self.used, 1 / np.where(self.used, self.deviation, 1.0), 0.0)
             return csr_array(csr_array(X).multiply(weight[None, :]))
+        if not self.used.any():
+            return np.zeros((X.shape[0], 1))
         return (X[:, self.used] - self.mean[self.used]) / self.deviation[self.used]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -188,6 +189,9 @@ def representative_rows(n_samples: int) -> Ints:
     return np.sort(rng.choice(n_samples, MAX_ROWS, replace=False))
 
 
+_MAKING = RLock()
+
+
 class Views:
     """The views of one data set, kept with :class:`~linkwise.Prepared` data for later fits."""
 
@@ -198,15 +202,23 @@ class Views:
         self._bases: dict[str, tuple[Prepared, Bases]] = {}
         self._views: dict[tuple[str, int], View] = {}
         self.folds: dict[int, FoldCache] = defaultdict(FoldCache)  # by number of clusters
+        self.lock = RLock()  # held by a fit: what it keeps belongs to its constraints
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, lock=RLock())
 
     @classmethod
     def of(cls, prepared: Prepared) -> Views:
         """Return the views of prepared data, made once."""
-        views = prepared.attached(cls)
-        if views is None:
-            views = cls(prepared)
-            prepared.attach(views)
-        return views
+        with _MAKING:  # two threads must not make them twice
+            views = prepared.attached(cls)
+            if views is None:
+                views = cls(prepared)
+                prepared.attach(views)
+            return views
 
     @cached_property
     def scalings(self) -> list[Scaling]:

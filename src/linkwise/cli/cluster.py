@@ -44,6 +44,9 @@ def run(request: ClusterRequest, console: Console, given: Given) -> int:
         task = load(request, console, given, affinity=settings.get("affinity"))
         _check_column(request, task.data)
         k = number_of_clusters(request.n_clusters, task.data, console, Method=Method)
+        is_scaled = request.scale is not None or task.data.frame is not None
+        if is_scaled and options.scales_features(Method):
+            settings = {"scaling": "given", **settings}  # scaled here, or not: not a second time
         model = options.build(Method, settings, task.prepared, n_clusters=k, request=request)
         bar.update()
         bar.set_description("clustering")

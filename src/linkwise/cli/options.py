@@ -104,6 +104,11 @@ def parameters_of(Method: type[Any]) -> dict[str, Parameter]:
     return {k: p for k, p in signature(Method).parameters.items() if k not in hidden}
 
 
+def scales_features(Method: Method) -> bool:
+    """Whether a method chooses a scaling of the features itself."""
+    return "scaling" in signature(Method).parameters
+
+
 def parse_settings(texts: Iterable[str], Method: Method) -> dict[str, Any]:
     """Turn ``name=value`` texts into checked parameters of a method."""
     settings: dict[str, Any] = {}
