@@ -58,6 +58,8 @@ def fitted(key):
 def interrupted(call, seconds):
     """Send SIGINT after some seconds; return what the call returned, None after an interrupt."""
     done = threading.Event()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def send():
         if not done.wait(seconds):

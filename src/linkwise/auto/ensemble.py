@@ -21,7 +21,13 @@ from linkwise.auto.consensus import (
     find_consensus,
     least_rate,
 )
-from linkwise.auto.evidence import Fold, Prediction, folds_of, held_out_probability
+from linkwise.auto.evidence import (
+    Fold,
+    Prediction,
+    both_ways,
+    folds_of,
+    held_out_probability,
+)
 from linkwise.auto.learner import log_softmax
 from linkwise.auto.noise import likelihood, log_likelihood
 from linkwise.auto.partition import EPS, ERROR_RATE, Partition, from_probability
@@ -301,8 +307,11 @@ class Ensemble:
         if not self.folds:
             return 1.0
         held_out = consensus.weights @ np.array([one.held_out for one in self.members])
-        score = likelihood(held_out, self.model.reliability)[0]
-        return AGREED if score > guessing_score(self.model) else GUESSING
+        # Of a pair given both ways one is wrong: it says nothing about the candidates.
+        single = ~both_ways(self.model)
+        judged = self.model.subset(single)
+        score = likelihood(held_out[single], judged.reliability)[0]
+        return AGREED if score >= guessing_score(judged) else GUESSING
 
     def _concluded(self, *, interrupted: bool) -> Answer:
         """Average the candidates, and add what the constraints say."""

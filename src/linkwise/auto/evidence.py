@@ -92,6 +92,15 @@ def folds_of(model: ConstraintModel, number: Ints) -> list[Fold]:
     return folds
 
 
+def both_ways(model: ConstraintModel) -> Bools:
+    """Return which constraints are pairs that are given as must-link and as cannot-link."""
+    keys = pair_keys(np.sort(model.pairs.ends.astype(np.intp), axis=1), model.vertices.size)
+    _, question, count = np.unique(keys, return_inverse=True, return_counts=True)
+    found = np.zeros(model.n_constraints, bool)
+    found[: keys.size] = count[question.ravel()] > 1
+    return found
+
+
 def is_dense(model: ConstraintModel) -> bool:
     """Whether there are so many pairs of the same samples that most follow from others."""
     return len(model.pairs.ends) > DENSE * model.vertices.size
