@@ -121,10 +121,6 @@ def test_a_wrong_label_is_suspected(blobs):
     assert model.report_.n_constraints == 18
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="candidates that all agree are trusted .95: one wrong constraint outweighs them",
-)
 def test_one_wrong_pair_and_one_wrong_label_are_suspected():
     X, y = make_blobs(60, 4, centers=3, random_state=0)
     right = Constraints.sample(y, 20, random_state=0)
@@ -134,7 +130,9 @@ def test_one_wrong_pair_and_one_wrong_label_are_suspected():
     known = Constraints(60, [*right.must_link, (zero, one)], right.cannot_link, labels=labels)
     model = Auto(3, random_state=0).fit(X, constraints=known)
     assert {one.samples for one in model.suspects_[:2]} == {tuple(sorted((zero, one))), (50,)}
-    assert min(one.probability for one in model.suspects_[:2]) > 0.9
+    assert (
+        min(one.probability for one in model.suspects_[:2]) > 0.5 > model.suspects_[2].probability
+    )
     assert ari(y, model.labels_) == 1.0
 
 

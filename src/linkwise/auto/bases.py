@@ -80,6 +80,11 @@ class Components(NamedTuple):
         centred = cls(np.zeros((0, q)), unit * model.mean_, axes)
         return centred._replace(scores=centred.new(X))
 
+    @property
+    def unit_scores(self) -> Floats:
+        """The scores, scaled by one factor to a mean variance of 1."""
+        return self.scores / _rms(self.scores)
+
     def new(self, X: Any) -> Floats:
         """Return the components of new samples."""
         if issparse(X):

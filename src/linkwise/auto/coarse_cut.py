@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
 from linkwise._jit import njit
 from linkwise._kernels import new_stream, uniform
-from linkwise._quiet import quiet
+from linkwise.auto.micro_clusters import fit_to_sample
 from linkwise.partition import spread_seeds
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 FACTORS = (2, 5, 12)  # micro-clusters per cluster, from the coarsest level to the finest
 MOST = 3_000  # micro-clusters of a level, unless there are more clusters: their graph is dense
-SAMPLE, SAMPLE_EACH = 5_000, 50  # rows that centres are fitted to; at least so many per centre
 FIRST_STARTS, LATER_STARTS = 12, 2  # random starts at the first level, at the others
 PERTURBATIONS = 8  # of the best partition of a level
 MAX_ITER = 10  # of k-means: micro-clusters need not be optimal
@@ -179,16 +177,11 @@ def split_to(labels: Ints, k: int) -> Ints:
 
 
 def _micro_clusters(rows: Floats, size: int, rng: np.random.RandomState) -> Ints:
-    enough = max(SAMPLE, SAMPLE_EACH * size)
-    is_large = rows.shape[0] > enough
-    sample = rows[rng.choice(rows.shape[0], enough, replace=False)] if is_large else rows
-    seeds = spread_seeds(sample, size, rng)
-    model = KMeans(size, init=sample[seeds], n_init=1, max_iter=MAX_ITER, random_state=0)
-    with quiet(ConvergenceWarning):  # fewer distinct rows than clusters
-        model.fit(sample)
-    labels = model.predict(rows) if is_large else model.labels_
-    used = np.bincount(labels, minlength=size) > 0
-    return (np.cumsum(used) - 1)[labels].astype(np.intp)
+    def make(sample: Floats) -> KMeans:
+        seeds = sample[spread_seeds(sample, size, rng)]
+        return KMeans(size, init=seeds, n_init=1, max_iter=MAX_ITER, random_state=0)
+
+    return fit_to_sample(rows, size, rng, make=make)[0]
 
 
 @njit(cache=True, nogil=True)

@@ -128,6 +128,7 @@ class Ensemble:
         self.views: list[View] = []
         self.members: list[Member] = []
         self.best = 0  # the view that was chosen
+        self.is_chosen = False  # whether scalings were compared, and not interrupted before
 
     def answer(self, *, hurry: bool = False) -> Answer:
         """Find candidates and their consensus.
@@ -171,7 +172,7 @@ class Ensemble:
         members = self._unsupervised_members(view) + cheap
         if self.model.n_constraints >= ANCHOR_FROM:
             members = [self._anchor(members, view), *members]
-        self.best, self.members = best, members
+        self.best, self.members, self.is_chosen = best, members, True
         if self.folds:
             self.members = members + self._supervised(trials, OTHERS)
 
@@ -316,6 +317,7 @@ class Ensemble:
     def _concluded(self, *, interrupted: bool) -> Answer:
         """Average the candidates, and add what the constraints say."""
         view = self.views[self.best]
+        compared = self.views if self.is_chosen else [view]
         rows = self._rows(view)
         consensus = find_consensus(self.members, self.model.reliability)
         logits = np.log(consensus.probability + EPS)
@@ -326,7 +328,7 @@ class Ensemble:
         P[vertices] = posterior.probability
         return Answer(
             view=view,
-            scalings=tuple(one.scaling.name for one in self.views if one.scaling is not None),
+            scalings=tuple(one.scaling.name for one in compared if one.scaling is not None),
             rows=rows,
             probability=P,
             model=self.model,

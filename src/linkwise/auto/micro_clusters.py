@@ -12,6 +12,8 @@ from linkwise._jit import njit
 from linkwise._quiet import quiet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from linkwise._types import Floats, Ints
 
 
@@ -35,7 +37,9 @@ class MicroClusters(NamedTuple):
     @classmethod
     def of(cls, rows: Floats, k: int, rng: np.random.RandomState, *, factor: int) -> MicroClusters:
         """Cluster rows into ``factor * k`` micro-clusters by k-means."""
-        labels, centers = _small_clusters(rows, min(factor * k, rows.shape[0]), rng)
+        n = min(factor * k, rows.shape[0])
+        model = KMeans(n, n_init=RESTARTS, random_state=rng)
+        labels, centers = fit_to_sample(rows, n, rng, make=lambda _: model)
         mass = np.bincount(labels, minlength=centers.shape[0]).astype(np.float64)
         seed = int(rng.randint(2**31))
         if centers.shape[0] <= k:
@@ -80,11 +84,17 @@ class Small(NamedTuple):
     apart: Floats  # symmetric; negative where pairs want two of them together
 
 
-def _small_clusters(rows: Floats, n: int, rng: np.random.RandomState) -> tuple[Ints, Floats]:
+def fit_to_sample(
+    rows: Floats, n: int, rng: np.random.RandomState, *, make: Callable[[Floats], KMeans]
+) -> tuple[Ints, Floats]:
+    """Cluster rows by k-means, of many rows fitted to a sample; return labels and centres.
+
+    ``make(sample)`` returns the model. Clusters that nothing belongs to are left out.
+    """
     sample, enough = rows, max(SAMPLE, SAMPLE_EACH * n)
     if rows.shape[0] > enough:
         sample = rows[rng.choice(rows.shape[0], enough, replace=False)]
-    model = KMeans(n, n_init=RESTARTS, random_state=rng)
+    model = make(sample)
     with quiet(ConvergenceWarning):  # fewer distinct rows than clusters
         model.fit(sample)
     labels = model.predict(rows) if sample is not rows else model.labels_

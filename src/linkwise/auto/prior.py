@@ -29,6 +29,7 @@ from linkwise.auto.misfit import (
     smooth_directions,
 )
 from linkwise.linalg.laplacian import degrees
+from linkwise.methods.ncut import ratio_sum
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Graph, Ints
@@ -115,8 +116,7 @@ def judged_coordinates(view: View) -> Floats:
     if not issparse(X) and not has_few_values(X):
         has_many = ~few_valued(X)
         if has_many.sum() >= LEAST_JUDGED and not has_many.all():
-            scores = Components.of(X[np.ix_(view.rows, has_many)]).scores
-            return scores / max(float(np.sqrt((scores**2).mean())), 1e-300)
+            return Components.of(X[np.ix_(view.rows, has_many)]).unit_scores
     return view.coordinates[view.rows]
 
 
@@ -142,9 +142,7 @@ def _spread(n: int) -> Ints:
 
 
 def ncut_value(W: Graph, labels: Ints, k: int) -> float:
-    """Return the normalised cut of a partition; an empty cluster counts 1."""
+    """Return the normalised cut of a partition; a cluster without volume counts 1."""
     d = degrees(W)
-    H = np.zeros((labels.size, k))
-    H[np.arange(labels.size), labels] = 1.0
-    inside = np.einsum("ic,ic->c", H, W @ H)
-    return float((1 - inside / np.maximum(H.T @ d, 1e-12)).sum())
+    volume = np.bincount(labels, weights=d, minlength=k)
+    return ratio_sum(W, labels, d) + float((volume == 0).sum())

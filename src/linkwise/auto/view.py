@@ -81,9 +81,7 @@ class View:
         """Principal components of all samples, of mean variance 1; of a graph, its embedding."""
         if self.bases.components is None:
             return self.bases.embedding(self.k)
-        scores = self.bases.components.scores
-        unit: Floats = scores / max(float(np.sqrt((scores**2).mean())), 1e-300)
-        return unit
+        return self.bases.components.unit_scores
 
     @cached_property
     def kmeans(self) -> Ints:
