@@ -33,14 +33,12 @@ def check_foreign(X: Any) -> None:
                 "not in main memory. Pass fit(X.detach().cpu().numpy()), of a sparse one "
                 "X.to_dense() first."
             )
-
-    _check_text(X)
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        _check_text(X)
 
 
 def _check_text(X: Any) -> None:
     """Raise ValueError if a data frame has columns of text, naming them."""
-    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
-        return
     no_numbers = [name for name in X.columns if not _is_numeric(X[name])]
     if no_numbers:
         shown = ", ".join(map(repr, no_numbers[:SHOWN])) + ", ..." * (len(no_numbers) > SHOWN)

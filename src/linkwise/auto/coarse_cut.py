@@ -21,6 +21,7 @@ from linkwise.partition import spread_seeds
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Int64s, Ints, Matrix, UInt64s
+    from linkwise.auto.bases import Bases
 
 FACTORS = (2, 5, 12)  # micro-clusters per cluster, from the coarsest level to the finest
 MOST = 3_000  # micro-clusters of a level, unless there are more clusters: their graph is dense
@@ -31,6 +32,18 @@ MUTATED = 0.2  # share of micro-clusters that a random perturbation moves
 MAX_SWEEPS = 50
 LEAST_GAIN = 1e-9  # what a move must lower the objective by
 NO_VOLUME = 1e-12  # share of the graph's volume below which a volume is rounding
+
+
+def coarse_cuts(
+    bases: Bases, start: Ints, number: int, *, rng: np.random.RandomState
+) -> list[CoarseCut]:
+    """Return several micro-clusterings of a graph, in an embedding where its components differ."""
+    k = bases.n_clusters
+    embedding = bases.embedding(max(2 * k, bases.spectrum.n_pieces))
+    found = []
+    for _ in range(number):
+        found.append(CoarseCut.of(bases.W, embedding, k, rng, start=start))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,11 +161,15 @@ class Clusters(NamedTuple):
     penalty: Floats  # of each micro-cluster in each cluster
 
 
-def contracted(W: Matrix, labels: Ints) -> Floats:
-    r"""Return :math:`H^T W H`, the weights between and inside groups of vertices, in `O(nnz)`."""
-    n_groups = int(labels.max()) + 1
+def contracted(W: Matrix, labels: Ints, n_groups: int = 0) -> Floats:
+    r"""Return :math:`H^T W H`, the weights between and inside groups of vertices, in `O(nnz)`.
+
+    There may be more groups than those that have a vertex.
+    """
+    n_groups = n_groups or int(labels.max()) + 1
     if not issparse(W):
-        H = csr_array((np.ones(labels.size), (labels, np.arange(labels.size))))
+        places, shape = (labels, np.arange(labels.size)), (n_groups, labels.size)
+        H = csr_array((np.ones(labels.size), places), shape=shape)
         return np.ascontiguousarray(H @ (H @ W).T, dtype=np.float64)
     rows = np.repeat(labels, np.diff(W.indptr))
     return _table(rows, labels[W.indices], W.data, n=n_groups)

@@ -13,34 +13,38 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._params import Interval, StrOptions
+from linkwise._params import Interval, StrOptions, validates_parameters
+from linkwise._quiet import kept_filters
 from linkwise._rows import RowIndex
-from linkwise._threads import one_thread
-from linkwise.auto.assign import feasible_labels, in_order, likeliest_labels
-from linkwise.auto.canonical import constraint_places, in_given_order
-from linkwise.auto.classifier import blocks, everywhere
-from linkwise.auto.constraint_model import ConstraintModel
+from linkwise._threads import kept_limits, one_thread
+from linkwise.auto.consensus import feasible_labels, in_order, likeliest_labels
+from linkwise.auto.constraint_model import ConstraintModel, add_other_labels, learnt_constraints
 from linkwise.auto.ensemble import Answer, Ensemble
-from linkwise.auto.many_labels import add_other_labels, learnt_constraints
+from linkwise.auto.learner import blocks, everywhere
 from linkwise.auto.n_clusters import Choice, choose_n_clusters, numbers_of_clusters
 from linkwise.auto.report import AutoReport, make_report, n_violated, rank_suspects
-from linkwise.auto.scaling import GIVEN, NAMES, both_scalings
-from linkwise.auto.view import View, Views
+from linkwise.auto.views import (
+    GIVEN,
+    NAMES,
+    View,
+    Views,
+    both_scalings,
+    constraint_places,
+    permuted,
+)
 from linkwise.constraints import Constraints
 from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.result import Result
-from linkwise.search.objective import certain_groups, warn_interrupted, workers
+from linkwise.search.objective import certain_groups, warn_interrupted
 from linkwise.search.soft import check_label_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from linkwise._types import Floats, Ints
-    from linkwise.auto.scaling import Scaling
+    from linkwise.auto.views import Scaling
     from linkwise.constraints.conflict import Suspect
     from linkwise.graph import Affinity, Prepared
-    from linkwise.linalg.warm import WarmStarts
-    from linkwise.search.objective import Run
 
 
 SECOND_SCALING_UP_TO = 20_000  # samples; beyond, a second graph takes too long
@@ -166,77 +170,94 @@ class Auto(ConstrainedClusterer):
     callback: Callable[[float, str], None] | None = None
     verbose: int = 0
 
+    needs_features = False  # they are used if there are any
+
     @property
     def _arguments(self) -> Collection[str]:
         return ("X", "W", "constraints")
 
-    def _solve(
-        self, prepared: Prepared, constraints: Constraints | None, warm: WarmStarts | None
-    ) -> AutoResult:
-        constraints = Constraints(prepared.n_samples) if constraints is None else constraints
+    @validates_parameters(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: object = None, *, constraints: Constraints | None = None) -> Auto:
+        with kept_filters(), kept_limits():
+            prepared = self._checked(X, y, constraints)
+            given = Constraints(prepared.n_samples) if constraints is None else constraints
+            if self.hard and isinstance(self.n_clusters, str):
+                given.check(given.n_samples)  # contradictions, whatever the number
+            if not self.hard and not isinstance(self.n_clusters, str) and given.labels is not None:
+                check_label_count(given, self.n_clusters)
+            result = self._solve(prepared, given)
+        self._keep_result(result, constraints)
+        return self
+
+    fit.__doc__ = ConstrainedClusterer.fit.__doc__
+
+    def _solve(self, prepared: Prepared, constraints: Constraints) -> AutoResult:
         rng = check_random_state(self.random_state)
         views = Views.of(prepared)
         found = self._found(views, constraints, seed=int(rng.randint(2**31)))
-        k, probability = found.choice.best, found.probability
-        # What the others say about each constraint, and what all of it tells
-        given = ConstraintModel.of(constraints, k).reliability
-        rate = found.answer.consensus.error_rate
-        suspects = rank_suspects(constraints, found.left_out, given, error_rate=rate)
-        report = make_report(found.answer, found.choice, suspects)
+        answer, probability = found.answer, found.probability
         if self.hard:
             labels = feasible_labels(np.log(probability + 1e-12), constraints, rng)
         else:
             labels = likeliest_labels(probability)
-        numbers = in_order(labels, constraints, k)
+        numbers = in_order(labels, constraints, probability.shape[1])
         labels, probability = np.argsort(numbers)[labels], probability[:, numbers]
-        self._keep_view(found.answer.view, views, probability)
+        suspects = rank_suspects(constraints, found.left_out, answer)
+        report = replace(
+            make_report(answer, found.choice, suspects, labels=labels),
+            n_violated=n_violated(constraints, labels),
+            scaling_is_chosen=self.scaling == "auto",
+        )
+        self._keep_view(answer.view, views, probability)
         return AutoResult(
             labels=labels,
             objective=-report.score,
-            n_iter=len(found.answer.members),
-            converged=not found.answer.interrupted,
+            n_iter=len(answer.members),
+            converged=not answer.interrupted,
             probability=probability,
             noise=report.noise,
             suspects=suspects,
-            report=replace(
-                report.with_labels(labels, n_violated(constraints, labels)),
-                scaling_is_chosen=self.scaling == "auto",
-            ),
+            report=report,
         )
 
     def _found(self, views: Views, constraints: Constraints, *, seed: int) -> Found:
         """Choose the number of clusters and find the answer, in an order of the samples' own."""
-        n = constraints.n_samples
-        order = np.arange(n) if views.order is None else views.order
+        order = np.arange(constraints.n_samples) if views.order is None else views.order
         inner = constraints if views.order is None else constraints.restrict(order)
         learnt = learnt_constraints(inner, seed)
         # One thread of BLAS: its many calls are tiny, and with more the last bits would differ.
         # Threads that share prepared data take turns.
-        with views.lock, one_thread(), workers(effective_n_jobs(self.n_jobs)) as run:
+        with views.lock, one_thread():
             choice = self._choice(views, learnt)
             if self.hard:
                 certain_groups(constraints, choice.best, np.random.RandomState(0))  # or why not
-            answer = self._answer(views, learnt, choice, seed=seed, run=run)
-            found = everywhere(answer)
+            answer = self._answer(views, learnt, choice, seed=seed)
+            found = answer.probability.copy()
+            if answer.rows.size < order.size:
+                found = everywhere(answer.view, answer.rows, found)
         if answer.interrupted:
             warn_interrupted()
-        left_out = add_other_labels(found, inner, learnt, answer)
+        left_out = answer.posterior.left_out
+        if learnt is not inner:
+            rate = answer.consensus.error_rate
+            left_out = add_other_labels(found, inner, learnt, said=answer.posterior, rate=rate)
         probability = np.empty_like(found)
         probability[order] = found
-        places = constraint_places(constraints, inner, order)
-        return Found(answer, choice, probability, left_out[places])
+        return Found(answer, choice, probability, left_out[constraint_places(constraints, order)])
 
-    def _answer(
-        self, views: Views, constraints: Constraints, choice: Choice, *, seed: int, run: Run
-    ) -> Answer:
+    def _answer(self, views: Views, constraints: Constraints, choice: Choice, *, seed: int) -> Answer:
         """Find candidates, and their consensus."""
-        model = ConstraintModel.of(constraints, choice.best)
-        scalings = self._scalings(views, constraints)
-        makers = [partial(views.view, scaling, choice.best) for scaling in scalings]
-        rest = partial(self._tell, first=CHOICE_SHARE if len(choice.numbers) > 1 else 0.0)
-        cache = views.folds[choice.best]
+        k, makers = choice.best, []
+        for scaling in self._scalings(views, constraints):
+            makers.append(partial(views.view, scaling, k))
         ensemble = Ensemble(
-            makers, model, constraints, cache=cache, seed=seed, run=run, callback=rest
+            makers,
+            ConstraintModel.of(constraints, k),
+            constraints,
+            cache=views.folds[k],
+            seed=seed,
+            n_jobs=effective_n_jobs(self.n_jobs),
+            callback=partial(self._tell, first=CHOICE_SHARE if len(choice.numbers) > 1 else 0.0),
         )
         return ensemble.answer(hurry=choice.interrupted)
 
@@ -277,12 +298,13 @@ class Auto(ConstrainedClusterer):
         self.affinity_matrix_, self._neighbors = view.W, probability
         if order is not None:
             is_given = given.has_graph and view.prepared is views.prepared
-            self.affinity_matrix_ = given.W if is_given else in_given_order(view.W, order)
+            self.affinity_matrix_ = given.W if is_given else permuted(view.W, np.argsort(order))
             if is_given:
                 self.affinity_ = given.affinity_
             else:
                 self._neighbors = probability[order]
-        self._known = RowIndex(given.X) if view.has_features else None
+        self._training = given.X if view.has_features else None
+        self._index: RowIndex | None = None  # of the training samples, when `predict` needs it
         if view.has_features and not view.coordinates.any():
             message = "All samples are equal: only constraints can tell them apart."
             warnings.warn(message, UserWarning, stacklevel=5)
@@ -329,12 +351,12 @@ class Auto(ConstrainedClusterer):
         known = self.result_.probability
         assert known is not None
         copies = np.full(X.shape[0], -1)
-        if self._known is None:
+        if self._training is None:
             X = _similarities(X)
         else:
-            X = self._known.in_form(X)
-            copies = self._known.find(X)
-            assert self._scaling is not None
+            self._index = self._index or RowIndex(self._training)
+            X = self._index.in_form(X)
+            copies = self._index.find(X)
             X = self._scaling.transform(X)
         probability = np.empty((X.shape[0], known.shape[1]))
         probability[copies >= 0] = known[copies[copies >= 0]]
@@ -377,15 +399,3 @@ class Auto(ConstrainedClusterer):
     def accepts_contradictions(self) -> bool:
         """Whether constraints may be found wrong: then contradictory ones are accepted."""
         return not self.hard
-
-    @property
-    def needs_features(self) -> bool:
-        """False: features are used if there are any."""
-        return False
-
-    def _check_feasible(self, constraints: Constraints) -> None:
-        if self.hard and isinstance(self.n_clusters, str):
-            constraints.check(constraints.n_samples)  # contradictions, whatever the number
-        if self.hard or isinstance(self.n_clusters, str):
-            return  # `fit` looks for a partition itself, and explains if there is none
-        check_label_count(constraints, self.n_clusters)

@@ -8,13 +8,11 @@ import numpy as np
 from scipy.special import softmax
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
-from linkwise.auto.coarse_cut import CoarseCut
-from linkwise.auto.constraint_model import ConstraintModel
-from linkwise.auto.evidence import Prediction, held_out_probability, make_folds
-from linkwise.auto.noise import log_likelihood
-from linkwise.auto.partition import EPS, ERROR_RATE, TRUST, centred_mean, softened
-from linkwise.auto.trial import without_held
-from linkwise.auto.view import representative_rows
+from linkwise.auto.coarse_cut import coarse_cuts
+from linkwise.auto.consensus import EPS, ERROR_RATE, TRUST, centred_mean, softened
+from linkwise.auto.constraint_model import ConstraintModel, log_likelihood
+from linkwise.auto.evidence import Prediction, held_out_probability, make_folds, without_held
+from linkwise.auto.views import representative_rows
 from linkwise.exceptions import ConflictError
 from linkwise.partition import kmeans
 
@@ -138,10 +136,9 @@ def _predictive_score(bases: Bases, constraints: Constraints) -> float:
         return 0.0
     given = [without_held(constraints, fold.hidden).signed_pairs() for fold in folds]
     start = kmeans(bases.embedding(k), k, rng, n_init=3).labels
-    wide = bases.wide_embedding
-    rows = np.union1d(representative_rows(bases.n_samples), model.vertices)
+    rows = np.union1d(representative_rows(start.size), model.vertices)
     vertices = np.searchsorted(rows, model.vertices)
-    cuts = [CoarseCut.of(bases.W, wide, k, rng, start=start) for _ in range(N_COARSE)]
+    cuts = coarse_cuts(bases, start, N_COARSE, rng=rng)
     scores = []
     for penalty in PENALTIES:
         said = []

@@ -112,9 +112,10 @@ def make_suspects(
     """Return chosen constraints as suspects, in the order given.
 
     An item is a row of ``constraints.table`` or, counted on from there, a labelled sample
-    (``constraints.facts.labelled``). `probability` and `strength` have one entry per item.
+    in ascending order. `probability` and `strength` have one entry per item.
     """
-    table, labelled = constraints.table, constraints.facts.labelled
+    table, labels = constraints.table, constraints.labels
+    labelled = () if labels is None else (labels >= 0).nonzero()[0].tolist()
     n_pairs = len(table.pairs)
     found = []
     for position, item in enumerate(items.tolist()):
@@ -122,8 +123,9 @@ def make_suspects(
             kind = "must-link" if table.sign[item] > 0 else "cannot-link"
             samples, row = tuple(table.pairs[item].tolist()), int(table.row[item])
         else:
-            row = int(labelled[item - n_pairs])
+            row = labelled[item - n_pairs]
             kind, samples = "label", (row,)
-        estimates = (None if a is None else float(a[position]) for a in (probability, strength))
-        found.append(Suspect(kind, samples, row, *estimates))
+        wrong = None if probability is None else float(probability[position])
+        penalty = None if strength is None else float(strength[position])
+        found.append(Suspect(kind, samples, row, wrong, penalty))
     return tuple(found)

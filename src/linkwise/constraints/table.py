@@ -238,7 +238,9 @@ def some_pairs(constraints: Constraints, limit: int) -> PairTable:
     Above `limit` label-implied pairs, a few of them with the same closure.
     """
     labels = constraints.labels
-    if labels is None or sum(count_implied(labels)) <= limit:
+    if labels is None:
+        return constraints.table
+    if sum(count_implied(labels)) <= limit:
         pairs = implied_pairs(labels)
     else:
         pairs = sparse_pairs(labels, max(0, limit - constraints.n_pairs))

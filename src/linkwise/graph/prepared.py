@@ -53,6 +53,8 @@ class Prepared:
         Names of the features, if the data are a frame with names.
     W : csr_array or ndarray of shape (n_samples, n_samples)
         The graph, built when it is first needed.
+    is_graph : bool
+        Whether the data are a precomputed graph.
     affinity_ : Affinity or None
         The fitted graph builder; None for a precomputed graph, and before the graph is built.
     degrees : ndarray of shape (n_samples,)
@@ -116,6 +118,7 @@ class Prepared:
         self.n_samples = int(checked.shape[0])
         self.feature_names = getattr(names, "feature_names_in_", None)
         self.affinity = affinity
+        self.is_graph = isinstance(affinity, str)  # precomputed
         self.affinity_: Affinity | None = None
         self.warm = WarmStarts()
         self._W: Any = checked if isinstance(affinity, str) else None
@@ -143,11 +146,6 @@ class Prepared:
                 "elsewhere."
             )
         return X
-
-    @property
-    def is_graph(self) -> bool:
-        """Whether the data are a precomputed graph."""
-        return isinstance(self.affinity, str)
 
     @property
     def W(self) -> Graph:  # noqa: N802  (a matrix, as everywhere)
