@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -75,21 +75,17 @@ def kept_filters() -> Iterator[None]:
 
 def _restore(before: Any) -> None:
     """Take the filter out, and a copy of the filters that is equal to those before."""
-    current: Any = warnings.filters
+    lasting, current = [], cast("Any", warnings.filters)
     for filters in (before, current):
         while FILTER in filters:
             filters.remove(FILTER)
+        kept = list(filters)
+        while kept and kept[0] in TRANSIENT:  # they are there for a moment
+            kept.pop(0)
+        lasting.append(kept)
     # Two checks of scikit-learn that overlapped leave a copy behind.
-    if _lasting(current) == _lasting(before):
+    if lasting[0] == lasting[1]:
         warnings.filters = before
-
-
-def _lasting(filters: Any) -> list[Any]:
-    """Return filters without those at the beginning that are there for a moment."""
-    kept = list(filters)
-    while kept and kept[0] in TRANSIENT:
-        kept.pop(0)
-    return kept
 
 
 @contextmanager

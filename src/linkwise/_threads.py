@@ -79,8 +79,7 @@ def kept_limits() -> Iterator[None]:
             _Kept.n_blocks -= 1
             if not (_Kept.n_blocks or _Limit.n_blocks):
                 for pool, n_threads in _Kept.before:
-                    # A one is what scikit-learn sets for a moment, in k-means and neighbour searches.
+                    # A one is what scikit-learn sets for a moment, in k-means and searches.
                     if pool.num_threads == 1 != n_threads:
                         pool.set_num_threads(n_threads)
                 _Kept.before = ()
-

@@ -8,9 +8,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
 from linkwise.auto import consensus
-from linkwise.auto.consensus import Member, find_consensus, stacking_weights, temperature, weigh
-from linkwise.auto.noise import Reliability, likelihood, log_likelihood
-from linkwise.auto.partition import from_labels
+from linkwise.auto.consensus import (
+    Member,
+    find_consensus,
+    from_labels,
+    stacking_weights,
+    temperature,
+    weigh,
+)
+from linkwise.auto.constraint_model import Reliability, likelihood, log_likelihood
 
 Y = np.arange(60) % 3
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from linkwise import Constraints
+from linkwise.auto.consensus import softened
 from linkwise.auto.constraint_model import ConstraintModel, cluster_of_label, matching, misplaced
-from linkwise.auto.partition import softened
 
 
 def some_constraints(seed=0, n=14, k=3):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from linkwise.auto.constraint_model import ConstraintModel
+from linkwise.auto.constraint_model import ConstraintModel, Pairs
 from linkwise.auto.evidence import (
     FOLDS,
     LEAVE_ONE_OUT,
@@ -19,7 +19,6 @@ from linkwise.auto.evidence import (
     make_folds,
     n_folds_for,
 )
-from linkwise.auto.propagation import Pairs
 from linkwise.constraints import Constraints
 
 

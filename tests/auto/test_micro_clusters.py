@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise.auto import micro_clusters
-from linkwise.auto.micro_clusters import MicroClusters, Small
+from linkwise.auto.coarse_cut import MicroClusters, Small
 
 NO_PAIRS = np.zeros((0, 2), np.intp), np.zeros(0)
 

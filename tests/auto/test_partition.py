@@ -6,7 +6,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise.auto.partition import (
+from linkwise.auto.consensus import (
     TRUST,
     centred_mean,
     from_labels,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from linkwise.auto.propagation import Pairs, propagate
+from linkwise.auto.constraint_model import Pairs, propagate
 
 UNTIL_SETTLED = {"max_sweeps": 500, "tol": 1e-13, "damping": 0.0}
 

@@ -149,11 +149,6 @@ class Landmarks(NamedTuple):
         kept = values > 1e-8 * values[-1]
         return cls(centers, bandwidth, V[:, kept] / np.sqrt(values[kept]))
 
-    def at(self, scores: Floats) -> Floats:
-        """Return the functions at rows of principal components."""
-        features: Floats = np.exp(-_squares(scores, self.centers) / self.bandwidth) @ self.whiten
-        return features
-
 
 def _squares(rows: Floats, centers: Floats) -> Floats:
     squares = (rows**2).sum(axis=1)[:, None] - 2 * rows @ centers.T + (centers**2).sum(axis=1)
@@ -212,7 +207,8 @@ class Bases:
         linear = np.hstack((scores / self.rms, np.ones((scores.shape[0], 1))))
         paid = np.full(linear.shape[1], LINEAR_PENALTY)
         paid[-1] = CONSTANT_PENALTY
-        radial = self.landmarks.at(scores)
+        squares = _squares(scores, self.landmarks.centers)
+        radial = np.exp(-squares / self.landmarks.bandwidth) @ self.landmarks.whiten
         kernel = Basis(radial, np.full(radial.shape[1], KERNEL_PENALTY))
         return {"linear": Basis(linear, paid), "kernel": kernel, "graph": graph}
 

@@ -41,6 +41,7 @@ from linkwise.search.problem import rescaled
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from linkwise._types import Ints
     from linkwise.auto.evidence import Trial
 
 
@@ -81,6 +82,7 @@ class Candidate(NamedTuple):
 
 def _kmeans(trial: Trial) -> Partition:
     view = trial.view
+    assert view.bases.scores is not None
     labels = kmeans(view.bases.scores, view.k, np.random.RandomState(0), n_init=10).labels
     return from_labels(labels[trial.rows], view.k)
 
@@ -94,17 +96,18 @@ def _coarse_cut(trial: Trial, penalty: float) -> Partition:
     parts = []
     for cut in trial.view.coarse_cuts:
         for labels in cut.partitions(*trial.pairs, penalty):
-            parts.append(softened(labels[trial.rows], trial.view.k, TRUST))
+            some = labels[trial.rows]
+            parts.append(softened(some, trial.view.k, TRUST))
     return from_probability(centred_mean(parts, np.ones(len(parts)), power=2.0).probability)
 
 
 def _linear(trial: Trial) -> Partition:
     """Average learners that see no constraint, from several starts."""
-    plans = []
-    for name in ("k-means", "spectral", "coarse cut"):
-        if name in trial.found:
-            plans.append((LINEAR, trial.found[name].labels))
-    plans += [(GRAPH, plans[-2][1]), (GRAPH, plans[-1][1])]  # from those of the graph
+    plans: list[tuple[tuple[str, ...], Ints]] = []
+    if "k-means" in trial.found:
+        plans.append((LINEAR, trial.found["k-means"].labels))
+    spectral, cut = trial.found["spectral"].labels, trial.found["coarse cut"].labels
+    plans += [(LINEAR, spectral), (LINEAR, cut), (GRAPH, spectral), (GRAPH, cut)]
     if trial.view.has_features:
         for micro_clusters in trial.view.micro_clusters.values():
             plans.append((LINEAR, micro_clusters.merged(*trial.pairs)[trial.rows]))
@@ -157,9 +160,8 @@ def _learner(trial: Trial, bases: tuple[str, ...], start: str) -> Partition:
         begin = first.consensus if start == "consensus" else first.leader
         return trial.learn(key, bases, begin, rate=first.error_rate)
     if start.startswith("merged"):
-        factor = int(start[-1])
-        begin = trial.view.micro_clusters[factor].merged(*trial.pairs)[trial.rows]
-        return trial.learn(key, bases, begin)
+        labels = trial.view.micro_clusters[int(start[-1])].merged(*trial.pairs)
+        return trial.learn(key, bases, labels[trial.rows])
     return trial.learn(key, bases, trial.labels_of(start))
 
 
@@ -292,9 +294,7 @@ CANDIDATES = (
         )
         for factor in (2, 4)
     ),
-    Candidate(
-        "e2cp", Group("propagation", 0.05), _propagation, least=41, applies=_can_propagate
-    ),
+    Candidate("e2cp", Group("propagation", 0.05), _propagation, least=41, applies=_can_propagate),
     Candidate(
         "constrained cut",
         Group("constrained cut", 0.05),

@@ -1,4 +1,4 @@
-"""Consensus: candidates weighted by prior and evidence, averaged around their centre; its labels."""
+"""Consensus: candidates weighted by prior and evidence, averaged around a centre; its labels."""
 
 from __future__ import annotations
 
@@ -205,8 +205,10 @@ def weigh(members: Sequence[Member], given: Reliability | None) -> Floats:
     n_constraints = 0 if given is None else given.belief.size
     prior, held_out = np.empty(len(members)), []
     for at, one in enumerate(members):
-        use_few = one.group.few is not None and n_constraints < FEW and not one.is_apart
-        prior[at] = one.prior * (one.group.few if use_few else one.group.prior)
+        of_group = one.group.prior
+        if one.group.few is not None and n_constraints < FEW and not one.is_apart:
+            of_group = one.group.few
+        prior[at] = one.prior * of_group
         held_out.append(one.held_out)
     prior /= prior.sum()
     if given is None or held_out[0] is None:

@@ -3,6 +3,11 @@
 A share of the constraints is wrong. The *error rate* of their source is estimated with everything
 else; at that rate, a prediction of a constraint has a likelihood, and a constraint a probability to
 be wrong.
+
+A sample has a distribution over clusters, the *opinion* of a candidate. A pair says that its two
+samples share a cluster, or that they do not. The messages of the sum-product algorithm add up what
+all pairs say. On a tree the beliefs are the exact marginals; elsewhere they are a good
+approximation.
 """
 
 from __future__ import annotations
@@ -13,18 +18,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from linkwise._jit import njit
 from linkwise.auto.learner import log_softmax
-from linkwise.auto.propagation import Pairs, flip_rate, propagate
 
 if TYPE_CHECKING:
-    from linkwise._types import Bools, Floats, Ints
+    from linkwise._types import Bools, Floats, Int32s, Ints
     from linkwise.constraints import Constraints
 
 
 RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 PRIOR_PAIRS = 20.0  # correct constraints that the prior of the error rate counts for
+DENSE = 2.0  # pairs for each constrained sample beyond which samples are held out, not pairs
 MOST_LABELS = 20_000  # samples with a label that candidates learn from
 LEAST_OF_LABEL = 50  # of each label, if there are so many
+
+DAMPING = 0.3  # share of the old message that stays: loops would oscillate
+MAX_SWEEPS = 12
+TOL = 1e-3  # largest change of a message after which nothing more is sent
 
 
 class Reliability(NamedTuple):
@@ -32,6 +42,14 @@ class Reliability(NamedTuple):
 
     belief: Floats
     n_wrong: Floats  # ways of being wrong: 1 for a pair, one for each other cluster for a label
+
+
+class Pairs(NamedTuple):
+    """Pairs of vertices, whether they are said to be together, and how firmly."""
+
+    ends: Int32s  # (m, 2)
+    together: Bools  # (m,)
+    belief: Floats  # (m,), 1: as reliable as the others; near 0: says next to nothing
 
 
 class ConstraintModel(NamedTuple):
@@ -44,6 +62,7 @@ class ConstraintModel(NamedTuple):
     k: int
     n_constraints: int  # pairs and labels
     reliability: Reliability  # how far each pair, then each label, can be trusted
+    is_dense: bool  # so many pairs of the same samples that most follow from others
 
     @classmethod
     def of(cls, constraints: Constraints, k: int) -> ConstraintModel:
@@ -58,7 +77,9 @@ class ConstraintModel(NamedTuple):
         n_wrong = np.ones(belief.size)
         n_wrong[table.belief.size :] = max(k - 1, 1)
         given = Reliability(belief, n_wrong)
-        return cls(vertices, pairs, place[labelled].astype(np.intp), label, k, belief.size, given)
+        is_dense = len(pairs.ends) > DENSE * vertices.size
+        at = place[labelled].astype(np.intp)
+        return cls(vertices, pairs, at, label, k, belief.size, given, is_dense)
 
     def subset(self, kept: Bools) -> ConstraintModel:
         """Return some of the constraints, given for the pairs, then the labels; all vertices."""
@@ -100,6 +121,133 @@ class Posterior(NamedTuple):
 
     probability: Floats  # (n_vertices, k)
     left_out: Floats  # for each pair, then each label: its probability given the others
+
+
+# --- belief propagation
+
+
+class Beliefs(NamedTuple):
+    """The outcome of a propagation."""
+
+    logits: Floats  # (n_vertices, k), opinions and all messages added up
+    together: Floats  # (m,), probability that a pair is together, without what it says itself
+    n_sweeps: int
+    change: float  # of the last sweep: below the tolerance if it converged
+
+
+def propagate(
+    opinion: Floats,
+    pairs: Pairs,
+    noise: float,
+    messages: Floats,
+    *,
+    max_sweeps: int = MAX_SWEEPS,
+    tol: float = TOL,
+    damping: float = DAMPING,
+) -> Beliefs:
+    """Send messages along all pairs until they settle.
+
+    `opinion` are logarithms of probabilities up to a constant in each row, `noise` the probability
+    that a pair is wrong. `messages`, of shape (m, 2, k), go into the first and the second vertex of
+    each pair; they are changed in place, so that a later call goes on from here.
+
+    Examples
+    --------
+    Of two samples that are apart, the first one knows where it is.
+
+    >>> pairs = Pairs(np.array([[0, 1]], np.int32), np.array([False]), np.ones(1))
+    >>> opinion = np.log([[0.9, 0.1], [0.5, 0.5]])
+    >>> found = propagate(opinion, pairs, 0.0, np.zeros((1, 2, 2)), max_sweeps=100, tol=1e-9)
+    >>> np.exp(found.logits[1] - np.logaddexp.reduce(found.logits[1])).round(3).tolist()
+    [0.1, 0.9]
+    """
+    total, together = np.empty_like(opinion, order="C"), np.empty(pairs.belief.size)
+    scratch = np.empty((3, opinion.shape[1]))
+    # The probability that the samples of a pair *are* together, given what it says
+    flip = flip_rate(pairs.belief, noise)
+    agreement = np.where(pairs.together, 1 - flip, flip)
+    n_sweeps, change = _propagate(
+        np.ascontiguousarray(opinion),
+        (pairs.ends, agreement),
+        (messages, total, together, scratch),
+        (max_sweeps, tol, damping),
+    )
+    return Beliefs(total, together, n_sweeps, change)
+
+
+@njit(cache=True, nogil=True)
+def _propagate(opinion, said, arrays, limits):  # type: ignore[no-untyped-def]
+    ends, agreement = said
+    messages, total, together, scratch = arrays
+    max_sweeps, tol, damping = limits
+    n_sweeps, change = 0, 0.0
+    _sum_messages(total, opinion, ends, messages)
+    for _ in range(max_sweeps):
+        change = 0.0
+        for e in range(together.size):
+            # Both cavities first: the new messages of a pair do not know of each other.
+            _cavities(total, ends, messages, e, scratch)
+            for side in range(2):
+                new = _message(messages, e, side, agreement[e], damping, scratch)
+                change = max(change, new)
+        _sum_messages(total, opinion, ends, messages)
+        n_sweeps += 1
+        if change < tol:
+            break
+    for e in range(together.size):
+        _cavities(total, ends, messages, e, scratch)
+        together[e] = 0.0
+        for c in range(total.shape[1]):
+            together[e] += scratch[0, c] * scratch[1, c]
+    return n_sweeps, change
+
+
+@njit(cache=True, nogil=True)
+def _sum_messages(total, opinion, ends, messages):  # type: ignore[no-untyped-def]
+    for vertex in range(total.shape[0]):
+        for c in range(total.shape[1]):
+            total[vertex, c] = opinion[vertex, c]
+    for e in range(ends.shape[0]):
+        for side in range(2):
+            vertex = ends[e, side]
+            for c in range(total.shape[1]):
+                total[vertex, c] += messages[e, side, c]
+
+
+@njit(cache=True, nogil=True)
+def _cavities(total, ends, messages, e, out):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Write the beliefs of the vertices of a pair, each without the message of the pair."""
+    for side in range(2):
+        vertex = ends[e, side]
+        largest = -np.inf
+        for c in range(total.shape[1]):
+            out[side, c] = total[vertex, c] - messages[e, side, c]
+            largest = max(largest, out[side, c])
+        add = 0.0
+        for c in range(total.shape[1]):
+            out[side, c] = np.exp(out[side, c] - largest)
+            add += out[side, c]
+        for c in range(total.shape[1]):
+            out[side, c] /= add
+
+
+@njit(cache=True, nogil=True)
+def _message(  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    messages, e, side, agreement, damping, scratch
+):
+    """Renew a message given the cavity belief of its sender; return how much it changed."""
+    largest = -np.inf
+    for c in range(messages.shape[2]):
+        p = scratch[1 - side, c]
+        scratch[2, c] = np.log(max(agreement * p + (1 - agreement) * (1 - p), 1e-300))
+        largest = max(largest, scratch[2, c])
+    change = 0.0
+    for c in range(messages.shape[2]):
+        old = messages[e, side, c]
+        renewed = damping * old + (1 - damping) * (scratch[2, c] - largest)
+        change = max(change, abs(renewed - old))
+        messages[e, side, c] = renewed
+    return change
 
 
 # --- labels
@@ -157,7 +305,12 @@ def learnt_constraints(constraints: Constraints, seed: int) -> Constraints:
 
 
 def add_other_labels(
-    probability: Floats, constraints: Constraints, learnt: Constraints, *, said: Posterior, rate: float
+    probability: Floats,
+    constraints: Constraints,
+    learnt: Constraints,
+    *,
+    said: Posterior,
+    rate: float,
 ) -> Floats:
     """Add the labels that were not learnt to the probabilities of all samples, in place.
 
@@ -179,6 +332,16 @@ def add_other_labels(
 
 
 # --- constraints that may be wrong
+
+
+def flip_rate(belief: Floats, noise: float) -> Floats:
+    """Return the probability that what is said is wrong.
+
+    A share `belief` of what is said is said by someone who errs at the rate `noise`; the rest is
+    the toss of a coin.
+    """
+    flip: Floats = belief * noise + (1 - belief) / 2
+    return flip
 
 
 def noisy(predicted: Floats, given: Reliability, rate: float) -> Floats:

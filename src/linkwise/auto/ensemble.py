@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache, partial
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -44,7 +44,7 @@ from linkwise.auto.evidence import (
     without_held,
 )
 from linkwise.auto.learner import log_softmax
-from linkwise.auto.prior import ncut_value
+from linkwise.auto.prior import data_prior, ncut_value
 from linkwise.linalg.warm import WarmStarts
 from linkwise.search.objective import workers
 
@@ -53,8 +53,7 @@ if TYPE_CHECKING:
 
     from linkwise._types import Floats, Ints
     from linkwise.auto.constraint_model import Posterior
-    from linkwise.auto.evidence import FoldCache
-    from linkwise.auto.views import View
+    from linkwise.auto.views import Scaling, View, Views
     from linkwise.constraints import Constraints
 
 
@@ -79,6 +78,7 @@ class Answer(NamedTuple):
     scalings: tuple[str, ...]  # that were compared
     rows: Ints  # samples that were partitioned
     probability: Floats  # (n_rows, k), with what the constraints say
+    without: Floats  # the same without constraints
     model: ConstraintModel
     posterior: Posterior
     members: list[Member]
@@ -92,14 +92,14 @@ class Ensemble:
 
     Parameters
     ----------
-    makers : list of callable
-        Each returns the samples in a scaling, a View; the most plausible scaling first.
-    model : ConstraintModel
-        What is given.
+    data : Views
+        The samples, with what earlier fits found.
+    scalings : list of (Scaling or None)
+        Scalings to compare, the most plausible one first; None for a graph.
     constraints : Constraints
-        The same.
-    cache : FoldCache
-        Folds of an earlier fit with nearly the same constraints.
+        What is given.
+    k : int
+        Number of clusters.
     seed : int
         Of random numbers.
     n_jobs : int
@@ -110,30 +110,34 @@ class Ensemble:
 
     def __init__(
         self,
-        makers: Sequence[Callable[[], View]],
-        model: ConstraintModel,
+        data: Views,
+        scalings: Sequence[Scaling | None],
         constraints: Constraints,
         *,
-        cache: FoldCache,
+        k: int,
         seed: int,
         n_jobs: int = 1,
         callback: Callable[[float, str], None] | None = None,
     ) -> None:
-        self.makers, self.model, self.constraints = makers, model, constraints
-        self.cache, self.seed, self.n_jobs, self.callback = cache, seed, n_jobs, callback
+        self.data, self.scalings, self.constraints = data, scalings, constraints
+        self.seed, self.n_jobs, self.callback = seed, n_jobs, callback
+        self.model = model = ConstraintModel.of(constraints, k)
+        self.cache = data.folds[k]  # of an earlier fit with nearly the same constraints
         self.folds: list[Fold] = []
         if model.n_constraints >= FEW:
-            self.folds = folds_of(model, cache.begin(model, seed))
+            self.folds = folds_of(model, self.cache.begin(model, seed))
         self.views: list[View] = []
+        self.rows = model.vertices  # samples that are partitioned, the constrained ones among them
         self.members: list[Member] = []
+        self.without = np.zeros((0, k))  # what the unsupervised ones say together
         self.best = 0  # the view that was chosen
         self.is_chosen = False  # whether scalings were compared, and not interrupted before
         self.n_done, self.n_steps = 0, len(ALONE)
         if model.n_constraints:
             # Those of the first view, the quick ones of all, and those of the view that was chosen
-            self.n_steps = 2 * len(ALONE) + len(makers) * len(QUICK)
+            self.n_steps = 2 * len(ALONE) + len(scalings) * len(QUICK)
         if self.folds:
-            n_supervised = len(makers) * len(CHEAP) + len(OTHERS)
+            n_supervised = len(scalings) * len(CHEAP) + len(OTHERS)
             self.n_steps += n_supervised * (1 + len(self.folds))
 
     def answer(self, *, hurry: bool = False) -> Answer:
@@ -154,13 +158,15 @@ class Ensemble:
 
     def _find_all(self, *, hurry: bool) -> None:
         if not self.views:
-            self.views.append(self.makers[0]())
+            self.views.append(self.data.view(self.scalings[0], self.model.k))
         view, wanted = self.views[0], ALONE
+        self.rows = np.union1d(view.rows, self.model.vertices)
         if hurry:  # a callback that goes on interrupting would leave no answer
             self.callback = None
             wanted = [] if view.partitions else ALONE[:2]
         self._find_unsupervised(view, wanted)
         self.members = self._unsupervised_members(view)
+        self.without = find_consensus(self.members).probability
         if hurry or not self.model.n_constraints:
             return
         # The scaling: that in which quick candidates predict better
@@ -168,26 +174,29 @@ class Ensemble:
         view = self.views[best]
         self._find_unsupervised(view, ALONE)
         members = self._unsupervised_members(view)
+        without = find_consensus(members).probability
         if self.model.n_constraints >= ANCHOR_FROM:
-            partition = from_probability(consensus_without(members).probability)
-            held_out = self._unsupervised_prediction(partition, self._rows(view))
+            partition = from_probability(without)
+            held_out = self._unsupervised_prediction(partition)
             anchor = Member("without constraints", ANCHOR, partition, 1.0, held_out)
             members = [anchor, *members]
         self.best, self.members, self.is_chosen = best, members + cheap, True
+        self.without = without
         if self.folds:
             self.members = self.members + self._supervised(trials, OTHERS)
 
     def _choose_scaling(self) -> tuple[int, list[Trial], list[Member]]:
         """Return the number of the best view, its trials, and its cheap candidates."""
-        best, highest = (0, [], []), -np.inf
-        for number, make in enumerate(self.makers):
+        highest = -np.inf
+        best: tuple[int, list[Trial], list[Member]] = (0, [], [])
+        for number, scaling in enumerate(self.scalings):
             if number == len(self.views):
-                self.views.append(make())
+                self.views.append(self.data.view(scaling, self.model.k))
             view = self.views[number]
             self._find_unsupervised(view, QUICK)
             trials = self._trials(view) if self.folds else []
             cheap = self._supervised(trials, CHEAP) if self.folds else []
-            score = self._scaling_score(view, cheap) if len(self.makers) > 1 else 0.0
+            score = self._scaling_score(view, cheap) if len(self.scalings) > 1 else 0.0
             score += np.log(OTHER_SCALING if number else 1 - OTHER_SCALING)
             if score > highest:
                 best, highest = (number, trials, cheap), score
@@ -195,13 +204,12 @@ class Ensemble:
 
     def _scaling_score(self, view: View, cheap: list[Member]) -> float:
         """Return how well quick candidates predict constraints."""
-        rows = self._rows(view)
-        places = view.nearest_row(rows, view.rows)
+        places = view.nearest_row(self.rows, view.rows)
         held_out = [one.held_out for one in cheap]
         for one in QUICK:
             if one.name in view.partitions:
                 on_rows = Partition(view.partitions[one.name].log_probability[places])
-                held_out.append(self._unsupervised_prediction(on_rows, rows))
+                held_out.append(self._unsupervised_prediction(on_rows))
         rate = least_rate(self.model.n_constraints)
         evidence = log_likelihood(np.array(held_out), self.model.reliability, rate)
         return float(np.logaddexp.reduce(evidence)) - float(np.log(len(held_out)))
@@ -214,16 +222,9 @@ class Ensemble:
         if self.callback is not None:
             self.callback(min(self.n_done / self.n_steps, 1.0), what)
 
-    def _rows(self, view: View) -> Ints:
-        """Return the samples that are partitioned, the constrained ones among them."""
-        return np.union1d(view.rows, self.model.vertices)
-
     def _find(self, trials: list[Trial], candidates: list[Candidate]) -> list[Candidate]:
         """Find candidates in each trial; return those that are used, given the first one."""
-        used = []
-        for one in candidates:
-            if one.is_used(trials[0]):
-                used.append(one)
+        used = list(filter(methodcaller("is_used", trials[0]), candidates))
         self._step("candidates", (len(candidates) - len(used)) * len(trials))
         self._find_in(trials[0], used)
         if self.n_jobs == 1:
@@ -245,23 +246,25 @@ class Ensemble:
         """Find candidates of a view that see no constraint."""
         none = without_held(self.constraints, np.ones(self.model.n_constraints, bool))
         model = ConstraintModel.of(none, view.k)
-        design = partial(view.design, view.rows, model.vertices)
+        design = cache(partial(view.design, view.rows, model.vertices))
         self._find([Trial(view, none, model, view.rows, design, found=view.partitions)], candidates)
 
     def _unsupervised_members(self, view: View) -> list[Member]:
         """Return the unsupervised candidates of a view, with their prior and predictions."""
-        prior, rows, members = view.prior.weights, self._rows(view), []
-        places = view.nearest_row(rows, view.rows)
+        if view.prior is None or len(view.prior.weights) < len(view.partitions):
+            view.prior = data_prior(view)
+        prior, members = view.prior.weights, []
+        places = view.nearest_row(self.rows, view.rows)
         for name, partition in view.partitions.items():
             on_rows = Partition(partition.log_probability[places])
-            held_out = self._unsupervised_prediction(on_rows, rows)
+            held_out = self._unsupervised_prediction(on_rows)
             members.append(Member(name, UNSUPERVISED, on_rows, prior[name], held_out))
         return members
 
-    def _unsupervised_prediction(self, partition: Partition, rows: Ints) -> Floats | None:
+    def _unsupervised_prediction(self, partition: Partition) -> Floats | None:
         if not self.model.n_constraints:
             return None
-        logits = partition.log_probability[np.searchsorted(rows, self.model.vertices)]
+        logits = partition.log_probability[np.searchsorted(self.rows, self.model.vertices)]
         if not self.folds:
             # Constraints that are wrong half of the time teach nothing about each other.
             return self.model.posterior(logits, 0.5).left_out
@@ -270,7 +273,7 @@ class Ensemble:
 
     def _trials(self, view: View) -> list[Trial]:
         """Return the trial with all constraints, then one for each fold."""
-        rows, vertices = self._rows(view), self.model.vertices
+        rows, vertices = self.rows, self.model.vertices
         design = cache(partial(view.design, rows, vertices))
         warm = self.cache.warm.setdefault(view.name, WarmStarts())
         whole = Trial(view, self.constraints, self.model, rows, design, self.seed, warm)
@@ -333,19 +336,19 @@ class Ensemble:
         """Average the candidates, and add what the constraints say."""
         view = self.views[self.best]
         compared = self.views if self.is_chosen else [view]
-        rows = self._rows(view)
         consensus = find_consensus(self.members, self.model.reliability)
         logits = np.log(consensus.probability + EPS)
         P = np.exp(log_softmax(logits))
-        vertices = np.searchsorted(rows, self.model.vertices)
+        vertices = np.searchsorted(self.rows, self.model.vertices)
         factor = self._confidence(consensus)
         posterior = self.model.posterior(factor * logits[vertices], consensus.error_rate)
         P[vertices] = posterior.probability
         return Answer(
             view=view,
             scalings=tuple(filter(None, map(attrgetter("name"), compared))),
-            rows=rows,
+            rows=self.rows,
             probability=P,
+            without=self.without,
             model=self.model,
             posterior=posterior,
             members=self.members,
@@ -353,12 +356,3 @@ class Ensemble:
             n_held_out=self.model.n_constraints if self.folds else 0,
             interrupted=interrupted,
         )
-
-
-def consensus_without(members: list[Member]) -> Consensus:
-    """Return what the unsupervised candidates say together, whatever they predict."""
-    alone = []
-    for one in members:
-        if one.group == UNSUPERVISED:
-            alone.append(one._replace(held_out=None))
-    return find_consensus(alone)

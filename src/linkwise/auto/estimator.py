@@ -18,11 +18,15 @@ from linkwise._quiet import kept_filters
 from linkwise._rows import RowIndex
 from linkwise._threads import kept_limits, one_thread
 from linkwise.auto.consensus import feasible_labels, in_order, likeliest_labels
-from linkwise.auto.constraint_model import ConstraintModel, add_other_labels, learnt_constraints
+from linkwise.auto.constraint_model import (
+    add_other_labels,
+    learnt_constraints,
+    misplaced,
+)
 from linkwise.auto.ensemble import Answer, Ensemble
 from linkwise.auto.learner import blocks, everywhere
 from linkwise.auto.n_clusters import Choice, choose_n_clusters, numbers_of_clusters
-from linkwise.auto.report import AutoReport, make_report, n_violated, rank_suspects
+from linkwise.auto.report import AutoReport, make_report, rank_suspects
 from linkwise.auto.views import (
     GIVEN,
     NAMES,
@@ -44,7 +48,7 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
     from linkwise.auto.views import Scaling
     from linkwise.constraints.conflict import Suspect
-    from linkwise.graph import Affinity, Prepared
+    from linkwise.graph import Affinity
 
 
 SECOND_SCALING_UP_TO = 20_000  # samples; beyond, a second graph takes too long
@@ -177,7 +181,9 @@ class Auto(ConstrainedClusterer):
         return ("X", "W", "constraints")
 
     @validates_parameters(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: object = None, *, constraints: Constraints | None = None) -> Auto:
+    def fit(  # noqa: D102  (that of the base class)
+        self, X: Any, y: object = None, *, constraints: Constraints | None = None
+    ) -> Auto:
         with kept_filters(), kept_limits():
             prepared = self._checked(X, y, constraints)
             given = Constraints(prepared.n_samples) if constraints is None else constraints
@@ -185,16 +191,20 @@ class Auto(ConstrainedClusterer):
                 given.check(given.n_samples)  # contradictions, whatever the number
             if not self.hard and not isinstance(self.n_clusters, str) and given.labels is not None:
                 check_label_count(given, self.n_clusters)
-            result = self._solve(prepared, given)
+            rng = check_random_state(self.random_state)
+            views = Views.of(prepared)
+            found = self._found(views, given, seed=int(rng.randint(2**31)))
+            result = self._result(found, given, rng)
+            self._keep_view(found.answer.view, views, result)
         self._keep_result(result, constraints)
         return self
 
     fit.__doc__ = ConstrainedClusterer.fit.__doc__
 
-    def _solve(self, prepared: Prepared, constraints: Constraints) -> AutoResult:
-        rng = check_random_state(self.random_state)
-        views = Views.of(prepared)
-        found = self._found(views, constraints, seed=int(rng.randint(2**31)))
+    def _result(
+        self, found: Found, constraints: Constraints, rng: np.random.RandomState
+    ) -> AutoResult:
+        """Return labels, numbered, and the report about them."""
         answer, probability = found.answer, found.probability
         if self.hard:
             labels = feasible_labels(np.log(probability + 1e-12), constraints, rng)
@@ -203,12 +213,14 @@ class Auto(ConstrainedClusterer):
         numbers = in_order(labels, constraints, probability.shape[1])
         labels, probability = np.argsort(numbers)[labels], probability[:, numbers]
         suspects = rank_suspects(constraints, found.left_out, answer)
+        n_violated = int(constraints.table.is_violated(labels).sum())
+        if constraints.labels is not None:
+            n_violated += int(misplaced(constraints, labels)[1].sum())
         report = replace(
             make_report(answer, found.choice, suspects, labels=labels),
-            n_violated=n_violated(constraints, labels),
+            n_violated=n_violated,
             scaling_is_chosen=self.scaling == "auto",
         )
-        self._keep_view(answer.view, views, probability)
         return AutoResult(
             labels=labels,
             objective=-report.score,
@@ -224,14 +236,18 @@ class Auto(ConstrainedClusterer):
         """Choose the number of clusters and find the answer, in an order of the samples' own."""
         order = np.arange(constraints.n_samples) if views.order is None else views.order
         inner = constraints if views.order is None else constraints.restrict(order)
-        learnt = learnt_constraints(inner, seed)
+        learnt = inner if inner.labels is None else learnt_constraints(inner, seed)
         # One thread of BLAS: its many calls are tiny, and with more the last bits would differ.
         # Threads that share prepared data take turns.
         with views.lock, one_thread():
-            choice = self._choice(views, learnt)
+            if isinstance(self.n_clusters, str):
+                choice = self._choice(views, learnt)
+            else:
+                choice = Choice(int(self.n_clusters), (int(self.n_clusters),), np.ones(1))
             if self.hard:
                 certain_groups(constraints, choice.best, np.random.RandomState(0))  # or why not
-            answer = self._answer(views, learnt, choice, seed=seed)
+            ensemble = self._ensemble(views, learnt, choice, seed=seed)
+            answer = ensemble.answer(hurry=choice.interrupted)
             found = answer.probability.copy()
             if answer.rows.size < order.size:
                 found = everywhere(answer.view, answer.rows, found)
@@ -245,21 +261,22 @@ class Auto(ConstrainedClusterer):
         probability[order] = found
         return Found(answer, choice, probability, left_out[constraint_places(constraints, order)])
 
-    def _answer(self, views: Views, constraints: Constraints, choice: Choice, *, seed: int) -> Answer:
-        """Find candidates, and their consensus."""
-        k, makers = choice.best, []
-        for scaling in self._scalings(views, constraints):
-            makers.append(partial(views.view, scaling, k))
-        ensemble = Ensemble(
-            makers,
-            ConstraintModel.of(constraints, k),
+    def _ensemble(
+        self, views: Views, constraints: Constraints, choice: Choice, *, seed: int
+    ) -> Ensemble:
+        """Return what finds candidates and their consensus."""
+        tell = None
+        if self.callback is not None or self.verbose:
+            tell = partial(self._tell, first=CHOICE_SHARE if len(choice.numbers) > 1 else 0.0)
+        return Ensemble(
+            views,
+            self._scalings(views, constraints),
             constraints,
-            cache=views.folds[k],
+            k=choice.best,
             seed=seed,
             n_jobs=effective_n_jobs(self.n_jobs),
-            callback=partial(self._tell, first=CHOICE_SHARE if len(choice.numbers) > 1 else 0.0),
+            callback=tell,
         )
-        return ensemble.answer(hurry=choice.interrupted)
 
     def _scalings(self, views: Views, constraints: Constraints) -> list[Scaling | None]:
         """Return the scalings to compare, the most plausible one first; None for a graph."""
@@ -269,13 +286,12 @@ class Auto(ConstrainedClusterer):
         if self.scaling != "auto" or prepared.affinity is not None:
             name = NAMES.get(self.scaling, GIVEN)
             return [one for one in both_scalings(prepared.X) if one.name == name]
-        one_is_enough = constraints.is_empty or prepared.n_samples > SECOND_SCALING_UP_TO
-        return list(views.scalings[: 1 if one_is_enough else None])
+        given = len(constraints.table.pairs) or constraints.labels is not None
+        two = given and prepared.n_samples <= SECOND_SCALING_UP_TO
+        return list(views.scalings[: 2 if two else 1])
 
     def _choice(self, views: Views, constraints: Constraints) -> Choice:
-        """Return the number of clusters, given or chosen."""
-        if not isinstance(self.n_clusters, str):
-            return Choice((int(self.n_clusters),), np.ones(1))
+        """Choose the number of clusters."""
         numbers = numbers_of_clusters(constraints)
         scaling = self._scalings(views, constraints)[0]
         bases = views.bases(scaling, numbers[-1])[1]
@@ -290,8 +306,9 @@ class Auto(ConstrainedClusterer):
         if self.verbose:
             print(f"[Auto] {done:4.0%} {what}")
 
-    def _keep_view(self, view: View, views: Views, probability: Floats) -> None:
+    def _keep_view(self, view: View, views: Views, result: AutoResult) -> None:
         """Keep the graph of the view, and what `predict` needs."""
+        probability: Any = result.probability
         given, order = views.given, views.order
         self._scaling = view.scaling
         self.affinity_ = view.prepared.affinity_
@@ -307,7 +324,7 @@ class Auto(ConstrainedClusterer):
         self._index: RowIndex | None = None  # of the training samples, when `predict` needs it
         if view.has_features and not view.coordinates.any():
             message = "All samples are equal: only constraints can tell them apart."
-            warnings.warn(message, UserWarning, stacklevel=5)
+            warnings.warn(message, UserWarning, stacklevel=4)
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each cluster for new samples.
@@ -357,6 +374,7 @@ class Auto(ConstrainedClusterer):
             self._index = self._index or RowIndex(self._training)
             X = self._index.in_form(X)
             copies = self._index.find(X)
+            assert self._scaling is not None
             X = self._scaling.transform(X)
         probability = np.empty((X.shape[0], known.shape[1]))
         probability[copies >= 0] = known[copies[copies >= 0]]

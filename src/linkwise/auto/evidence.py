@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 LEAVE_ONE_OUT = 8
 FOLDS = ((40, 6), (400, 5))
 MANY_FOLDS = 3
-DENSE = 2.0  # pairs for each constrained sample beyond which samples are held out, not pairs
 NEW_SHARE, NEW_LEAST = 0.1, 2  # new constraints that join folds of an earlier fit, at most
 STALE_SHARE = 0.1  # constraints that a fold may lack before it is found again
 
@@ -80,7 +79,7 @@ def fold_numbers(model: ConstraintModel, rng: np.random.RandomState, n_folds: in
     dense, most of them follow from others; then all pairs with the same first sample do.
     """
     keys = pair_keys(np.sort(model.pairs.ends.astype(np.intp), axis=1), model.vertices.size)
-    if is_dense(model):
+    if model.is_dense:
         keys = model.pairs.ends[:, 0].astype(np.intp)
     question = np.unique(keys, return_inverse=True)[1].ravel()
     n_pairs = int(question.max(initial=-1)) + 1
@@ -101,7 +100,7 @@ def folds_of(model: ConstraintModel, number: Ints) -> list[Fold]:
     for at in range(n_folds):
         held = number == at
         hidden = held.copy()
-        if is_dense(model):
+        if model.is_dense:
             hidden[:n_pairs] = np.isin(model.pairs.ends, model.pairs.ends[held[:n_pairs], 0]).any(1)
         # Pairs that no held-out constraint is connected to cannot change its prediction.
         reached = np.zeros(component.max(initial=0) + 1, bool)
@@ -120,11 +119,6 @@ def both_ways(model: ConstraintModel) -> Bools:
     found = np.zeros(model.n_constraints, bool)
     found[: keys.size] = count[question.ravel()] > 1
     return found
-
-
-def is_dense(model: ConstraintModel) -> bool:
-    """Whether there are so many pairs of the same samples that most follow from others."""
-    return len(model.pairs.ends) > DENSE * model.vertices.size
 
 
 def _components(model: ConstraintModel) -> Ints:
@@ -205,8 +199,8 @@ class Trial:
         The same; its vertices are those of all constraints.
     rows : ndarray of int
         Samples that are partitioned, ascending; the vertices are among them.
-    make_design : callable
-        Returns what learners learn from, a Design: all rows, or some.
+    design : callable
+        Returns what learners learn from, a Design, which is made once: all rows, or some.
     seed : int
         Of random numbers.
     warm : WarmStarts
@@ -222,16 +216,11 @@ class Trial:
     constraints: Constraints
     model: ConstraintModel
     rows: Ints
-    make_design: Callable[[], Design]
+    design: Callable[[], Design]
     seed: int = 0
     warm: WarmStarts = field(default_factory=WarmStarts)
     found: dict[str, Partition] = field(default_factory=dict)
     ends: dict[str, tuple[Ints, Floats]] = field(default_factory=dict)
-
-    @cached_property
-    def design(self) -> Design:
-        """What learners learn from."""
-        return self.make_design()
 
     @cached_property
     def pairs(self) -> tuple[Ints, Floats]:
@@ -244,29 +233,30 @@ class Trial:
             return self.found[name].labels
         return self.view.partitions[name].labels[self.view.nearest_row(self.rows, self.view.rows)]
 
-    def without(self, held: Bools, make_design: Callable[[], Design]) -> Trial:
+    def without(self, held: Bools, design: Callable[[], Design]) -> Trial:
         """Return a trial with the constraints that are not held out."""
         return Trial(
             self.view,
             without_held(self.constraints, held),
             self.model.subset(~held),
             self.rows,
-            make_design,
+            design,
             self.seed,
             # A copy: no trial depends on which one was run before it.
             replace(self.warm, resolvents=dict(self.warm.resolvents)),
         )
 
     def learn(
-        self, key: str, bases: tuple[str, ...], start: Ints | Floats, *, rate: float = ERROR_RATE
+        self, key: str, bases: tuple[str, ...], start: Any, *, rate: float = ERROR_RATE
     ) -> Partition:
         """Alternate between a learner and what the constraints make of its probabilities.
 
         It begins with labels of the rows, or with a soft partition of the samples to learn from.
         """
-        at = np.searchsorted(self.rows, self.design.rows)
-        vertices = np.searchsorted(self.design.rows, self.model.vertices)
-        first = softened(start[at], self.model.k, START_TRUST) if start.ndim == 1 else start
+        design = self.design()
+        at = np.searchsorted(self.rows, design.rows)
+        vertices = np.searchsorted(design.rows, self.model.vertices)
+        first: Floats = softened(start[at], self.model.k, START_TRUST) if start.ndim == 1 else start
         labels = first.argmax(axis=1)
         # Where the learner ended in the last fit, if it begins at the same place
         began, Q = self.ends.get(key, (labels[:0], first))
@@ -274,7 +264,7 @@ class Trial:
             Q = first
         messages = np.zeros((len(self.model.pairs.ends), 2, self.model.k))
         for _ in range(MAX_ROUNDS):
-            left_out, learner = fit_learner(self.design, bases, Q)
+            left_out, learner = fit_learner(design, bases, Q)
             found = self.model.posterior(left_out[vertices], rate, messages)
             before, Q = Q, np.exp(log_softmax(left_out))
             Q[vertices] = found.probability
@@ -282,7 +272,7 @@ class Trial:
                 break
         self.ends[key] = labels, Q
         score, rate = likelihood(found.left_out, self.model.reliability)
-        if self.rows.size > self.design.rows.size:
+        if self.rows.size > design.rows.size:
             everywhere = learner.log_probability(self.view.bases.at(self.rows))
             everywhere[at] = left_out
             left_out = everywhere
@@ -291,8 +281,9 @@ class Trial:
     @cached_property
     def first_learners(self) -> Agreement:
         """What the learners found so far say together; read after the first ones."""
-        at = np.searchsorted(self.rows, self.design.rows)
-        vertices = np.searchsorted(self.design.rows, self.model.vertices)
+        rows = self.design().rows
+        at = np.searchsorted(self.rows, rows)
+        vertices = np.searchsorted(rows, self.model.vertices)
         parts, scores, rates, posteriors = [], [], [], []
         for one in self.found.values():
             if one.posterior is not None:
@@ -320,7 +311,7 @@ class Agreement(NamedTuple):
 
 def without_held(constraints: Constraints, held: Bools) -> Constraints:
     """Return the constraints that are not held out; `held` is of the pairs, then of the labels."""
-    pairs, labels = np.split(held, [constraints.n_pairs])
+    pairs, labels = np.split(held, [len(constraints.table.pairs)])
     given = constraints.subset(~pairs)
     if constraints.labels is None:
         return given
@@ -332,6 +323,7 @@ def without_held(constraints: Constraints, held: Bools) -> Constraints:
 # --- folds of an earlier fit
 
 
+@dataclass(eq=False)
 class FoldCache:
     """The folds of the last fit, for one number of clusters.
 
@@ -342,12 +334,12 @@ class FoldCache:
     it is found again, one such fold in a fit; at once when it lacks a fifth.
     """
 
-    def __init__(self) -> None:
-        self._fold: dict[Key, int] = {}  # of each constraint
-        self._mode: tuple[int, bool] | None = None  # the seed, and whether pairs are dense
-        self._trials: dict[str, list[Trial]] = {}  # of each scaling
-        self.warm: dict[str, WarmStarts] = {}  # of solvers that use all constraints
-        self.ends: dict[str, dict[str, tuple[Ints, Floats]]] = {}  # of learners; see `Trial.ends`
+    # By the names of scalings: warm starts of solvers that use all constraints, and `Trial.ends`
+    warm: dict[str, WarmStarts] = field(default_factory=dict)
+    ends: dict[str, dict[str, tuple[Ints, Floats]]] = field(default_factory=dict)
+    _trials: dict[str, list[Trial]] = field(default_factory=dict)
+    _fold: dict[Key, int] = field(default_factory=dict)  # of each constraint
+    _mode: tuple[int, bool] | None = None  # the seed, and whether pairs are dense
 
     def __reduce__(self) -> tuple[type[FoldCache], tuple[()]]:
         """Leave the folds out of a pickled model: they only make a later fit quicker."""
@@ -356,7 +348,7 @@ class FoldCache:
     def begin(self, model: ConstraintModel, seed: int) -> Ints:
         """Return the fold of each constraint: that of the last fit, if they are nearly the same."""
         keys = constraint_keys(model)
-        dense = is_dense(model)
+        dense = model.is_dense
         if (seed, dense) != self._mode or not self._can_continue(keys):
             rng = np.random.RandomState(seed)
             number = fold_numbers(model, rng, n_folds_for(model.n_constraints))

@@ -129,11 +129,6 @@ def _maximization(Z: Floats, R: Floats, n_pooled: int = 0) -> Mixture:
 # --- do Gaussians describe the samples?
 
 
-def _scaled(Z: Floats) -> Floats:
-    """Scale columns by a common factor to a mean variance of 1."""
-    return np.ascontiguousarray(Z / max(np.sqrt(Z.var(axis=0).mean()), TINY))
-
-
 def smooth_directions(P: Floats, W: Matrix, q: int) -> Floats:
     r"""Project samples on the directions in which they differ most, compared with neighbours.
 
@@ -197,9 +192,9 @@ def gaussian_likelihood(P: Floats, labels: Ints, k: int) -> float:
     10 columns, up to a constant.
     """
     Z = P[:, :N_COMPONENTS]
-    n = Z.shape[0]
-    total = 0.0
-    for cluster in _gaussians(_scaled(Z), labels, k, ridge=COARSE_RIDGE):
+    Z = Z / max(np.sqrt(Z.var(axis=0).mean()), TINY)
+    n, total = Z.shape[0], 0.0
+    for cluster in _gaussians(Z, labels, k, ridge=COARSE_RIDGE):
         size = cluster.rows.size
         log_det = np.linalg.slogdet(cluster.covariance)[1]
         squares = np.trace(np.linalg.solve(cluster.covariance, cluster.scatter))
@@ -280,15 +275,14 @@ def gaussian_misfit(Y: Floats, labels: Ints, k: int) -> Misfit:
     are compared, with at most 3,000 kernels; always the same ones.
     """
     n = Y.shape[0]
-    Z = _scaled(Y[:, :N_DIRECTIONS])
+    Z = Y[:, :N_DIRECTIONS]
+    Z = Z / max(np.sqrt(Z.var(axis=0).mean()), TINY)
     rng = np.random.RandomState(0)
-    columns = _some(np.arange(n), N_KERNELS, rng)
-    at = _some(columns, N_EVALUATED, rng)
+    columns = at = np.arange(n)
+    if n > N_KERNELS:
+        columns = at = np.sort(rng.choice(n, N_KERNELS, replace=False))
+    if columns.size > N_EVALUATED:
+        at = np.sort(rng.choice(columns, N_EVALUATED, replace=False))
     density = kernel_rows(Z, at, columns)
     own, mixture = gaussian_rows(Z, labels, k)
     return Misfit(float((density - own[at]).mean()), float((density - mixture[at]).mean()))
-
-
-def _some(rows: Ints, most: int, rng: np.random.RandomState) -> Ints:
-    """Return all rows, or so many at random; ascending."""
-    return rows if rows.size <= most else np.sort(rng.choice(rows, most, replace=False))

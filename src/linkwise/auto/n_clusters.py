@@ -32,16 +32,12 @@ NUMBERS = 2.0  # log-likelihood that makes a number of clusters e times as proba
 
 
 class Choice(NamedTuple):
-    """Numbers of clusters and how probable each is."""
+    """Numbers of clusters, and how probable each is."""
 
+    best: int  # the most probable one
     numbers: tuple[int, ...]
     probability: Floats
     interrupted: bool = False
-
-    @property
-    def best(self) -> int:
-        """The most probable number."""
-        return self.numbers[int(self.probability.argmax())]
 
 
 def least_clusters(constraints: Constraints, most: int) -> int:
@@ -111,12 +107,9 @@ def choose_n_clusters(
     """
     prior = gap_prior(bases.spectrum.values, numbers)
     n_constraints = ConstraintModel.of(constraints, 2).n_constraints
-    if n_constraints < 2 or len(numbers) < 2:
-        return Choice(numbers, softmax(prior))
-    scores = np.full(len(numbers), -np.inf)
-    interrupted = False
+    scores, interrupted = np.full(len(numbers), -np.inf), False
     try:
-        for at, k in enumerate(numbers):
+        for at, k in enumerate(numbers if n_constraints > 1 and len(numbers) > 1 else ()):
             scores[at] = _predictive_score(bases.for_clusters(k), constraints) / NUMBERS
             callback((at + 1) / len(numbers), f"{k} clusters")
     except INTERRUPTS as error:
@@ -124,7 +117,8 @@ def choose_n_clusters(
         interrupted = True
     if not np.isfinite(scores).any():
         scores[:] = 0.0
-    return Choice(numbers, softmax(scores + prior), interrupted)
+    probability = softmax(scores + prior)
+    return Choice(numbers[int(probability.argmax())], numbers, probability, interrupted)
 
 
 def _predictive_score(bases: Bases, constraints: Constraints) -> float:

@@ -66,7 +66,7 @@ def data_prior(view: View) -> DataPrior:
     misfit, compact, overlap = None, 0.0, 0.0  # a graph has no features to describe
     if view.has_features:
         few = few_valued(view.prepared.X)
-        P = judged_coordinates(view, few)
+        P = judged_coordinates(view, few) if few.any() else view.coordinates[view.rows]
         for at, partition in enumerate(found):
             fit[at] = gaussian_likelihood(P, partition.labels, k)
         compact = 1.0
@@ -79,7 +79,8 @@ def data_prior(view: View) -> DataPrior:
     kinds = {"compact": compact, "overlapping": overlap, "other shapes": 1 - compact - overlap}
     weights = _weights(names, kinds, fit, cut=cut / k)
     likelihood = dict(zip(names, fit.tolist(), strict=True)) if view.has_features else {}
-    return DataPrior(weights, kinds, misfit, likelihood, dict(zip(names, cut.tolist(), strict=True)))
+    cuts = dict(zip(names, cut.tolist(), strict=True))
+    return DataPrior(weights, kinds, misfit, likelihood, cuts)
 
 
 def _weights(
@@ -105,7 +106,7 @@ def judged_coordinates(view: View, few: Bools) -> Floats:
     others: a partition by a category would have no variance in them, and any likelihood.
     """
     X = view.prepared.X
-    if issparse(X) or not few.any() or few.mean() >= FEW_SHARE or (~few).sum() < LEAST_JUDGED:
+    if issparse(X) or few.mean() >= FEW_SHARE or (~few).sum() < LEAST_JUDGED:
         return view.coordinates[view.rows]
     scores = principal_components(X[np.ix_(view.rows, ~few)])
     return scores / (float(np.sqrt((scores**2).mean())) or 1.0)

@@ -15,18 +15,17 @@ from linkwise.auto.constraint_model import (
     likelihood,
     log_likelihood,
     matching,
-    misplaced,
     probability_wrong,
 )
-from linkwise.auto.ensemble import consensus_without
 from linkwise.auto.views import GIVEN
-from linkwise.constraints.conflict import Suspect, make_suspects
+from linkwise.constraints.table import make_suspects
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
     from linkwise.auto.ensemble import Answer
     from linkwise.auto.n_clusters import Choice
     from linkwise.constraints import Constraints
+    from linkwise.constraints.conflict import Suspect
 
 
 GUESS = 0.5  # probability of a number of clusters below which it is called a guess
@@ -201,7 +200,9 @@ class AutoReport:
         return "those held out are predicted as well without those given"
 
 
-def rank_suspects(constraints: Constraints, left_out: Floats, answer: Answer) -> tuple[Suspect, ...]:
+def rank_suspects(
+    constraints: Constraints, left_out: Floats, answer: Answer
+) -> tuple[Suspect, ...]:
     """Return all constraints, the one most likely wrong first.
 
     `left_out` is the probability of each pair, then of each label, given the others.
@@ -213,19 +214,12 @@ def rank_suspects(constraints: Constraints, left_out: Floats, answer: Answer) ->
     return make_suspects(constraints, order, probability=wrong[order])
 
 
-def n_violated(constraints: Constraints, labels: Ints) -> int:
-    """Return the number of pairs and labels that do not hold."""
-    n_pairs = int(constraints.table.is_violated(labels).sum())
-    if constraints.labels is None:
-        return n_pairs
-    return n_pairs + int(misplaced(constraints, labels)[1].sum())
-
-
 def make_report(
     answer: Answer, choice: Choice, suspects: tuple[Suspect, ...], *, labels: Ints
 ) -> AutoReport:
     """Return what was chosen, and why."""
     prior, weights = answer.view.prior, []
+    assert prior is not None
     for one, weight in zip(answer.members, answer.consensus.weights.tolist(), strict=True):
         score = float("nan") if one.held_out is None else _mean_score(answer, one.held_out)
         weights.append(Weight(one.name, one.group.name, weight, score))
@@ -280,14 +274,14 @@ def _mean_score(answer: Answer, held_out: Floats) -> float:
 def _changed(answer: Answer) -> float:
     """Return the share of samples in another cluster than without constraints."""
     one_of = np.eye(answer.model.k)
-    was = one_of[consensus_without(answer.members).probability.argmax(axis=1)]
+    was = one_of[answer.without.argmax(axis=1)]
     now = one_of[answer.probability.argmax(axis=1)]
     return float((was[:, matching(was, now)] != now).any(axis=1).mean())
 
 
 def small_clusters(labels: Ints) -> tuple[tuple[int, tuple[int, ...]], ...]:
     """Return clusters of one or two samples, and these samples."""
-    sizes, found = np.bincount(labels), []
+    sizes, found = np.bincount(labels), {}
     for c in np.flatnonzero((sizes > 0) & (sizes <= SMALL)).tolist():
-        found.append((c, tuple(np.flatnonzero(labels == c).tolist())))
-    return tuple(found)
+        found[c] = tuple(np.flatnonzero(labels == c).tolist())
+    return tuple(found.items())

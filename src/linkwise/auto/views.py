@@ -17,12 +17,10 @@ from scipy.sparse import csr_array, issparse
 from scipy.spatial import KDTree
 
 from linkwise.auto.bases import Bases, build_bases
-from linkwise.auto.coarse_cut import CoarseCut, coarse_cuts
+from linkwise.auto.coarse_cut import CoarseCut, MicroClusters, coarse_cuts
 from linkwise.auto.constraint_model import labelled_samples
 from linkwise.auto.evidence import FoldCache
 from linkwise.auto.learner import Design, Ridge
-from linkwise.auto.micro_clusters import MicroClusters
-from linkwise.auto.prior import DataPrior, data_prior
 from linkwise.auto.spanning_tree import minimum_spanning_tree
 from linkwise.constraints.table import pair_keys
 from linkwise.graph import Affinity, Prepared
@@ -31,6 +29,7 @@ from linkwise.partition import kmeans
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Graph, Ints
     from linkwise.auto.consensus import Partition
+    from linkwise.auto.prior import DataPrior
     from linkwise.constraints import Constraints
 
 
@@ -168,7 +167,7 @@ class View:
         self.rows = representative_rows(self.n_samples)  # that unsupervised candidates partition
         self.partitions: dict[str, Partition] = {}  # unsupervised, by name, on `rows`
         self._trees: dict[bool, Ints] = {}
-        self._prior: DataPrior | None = None
+        self.prior: DataPrior | None = None  # of as many of them as there were
 
     @cached_property
     def coordinates(self) -> Floats:
@@ -217,13 +216,6 @@ class View:
                 core = np.asarray(KDTree(Z).query(Z, k=[m + 1])[0]).ravel()
             self._trees[robust] = minimum_spanning_tree(Z, core)[0]
         return self._trees[robust]
-
-    @property
-    def prior(self) -> DataPrior:
-        """What the samples say for each of the partitions, computed once for all of them."""
-        if self._prior is None or len(self._prior.weights) < len(self.partitions):
-            self._prior = data_prior(self)
-        return self._prior
 
     def nearest_row(self, samples: Ints, rows: Ints) -> Ints:
         """Return the place in `rows`, which are ascending, of each sample or its nearest row."""
@@ -290,10 +282,9 @@ class Views:
     def of(cls, prepared: Prepared) -> Views:
         """Return the views of prepared data, made once."""
         with _MAKING:  # two threads must not make them twice
-            views = prepared.attached(cls)
-            if views is None:
-                views = cls(prepared)
-                prepared.attach(views)
+            if cls not in prepared.attached:
+                prepared.attached[cls] = cls(prepared)
+            views: Views = prepared.attached[cls]
             return views
 
     def bases(self, scaling: Scaling | None, k: int) -> tuple[Prepared, Bases]:
@@ -313,5 +304,6 @@ class Views:
         name = "" if scaling is None else scaling.name
         if (name, k) not in self._views:
             data, bases = self.bases(scaling, k)
-            self._views[name, k] = View(data, scaling, bases.for_clusters(k))
+            bases = bases if bases.n_clusters == k else bases.for_clusters(k)
+            self._views[name, k] = View(data, scaling, bases)
         return self._views[name, k]

@@ -17,10 +17,9 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._docs import inherit_docs
-from linkwise._foreign import check_foreign
+from linkwise._inputs import check_foreign, checked_format
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise._quiet import kept_filters
-from linkwise._sparse_format import checked_format
 from linkwise._threads import kept_limits
 from linkwise.constraints import Constraints
 from linkwise.constraints.feasible import raise_too_few_groups

@@ -102,8 +102,11 @@ def kmeans(
     last = KMeans(k, init=start, n_init=1, max_iter=max_iter, tol=tol, random_state=0)
     found = _lloyd(last, V)
     # Lloyd can lose a cluster to rounding when rows nearly coincide; the seeds never do.
-    complete = bool(np.bincount(found.labels, minlength=k).all())
-    return _numbered_by_appearance(found) if complete else _partition(V, nearest)
+    if not np.bincount(found.labels, minlength=k).all():
+        return _partition(V, nearest)
+    labels, before = relabelled(found.labels), np.empty(k, dtype=np.intp)
+    before[labels] = found.labels
+    return found._replace(labels=labels, centers=found.centers[before])
 
 
 def _farthest_first(V: Floats, k: int) -> tuple[Ints, Ints]:
@@ -196,13 +199,3 @@ def _lloyd(model: KMeans, V: Floats) -> KMeansPartition:
     return KMeansPartition(
         model.labels_.astype(np.intp), model.cluster_centers_, float(model.inertia_), model.n_iter_
     )
-
-
-def _numbered_by_appearance(found: KMeansPartition) -> KMeansPartition:
-    n, k = found.labels.size, found.centers.shape[0]
-    first = np.empty(k, dtype=np.intp)  # row of each cluster; the last assignment stays
-    first[found.labels[::-1]] = np.arange(n)[::-1]
-    order = np.argsort(first)
-    rank = np.empty(k, dtype=np.intp)
-    rank[order] = np.arange(k)
-    return found._replace(labels=rank[found.labels], centers=found.centers[order])
