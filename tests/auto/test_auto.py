@@ -394,6 +394,16 @@ def test_tiny_data(n):
     assert Auto(random_state=0).fit(X).n_clusters_ >= 2
 
 
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_equal_samples_in_two_clusters_are_themselves(form):
+    X = np.repeat(make_blobs(20, centers=2, random_state=0)[0], 2, axis=0)
+    known = Constraints(40, cannot_link=[(0, 1), (6, 7), (14, 15)])
+    model = Auto(2, hard=True, random_state=0).fit(form(X), constraints=known)
+    assert model.labels_[0] != model.labels_[1]
+    assert_array_equal(model.predict(form(X)), model.labels_)
+    assert_array_equal(model.predict(form(X[:2])), model.labels_[[0, 0]])  # the first of both
+
+
 def test_duplicates_and_constant_features():
     X = np.column_stack((np.repeat([0.0, 1.0, 5.0], 6), np.ones(18)))
     known = Constraints(18, must_link=[(0, 7)], cannot_link=[(0, 17)])

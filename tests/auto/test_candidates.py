@@ -105,9 +105,7 @@ def test_a_learner_continues_where_it_ended(iris):
     again = trial.learn("a", ("linear",), begin)
     assert np.abs(first.posterior - again.posterior).mean() < 2e-3
     other = trial.learn("a", ("linear",), np.arange(150) % 3)  # not from there
-    assert_array_equal(
-        other.labels, trial.learn("b", ("linear",), np.arange(150) % 3).labels
-    )
+    assert_array_equal(other.labels, trial.learn("b", ("linear",), np.arange(150) % 3).labels)
 
 
 def test_the_better_learner_has_the_larger_vote(iris):

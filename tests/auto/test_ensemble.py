@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from canonical import in_canonical_order
 from linkwise import Auto, Constraints, Prepared
 from linkwise.auto import consensus, ensemble, prior
-from linkwise.auto.candidates import COARSE_CUT, CANDIDATES, LEARNER, UNSUPERVISED, Candidate
+from linkwise.auto.candidates import CANDIDATES, COARSE_CUT, LEARNER, UNSUPERVISED, Candidate
 from linkwise.auto.consensus import ANCHOR, Group, from_labels
 
 

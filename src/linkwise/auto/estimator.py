@@ -120,7 +120,8 @@ class Auto(ConstrainedClusterer):
     callback : callable, default=None
         Called as ``callback(share, what)`` with the share of the work that is done, from 0 to 1,
         and what was done last. Raising KeyboardInterrupt in it ends the fit, as Ctrl-C does, with
-        the best answer so far.
+        the best answer so far. Before the first candidate, the first two are found; a second
+        interrupt then leaves no answer.
     verbose : int, default=0
         Whether to print progress.
 
@@ -348,6 +349,9 @@ class Auto(ConstrainedClusterer):
     def predict(self, X: Any) -> Ints:
         """Assign new samples to their likeliest clusters; copies of training samples to theirs.
 
+        The training samples as a whole get `labels_`. Otherwise a copy of several training samples,
+        which constraints may have put into several clusters, goes where the first of them is.
+
         Parameters
         ----------
         X : array-like of shape (n_new, n_features)
@@ -374,6 +378,8 @@ class Auto(ConstrainedClusterer):
             self._index = self._index or RowIndex(self._training)
             X = self._index.in_form(X)
             copies = self._index.find(X)
+            if self._index.is_all(X):  # of equal samples, each is itself
+                copies = np.arange(X.shape[0])
             assert self._scaling is not None
             X = self._scaling.transform(X)
         probability = np.empty((X.shape[0], known.shape[1]))
