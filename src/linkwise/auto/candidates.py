@@ -123,7 +123,7 @@ def _tree(trial: Trial, limit: float, *, robust: bool = False) -> Partition:
     """Merge along a spanning tree, the smallest cluster first while sizes differ too much."""
     view = trial.view
     edges = view.tree(robust=robust)
-    return from_labels(balanced_partition(edges, view.rows.size, view.k, limit), view.k)
+    return from_labels(balanced_partition(edges, view.rows.size, view.k, limit=limit), view.k)
 
 
 def _mixture(trial: Trial, start: str) -> Partition:
