@@ -10,12 +10,12 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from canonical import in_canonical_order
-from linkwise import Affinity, ConflictError, Constraints, Prepared
+from linkwise import GFHF, Affinity, ConflictError, Constraints, Prepared
 from linkwise.auto import candidates
 from linkwise.auto.candidates import CANDIDATES
 from linkwise.auto.constraint_model import ConstraintModel
 from linkwise.auto.ensemble import is_used
-from linkwise.auto.partition import ERROR_RATE
+from linkwise.auto.partition import EPS, ERROR_RATE
 from linkwise.auto.trial import Trial, without_held
 from linkwise.auto.view import Views
 from linkwise.constraints import feasible
@@ -249,3 +249,36 @@ def test_on_a_graph_candidates_need_no_features(blobs):
     }
     for name in used:
         assert adjusted_rand_score(y, found_by(name, trial).labels) == 1.0
+
+
+# Label propagation -------------------------------------------------------------------------------
+
+
+def test_label_propagation_is_the_harmonic_function_of_each_label(blobs):
+    X, y = blobs
+    W = Affinity().fit_transform(X)
+    labels = np.full(y.size, -1)
+    labels[::6] = y[::6]
+    known = Constraints.from_labels(labels)
+    view = view_of(W, affinity="precomputed")
+    trial = trial_of(view, known)
+    found = np.exp(found_by("label propagation", trial).log_probability) - EPS
+    harmonic = GFHF(3, affinity="precomputed").fit(W, constraints=known).label_distributions_
+    free = labels < 0
+    assert_allclose(found[free], harmonic[free], atol=1e-8)
+    # A label says nothing about its own sample: that is added later, and may be doubted.
+    mean = (W @ harmonic) / np.asarray(W.sum(axis=1)).reshape(-1, 1)
+    assert_allclose(found[~free], mean[~free], atol=1e-8)
+
+
+def test_label_propagation_needs_a_graph_alone_and_two_labels(blobs):
+    X, y = blobs
+    W, one = Affinity().fit_transform(X), BY_NAME["label propagation"]
+    labels = np.full(y.size, -1)
+    labels[::6] = y[::6]
+    every, single = (Constraints.from_labels(np.where(labels < k, labels, -1)) for k in (3, 1))
+    graph = view_of(W, affinity="precomputed")
+    assert is_used(one, trial_of(graph, every))
+    assert not is_used(one, trial_of(graph, single))
+    assert not is_used(one, trial_of(graph, Constraints.sample(y, 20, random_state=0)))
+    assert not is_used(one, trial_of(view_of(X), every))

@@ -27,6 +27,7 @@ GROUPS = {
     "learner": 0.3,
     "coarse cut": 0.1,
     "propagation": 0.05,
+    "label propagation": 0.1,
     "micro-clusters": 0.05,
     "constrained cut": 0.05,
 }
