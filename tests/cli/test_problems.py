@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from linkwise.cli.values import read_dates, read_numbers
+from linkwise._values import read_dates, read_numbers
 
 pytest.importorskip("click")
 pandas = pytest.importorskip("pandas")

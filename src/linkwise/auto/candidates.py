@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 MIXTURE_COMPONENTS = 10  # principal components that mixtures describe
 MIXTURE_ROWS = 3_000  # samples that a mixture is fitted to
+SHARPENED = 3  # power of the probabilities of label propagation
 TINY = 1e-300  # instead of a degree of zero
 CUT_PENALTY = 1.0  # of a violated pair of lower belief in a constrained cut; see `ConstrainedCut`
 # When a candidate is used: number of constraints, samples, entries of the graph.
@@ -195,7 +196,9 @@ def _harmonic(trial: Trial) -> Partition:
     F = dirichlet(W, known, np.eye(model.k)[model.label]).x
     # What a label says about its own sample is added later: here it has the mean of its neighbours.
     F[labelled] = np.asarray(W[labelled] @ F) / np.maximum(degrees(W)[labelled], TINY)[:, None]
-    return from_probability(F[trial.rows])
+    # Walks from far away meet all labels alike: the probabilities are flatter than they should be.
+    P = F[trial.rows] ** SHARPENED
+    return from_probability(P / np.maximum(P.sum(axis=1, keepdims=True), TINY))
 
 
 def _can_spread(trial: Trial) -> bool:

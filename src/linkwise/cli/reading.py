@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwise._jit import late_module
 from linkwise._sparse_format import checked_format
+from linkwise._values import plain_numbers
 from linkwise.cli.console import BadInput, counted
 from linkwise.cli.formats import FORMATS, ID_NAMES, is_id_name
 from linkwise.cli.problems import Problem
@@ -24,7 +25,6 @@ from linkwise.cli.tables import (
     text_of,
     warn_of_constants,
 )
-from linkwise.cli.values import plain_numbers
 from linkwise.constraints.labels import Labels
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import numpy as np
 
 from linkwise._hints import hint
 from linkwise._optional import require
-from linkwise.cli.problems import Problem
-from linkwise.cli.values import (
+from linkwise._values import (
     Numbers,
     days,
     is_given,
@@ -20,6 +19,7 @@ from linkwise.cli.values import (
     read_dates,
     read_numbers,
 )
+from linkwise.cli.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
