@@ -13,7 +13,6 @@ from scipy.sparse import csr_array
 
 import linkwise
 from linkwise import GFHF, Affinity, Auto, ConflictError, Constraints
-from linkwise.metrics import adjusted_rand
 
 anndata = pytest.importorskip("anndata")
 pandas = pytest.importorskip("pandas")

@@ -299,6 +299,18 @@ def test_positions_although_a_column_was_taken_for_ids(linkwise, write):
     assert linkwise(*CLUSTER, "-c", "p.csv", "--id", "code").code == 2  # asked for
 
 
+def test_no_command_without_hard_is_suggested_to_who_asked_for_it(linkwise, write):
+    write("t.csv", CODE, X)
+    write("p.csv", "i,j,link\nc00,c01,must\nc01,c02,must\nc00,c02,cannot\n")
+    for method in ("auto", "e2cp"):
+        run = linkwise(*CLUSTER, "-c", "p.csv", "-m", method, "--set", "hard=true")
+        assert run.code == 1
+        assert "This would work" not in run.error
+        assert "With hard=true all of them have to hold" in run.error
+    soft = linkwise(*CLUSTER, "-c", "p.csv", "-m", "cut")
+    assert "This would work" in soft.error
+
+
 def test_check_takes_a_command_line_of_cluster(linkwise, write, troubled):
     options = ("--pair-columns", "left,right,verdict", "--skip-unknown", "--drop", "note")
     options += ("--impute", "median", "--seed", 3, "-o", "out.csv", "--set", "gamma=1")

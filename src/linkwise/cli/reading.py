@@ -157,6 +157,7 @@ def _table(source: Source, request: DataRequest) -> Data:
     data.X, data.feature_names, data.frame = found.X, found.names, frame
     data.problems += found.problems
     data.notes += found.notes
+    kept = [name for name in kept if name not in found.left_out]
     listed = ", ".join(kept[:SHOWN]) + ", ..." * (len(kept) > SHOWN)
     shown = f"{counted(data.n_samples, 'row')}, {counted(len(kept), 'feature')} ({listed})"
     if found.n_categorical:
