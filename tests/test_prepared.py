@@ -465,8 +465,8 @@ def test_what_is_attached_is_printed_with_its_size():
         pass
 
     data = Prepared(np.arange(12.0).reshape(-1, 1))
-    data.attach(Kept(data))
-    data.attach(Bare())
+    data.attached[Kept] = Kept(data)
+    data.attached[Bare] = Bare()
     lines = str(data).splitlines()
     kept = next(line for line in lines if line.startswith("results of a method"))
     assert kept.split()[-3:] == ["kept", "1,200", "bytes"]

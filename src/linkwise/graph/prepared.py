@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, validate_data
 
-from linkwise._foreign import check_foreign
-from linkwise._sparse_format import checked_format
+from linkwise._inputs import check_foreign, checked_format
 from linkwise.graph import storage
 from linkwise.graph.affinity import Affinity
 from linkwise.graph.precomputed import check_affinity
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
     from linkwise._types import Floats, Graph, Ints
     from linkwise.linalg.eigen import EigenPairs
-
-T = TypeVar("T")
 
 
 class Prepared:
@@ -54,6 +51,8 @@ class Prepared:
         Names of the features, if the data are a frame with names.
     W : csr_array or ndarray of shape (n_samples, n_samples)
         The graph, built when it is first needed.
+    is_graph : bool
+        Whether the data are a precomputed graph.
     affinity_ : Affinity or None
         The fitted graph builder; None for a precomputed graph, and before the graph is built.
     degrees : ndarray of shape (n_samples,)
@@ -62,6 +61,8 @@ class Prepared:
         Connected component of each sample, numbered from 0.
     warm : linkwise.linalg.warm.WarmStarts
         Where the solvers of the next fit start.
+    attached : dict
+        What describes the data beside these, by its class; methods keep it here.
 
     Notes
     -----
@@ -117,13 +118,14 @@ class Prepared:
         self.n_samples = int(checked.shape[0])
         self.feature_names = getattr(names, "feature_names_in_", None)
         self.affinity = affinity
+        self.is_graph = isinstance(affinity, str)  # precomputed
         self.affinity_: Affinity | None = None
         self.warm = WarmStarts()
         self._W: Any = checked if isinstance(affinity, str) else None
         self._degrees: Floats | None = None
         self._components: Ints | None = None
         self._embedding: EigenPairs | None = None
-        self._attached: dict[type, Any] = {}
+        self.attached: dict[type, Any] = {}
         self._lock = RLock()
 
     @classmethod
@@ -144,11 +146,6 @@ class Prepared:
                 "elsewhere."
             )
         return X
-
-    @property
-    def is_graph(self) -> bool:
-        """Whether the data are a precomputed graph."""
-        return isinstance(self.affinity, str)
 
     @property
     def W(self) -> Graph:  # noqa: N802  (a matrix, as everywhere)
@@ -220,16 +217,8 @@ class Prepared:
         compared.
         """
         other = copy(self)
-        other.warm, other._embedding, other._attached = WarmStarts(), None, {}
+        other.warm, other._embedding, other.attached = WarmStarts(), None, {}
         return other
-
-    def attached(self, kind: type[T]) -> T | None:
-        """Return what was attached to the data of this class, or None."""
-        return self._attached.get(kind)
-
-    def attach(self, value: object) -> None:
-        """Keep a value that describes the data, in place of one of the same class."""
-        self._attached[type(value)] = value
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the data, the graph, the embedding and the warm starts to a file.
@@ -268,7 +257,7 @@ class Prepared:
         seen = {id(part) for part in own}
         return [
             (getattr(kind, "title", kind.__name__), "kept", _held_bytes(value, seen))
-            for kind, value in self._attached.items()
+            for kind, value in self.attached.items()
         ]
 
     def __str__(self) -> str:

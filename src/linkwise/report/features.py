@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from linkwise._sparse_format import checked_format
+from linkwise._inputs import checked_format
 from linkwise._values import is_given, read_dates, read_numbers
 from linkwise.metrics.checks import check_length
 from linkwise.report.text import name_of
