@@ -26,7 +26,7 @@ from linkwise.active import (
     parse_reply,
     simulate,
 )
-from linkwise.active.answers import as_answer
+from linkwise.active.answers import graded
 from linkwise.active.prompts import describe, fill
 from linkwise.active.replies import ReplyCache, question_key
 from linkwise.active.text_oracle import error_estimate
@@ -57,15 +57,15 @@ def model(prompt):
     [(0.9, "same", 0.8), (0.25, "different", 0.5), (1.0, "same", 1), (0, "different", 1)],
 )
 def test_a_probability_becomes_a_belief_as_votes_do(probability, word, belief):
-    found, lean = as_answer(probability)
+    found, lean = graded(probability)
     assert (found, round(lean, 12)) == (word, belief)
-    assert as_answer(np.float32(0.5)) == ("unknown", 1.0)
+    assert graded(np.float32(0.5)) == ("unknown", 1.0)
 
 
 @pytest.mark.parametrize("wrong", [1.5, -0.1, float("nan"), "perhaps", 2, [True]])
 def test_what_is_no_answer_is_refused(wrong):
     with pytest.raises(ValueError, match="from 0 to 1"):
-        as_answer(wrong)
+        graded(wrong)
 
 
 def test_probabilities_are_evidence_and_no_facts():

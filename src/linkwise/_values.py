@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 PLACEHOLDERS = frozenset(
     {"", "-", "--", "?", ".", "na", "n/a", "nan", "null", "none", "<na>", "unknown", "missing"}
 )
+FEW_CATEGORIES, MANY_CATEGORIES = 10, 100
 CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY)"
 AMOUNT = re.compile(
     rf"(?P<open>\()?(?P<sign>[+-]?)\s*{CURRENCY}?\s*(?P<sign2>[+-]?)(?P<digits>\d[\d.,'\s]*)"
@@ -38,6 +39,11 @@ class Numbers(NamedTuple):
 
     values: Floats
     how: str = ""  # for a note; empty if the text was plain numbers
+
+
+def most_categories(n_rows: int) -> int:
+    """Return how many different texts a column of categories has at most; others are texts."""
+    return min(max(FEW_CATEGORIES, n_rows // 10), MANY_CATEGORIES)
 
 
 def is_given(text: str) -> bool:

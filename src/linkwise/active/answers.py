@@ -57,12 +57,17 @@ class Answer(_PairAnswer):
         """Whether conclusions are drawn from it."""
         return self.answer != "unknown" and self.belief == 1
 
-    def as_record(self) -> dict[str, Any]:
+    def _asdict(self) -> dict[str, Any]:
         """Return what a file keeps; the belief only if there is something to say."""
-        return self._asdict() | ({"belief": self.belief} if self.belief < 1 else {})
+        return super()._asdict() | ({"belief": self.belief} if self.belief < 1 else {})
 
 
-def as_answer(answer: Given) -> tuple[str, float]:
+def as_answer(answer: Given) -> str:
+    """Return an answer as a word."""
+    return graded(answer)[0]
+
+
+def graded(answer: Given) -> tuple[str, float]:
     """Return an answer as a word and a belief.
 
     The probability :math:`p` that two samples belong together has the belief :math:`|2 p - 1|`, as
@@ -70,7 +75,7 @@ def as_answer(answer: Given) -> tuple[str, float]:
 
     Examples
     --------
-    >>> as_answer(True), as_answer(0.25), as_answer(0.5)
+    >>> graded(True), graded(0.25), graded(0.5)
     (('same', 1.0), ('different', 0.5), ('unknown', 1.0))
     """
     if answer is None or isinstance(answer, bool | np.bool_):
@@ -109,19 +114,23 @@ def as_pair(i: Any, j: Any, n_samples: int) -> Pair:
     return (int(min(i, j)), int(max(i, j)))
 
 
-def last_answers(answers: Sequence[Answer]) -> dict[Pair, Answer]:
-    """Return the answer that counts for each pair: the last one."""
+def last_answers(answers: Sequence[Answer]) -> dict[Pair, str]:
+    """Return the answer that counts for each pair, the last one, as a word."""
+    return {pair: one.answer for pair, one in _latest(answers).items()}
+
+
+def _latest(answers: Sequence[Answer]) -> dict[Pair, Answer]:
     return {(one.i, one.j): one for one in answers}
 
 
 def uncertain_pairs(answers: Sequence[Answer]) -> list[Pair]:
     """Return the pairs that were answered, but not as facts: they are not asked again."""
-    return [pair for pair, one in last_answers(answers).items() if not one.is_fact]
+    return [pair for pair, one in _latest(answers).items() if not one.is_fact]
 
 
 def constraints_of(answers: Sequence[Answer], prior: Constraints, *, noisy: bool) -> Constraints:
     """Add answers to the constraints that were known before; "unknown" adds nothing."""
-    last, before = last_answers(answers), prior.table
+    last, before = _latest(answers), prior.table
     if not noisy:  # an answer replaces an uncertain pair
         answered = [
             i * prior.n_samples + j for (i, j), one in last.items() if one.answer != "unknown"

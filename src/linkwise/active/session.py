@@ -13,10 +13,10 @@ from sklearn.utils import check_random_state
 
 from linkwise.active.answers import (
     Answer,
-    as_answer,
     as_pair,
     constraints_of,
     from_record,
+    graded,
     uncertain_pairs,
 )
 from linkwise.active.entail import check_answer
@@ -236,10 +236,10 @@ default="uncertainty"
         RuntimeError
             If another session wrote to the file. The answer is not recorded.
         """
-        record = Answer(*as_pair(i, j, self.n_samples), *as_answer(answer))
+        record = Answer(*as_pair(i, j, self.n_samples), *graded(answer))
         if not self.noisy and record.is_fact:
             self._check_consistent(record)
-        self._commit(record.as_record(), [*self.answers, record])
+        self._commit(record._asdict(), [*self.answers, record])
 
     def undo(self) -> Answer:
         """Take back the last answer and return it."""
@@ -340,7 +340,7 @@ default="uncertainty"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the session to a file that `load` reads. Later answers are not added to it."""
-        write(Path(path), [self._header(), *(a.as_record() for a in self.answers)])
+        write(Path(path), [self._header(), *(a._asdict() for a in self.answers)])
 
     def _header(self) -> dict[str, Any]:
         return {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linkwise.active.answers import as_answer
+from linkwise.active.answers import graded
 from linkwise.active.prompts import (
     QUESTION,
     REMINDER,
@@ -221,7 +221,7 @@ class TextOracle:
         """Return the answer in a reply, as True, False, None or a probability."""
         try:
             given = self.parse(reply)
-            word, belief = as_answer(given)
+            word, belief = graded(given)
         except ValueError as error:
             raise UnreadableReplyError(str(error)) from error
         if word == "unknown":

@@ -15,6 +15,7 @@ from linkwise._values import (
     Numbers,
     days,
     is_given,
+    most_categories,
     plain_numbers,
     read_dates,
     read_numbers,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 # What people and programs write for "not known"; pandas' own list, for columns kept as text.
 UNKNOWN = {"", "-1", "-1.0", "?", "na", "n/a", "nan", "null", "none", "<na>"}
-FEW_CATEGORIES, MANY_CATEGORIES = 10, 100
 NEARLY_EMPTY, MUCH_MISSING = 0.9, 0.3  # shares of a column that are missing
 SHOWN = 8
 CELLS = 3  # of a column that are shown in a message
@@ -245,8 +245,7 @@ def _category_problem(
             f"Column {name!r} holds numbers, but text in {len(no_number)} row(s), first {shown}. "
             f"Correct it, or use --drop {typed}, or --categorical {typed}.",
         )
-    limit = min(max(FEW_CATEGORIES, len(texts) // 10), MANY_CATEGORIES)
-    if n_distinct > limit or n_distinct == len(texts):
+    if n_distinct > most_categories(len(texts)) or n_distinct == len(texts):
         return dropped(
             name,
             f"Column {name!r} is text with {n_distinct} different values in {len(texts)} rows, too "

@@ -10,14 +10,12 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from linkwise._inputs import checked_format
-from linkwise._values import is_given, read_dates, read_numbers
+from linkwise._values import is_given, most_categories, read_dates, read_numbers
 from linkwise.metrics.checks import check_length
 from linkwise.report.text import name_of
 
 if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats, Ints, Matrix
-
-FEW_CATEGORIES, MANY_CATEGORIES = 10, 100  # a text is no category beyond n / 10, between these
 
 
 class Category(NamedTuple):
@@ -169,8 +167,7 @@ def _is_missing(value: Any) -> bool:
 def _category_or_text(column: Any, name: str) -> Category | Text:
     texts = [name_of(text) if text else "" for text in _texts(np.asarray(column, dtype=object))]
     found = sorted({text for text in texts if is_given(text)})
-    limit = min(max(FEW_CATEGORIES, len(texts) // 10), MANY_CATEGORIES)
-    if len(found) > limit or len(found) == len(texts) > 1:
+    if len(found) > most_categories(len(texts)) or len(found) == len(texts) > 1:
         return Text(name, texts)
     number = {text: code for code, text in enumerate(found)}
     return Category(name, np.array([number.get(text, -1) for text in texts], dtype=np.intp), found)
