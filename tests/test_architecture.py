@@ -22,7 +22,7 @@ LAYERS = [
     {
         *("_version", "_docs", "_files", "_hints", "_inputs", "_interrupts", "_optional"),
         *("_params", "_quiet", "_kernels", "_rows", "_text", "_threads"),
-        "exceptions",
+        *("_values", "exceptions"),
     },
     {"result", "constraints", "linalg"},
     {"graph", "partition", "metrics", "datasets"},

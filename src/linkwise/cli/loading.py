@@ -73,7 +73,19 @@ def _conflicts(pairs: Pairs, path: Path, request: DataRequest) -> list[Problem]:
     found = conflict_problems(pairs, path)
     if isinstance(request, AskRequest):  # where no method accepts them
         found = [problem._replace(add=(), remove=()) for problem in found]
+    if _wants_hard(request):  # a command without it would do something else than was asked for
+        found = [problem._replace(add=(), remove=()) for problem in found]
+        why = "With hard=true all of them have to hold. Without it, --method auto weighs them."
+        found[-1] = found[-1]._replace(text=f"{found[-1].text} {why}")
     return found
+
+
+def _wants_hard(request: DataRequest) -> bool:
+    """Whether everything given has to hold, by ``--set hard=true``."""
+    settings = (text.partition("=") for text in getattr(request, "settings", ()))
+    return ("hard", "true") in [
+        (name.strip(), value.strip().lower()) for name, _, value in settings
+    ]
 
 
 def _options() -> Any:

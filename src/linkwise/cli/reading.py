@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwise._inputs import checked_format
 from linkwise._jit import late_module
+from linkwise._values import plain_numbers
 from linkwise.cli.console import BadInput, counted
 from linkwise.cli.formats import FORMATS, ID_NAMES, is_id_name
 from linkwise.cli.problems import Problem
@@ -24,7 +25,6 @@ from linkwise.cli.tables import (
     text_of,
     warn_of_constants,
 )
-from linkwise.cli.values import plain_numbers
 from linkwise.constraints.labels import Labels
 
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ def _table(source: Source, request: DataRequest) -> Data:
     data.X, data.feature_names, data.frame = found.X, found.names, frame
     data.problems += found.problems
     data.notes += found.notes
+    kept = [name for name in kept if name not in found.left_out]
     listed = ", ".join(kept[:SHOWN]) + ", ..." * (len(kept) > SHOWN)
     shown = f"{counted(data.n_samples, 'row')}, {counted(len(kept), 'feature')} ({listed})"
     if found.n_categorical:
