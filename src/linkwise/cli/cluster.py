@@ -185,9 +185,12 @@ def _summary(request: ClusterRequest, task: Task, model: Any, *, seconds: float)
         "ari": adjusted_rand(data.truth, labels),
         "seconds": round(seconds, 3),
     }
-    if hasattr(model, "suspects_"):
+    if hasattr(model, "report_"):
         summary["n_clusters_probability"] = model.report_.n_clusters_probability[n_found(model)]
         summary["noise"] = model.noise_
+    if hasattr(model, "error_rate_"):
+        summary["noise"] = model.error_rate_
+    if hasattr(model, "suspects_"):
         summary["suspects"] = suspicious(model.suspects_, data.shown_ids())
     return summary
 
