@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 BINS = 1_000
 CLEAR = 4.0  # distance of two Gaussians, in standard deviations, that makes them two
-PULL = 5.0  # answers that the prior cut counts for
+DOUBT = 2.0  # standard errors by which a cut has to be better than the prior one
 NO_ANSWERS = 0.03  # share of wrong answers to expect before there are any
 
 
@@ -94,23 +94,37 @@ def _two_gaussians(odds: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def choose_cut(tree: Tree, answers: Answers, prior: Prior) -> float:
-    """Return the height with the fewest violated answers, near the prior cut.
+    """Return the prior cut, or a height that is better by the answers beyond doubt.
 
-    To each cut belong the belief of violated answers; as much for each share of all pairs that are
-    in one cluster, since answers tell little of giant clusters; and its distance from the prior.
+    A cut gains the belief of the answers that it violates less than the prior cut does, and loses
+    as much for each share of all pairs that it joins in addition, since answers tell little of
+    giant clusters. The gain is uncertain: only answers between the two heights count, and each of
+    them could have been another. The cut taken has the largest gain less twice its standard error;
+    with few answers, or answers that disagree, that is the prior cut.
     """
     n = tree.n_merges
     if not answers.joins.size or not n:
         return prior.cut
-    weight = np.where(answers.is_must, -answers.belief, answers.belief)
-    change = np.bincount(answers.joins, weight, minlength=n + 1)[:n]
-    violated = answers.belief[answers.is_must].sum() + np.append(0.0, np.cumsum(change))
+    start = tree.n_above(prior.cut)
+    violated = _accumulated(answers, np.where(answers.is_must, -1, 1) * answers.belief, n)
     joined = np.append(0.0, tree.joined_shares()) * answers.belief.sum()
-    heights = tree.height
-    cuts = np.concatenate((heights[:1] + prior.scale, heights, heights[-1:] - prior.scale))
-    cuts = (cuts[1:] + cuts[:-1]) / 2
-    pull = PULL * np.minimum(1.0, ((cuts - prior.cut) / prior.scale) ** 2)
-    return float(cuts[np.argmin(violated + joined + pull)])
+    gain = violated[start] - violated - np.maximum(joined - joined[start], 0.0)
+    seen = _accumulated(answers, answers.belief**2, n)
+    gain -= DOUBT * np.sqrt(np.abs(seen - seen[start]))
+    best = np.flatnonzero(gain > gain.max() - 1e-9)
+    if gain[start] >= gain[best[0]]:
+        return prior.cut
+    nearest = int(best[np.abs(best - start).argmin()])
+    heights = np.concatenate(
+        (tree.height[:1] + prior.scale, tree.height, tree.height[-1:] - prior.scale)
+    )
+    return float(heights[nearest : nearest + 2].mean())
+
+
+def _accumulated(answers: Answers, weight: Floats, n_merges: int) -> Floats:
+    """Return the sum of the weights of answers about pairs that are joined, after each merge."""
+    change = np.bincount(answers.joins, weight, minlength=n_merges + 1)[:n_merges]
+    return np.append(0.0, np.cumsum(change))
 
 
 def calibrate(height: Floats, answers: Answers, cut: float, scale: float) -> Calibration:

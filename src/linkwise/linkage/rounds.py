@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Ints
 
 
-LOWER = 0.25  # of the distance of the two kinds of pairs: how much lower the first cut is
+LOWER = 0.5  # of the distance of the two kinds of pairs: how much lower the first cut is
 WIDER = 1.5  # clusters are wider than their nearest neighbours are far apart
 LEAST_FREEDOM = 10  # degrees of freedom, below which clusters say nothing about the metric
 
