@@ -19,7 +19,17 @@ from threadpoolctl import threadpool_limits
 from linkwise import ConflictError, Constraints, Linkage, Prepared
 from linkwise.graph.neighbors import NeighborSearch
 from linkwise.linkage.coordinates import Coordinates, Radii, _leading
-from linkwise.linkage.cut import Answers, Calibration, Prior, calibrate, choose_cut, prior_cut
+from linkwise.linkage.cut import (
+    SLOPE,
+    WRONG,
+    Answers,
+    Calibration,
+    Prior,
+    _gains,
+    calibrate,
+    choose_cut,
+    prior_cut,
+)
 from linkwise.linkage.logodds import (
     LogOdds,
     pair_scatter,
@@ -27,6 +37,7 @@ from linkwise.linkage.logodds import (
     total_covariance,
     within_scatter,
 )
+from linkwise.linkage.records import RecordVectorizer
 from linkwise.linkage.tree import (
     Items,
     MergeRule,
@@ -239,7 +250,7 @@ def test_two_gaussians_are_cut_between():
     assert not prior_cut(rng.normal(size=5_000)).is_clear
 
 
-def cut_of(is_must, prior, *, times=10):
+def cut_of(is_must, prior, *, times=40):
     """Return the cut of four merges by answers about the pairs that they join."""
     merges = [[0, 2, 0, 0], [1, 3, 2, 4], [9.0, 8.0, 3.0, -7.0]]
     tree = Tree(1_000, Merges(*map(np.array, merges)))
@@ -255,8 +266,8 @@ def test_the_cut_satisfies_answers():
     assert 9.0 < cut_of([False, False, False, False], 5.0) < 99.0
 
 
-def test_the_cut_stays_where_answers_agree_are_few_or_disagree():
-    assert cut_of([True, False, False, False], 5.0) == 5.0  # it violates none
+def test_the_cut_stays_where_answers_are_few_or_disagree():
+    assert 3.0 < cut_of([True, False, False, False], 5.0) < 9.0
     assert cut_of([False, False, False, False], 5.0, times=1) == 5.0  # one is violated
     mixed = [True, True, True, True, False, False, False, False]
     assert cut_of(mixed, 5.0) == 5.0
@@ -431,8 +442,8 @@ def test_pairs_repair_the_cut_and_wrong_ones_are_named(seed):
     assert 0.9 < without < 0.95
     known, wrong = reviewed(X, y, 300, n_wrong=20)
     model = Linkage().fit(X, constraints=known)
-    assert adjusted_rand_score(y, model.labels_) > 0.99
-    assert model.error_rate_ == pytest.approx(20 / 300, abs=0.02)
+    assert adjusted_rand_score(y, model.labels_) > 0.98
+    assert model.error_rate_ == pytest.approx(20 / 300, abs=0.025)
     named = {s.samples for s in model.suspects_[:20]}
     assert len(named & wrong) >= 17
     assert all(s.probability > 0.5 for s in model.suspects_[:15])
@@ -537,3 +548,140 @@ def test_ctrl_c_is_heard(monkeypatch):
 
 def test_candidates_are_distinct_pairs():
     assert candidate_pairs(np.array([[1, 2], [0, 2], [0, 1]])).tolist() == [[0, 1], [0, 2], [1, 2]]
+
+
+def test_the_likelihood_of_answers_is_that_of_each_of_them():
+    rng = np.random.RandomState(0)
+    x, is_must = rng.uniform(-3, 3, 50), rng.rand(50) < 0.5
+    belief, moves = rng.rand(50), np.array([-1.0, 0.0, 0.7])
+    answers = Answers(np.zeros(50, int), is_must, belief)
+    gain, error = _gains(x, answers, moves)
+    for k, move in enumerate(moves):
+        differences = []
+        for height, must, weight in zip(x, is_must, belief, strict=True):
+            log = [
+                np.log(WRONG + (1 - 2 * WRONG) * (p if must else 1 - p))
+                for p in (1 / (1 + np.exp(-SLOPE * (height - cut))) for cut in (move, 0.0))
+            ]
+            differences.append(weight * (log[0] - log[1]))
+        assert gain[k] == pytest.approx(sum(differences), abs=0.05)  # heights are in bins
+        assert error[k] == pytest.approx(np.sqrt(np.square(differences).sum()), abs=0.05)
+
+
+# The review queue -------------------------------------------------------------------------------
+
+
+def test_review_queue_is_that_of_the_formula():
+    X, y = small_clusters(40, spread=0.4)
+    known, _ = reviewed(X, y, 30)
+    model = Linkage(random_state=0).fit(X, constraints=known)
+    found, result = model.review(known), model.result_
+    assert (np.diff(found.value) <= 1e-12).all()
+    rule, labels = result.rule, model.labels_
+    answered = {tuple(pair) for pair in known.table.pairs.tolist()}
+    for (i, j), p, value in zip(found.pairs.tolist(), found.probability, found.value, strict=True):
+        assert (i, j) not in answered
+        before = result.tree.labels(min(result.tree.joins(np.array([[i, j]]))[0], result.n_merges))
+        A, B = (np.flatnonzero(before == before[k]) for k in (i, j))
+        assert value == pytest.approx(p * (1 - p) * np.sqrt(A.size * B.size))
+        if labels[i] != labels[j] and not any(
+            (labels[[i, j]] == labels[list(pair)]).all()
+            or (labels[[j, i]] == labels[list(pair)]).all()
+            for pair in answered
+        ):
+            mean = mean_log_odds(rule.c, result.embedding, result.h, A, B)
+            weight = np.sqrt(2 * A.size * B.size / (A.size + B.size))
+            odds = rule.slope * (mean + rule.prior / np.sqrt(weight) - rule.cut)
+            assert logit(p) == pytest.approx(odds, abs=1e-6)
+
+
+def test_two_clusters_are_asked_about_once():
+    X, _ = small_clusters(40, spread=0.4)
+    model = Linkage(random_state=0).fit(X)
+    pairs = model.review().pairs
+    between = np.sort(model.labels_[pairs], axis=1)
+    between = between[between[:, 0] != between[:, 1]]
+    assert len(np.unique(between, axis=0)) == len(between) > 0
+
+
+def test_items_are_scored_as_the_kernel_does():
+    items = random_items(0)._replace(answer=np.random.RandomState(0).choice([0.0, 1.5, -1.0], 30))
+    rule = MergeRule(0.3, cut=-0.2, slope=1.5, prior=-0.7)
+    _, _, height = grow_tree(items, rule)
+    assert items.scores(rule).max() == pytest.approx(height[0])
+
+
+def test_probability_of_a_sample_is_the_mean_over_its_mates():
+    X, _ = small_clusters(30, spread=0.5)
+    model = Linkage(random_state=0).fit(X)
+    for i in range(len(X)):
+        mates = np.flatnonzero((model.labels_ == model.labels_[i]) & (np.arange(len(X)) != i))
+        if mates.size:
+            expected = model.pair_probability([(i, j) for j in mates]).mean()
+        else:
+            near = model.pairs_[(model.pairs_ == i).any(axis=1)]
+            expected = 1 - model.pair_probability(near).max()
+        assert model.probability_[i] == pytest.approx(expected)
+
+
+def test_asking_the_queue_helps_more_than_asking_neighbours():
+    X, y = small_clusters(60, size=6, d=8, spread=0.45)
+    known = Constraints(len(X))
+    for _ in range(3):
+        queue = Linkage(random_state=0).fit(X, constraints=known).review(known).pairs[:30]
+        same = y[queue[:, 0]] == y[queue[:, 1]]
+        known = known.with_pairs(must_link=queue[same], cannot_link=queue[~same])
+    asked = Linkage(random_state=0).fit(X, constraints=known)
+    others, _ = reviewed(X, y, 90)
+    drawn = Linkage(random_state=0).fit(X, constraints=others)
+    scores = [adjusted_rand_score(y, model.labels_) for model in (asked, drawn)]
+    assert scores[0] > scores[1]
+
+
+# Records ----------------------------------------------------------------------------------------
+
+PEOPLE = {
+    "name": ["Ann Smith", "Anne Smith", "Bo Li", "", "n/a"],
+    "age": [41.0, 42.0, 90.0, np.nan, np.nan],
+    "sex": ["f", "f", "m", "", ""],
+}
+
+
+def test_a_missing_field_agrees_with_nothing():
+    V = RecordVectorizer(["name"], numeric=["age"], categorical=["sex"]).fit_transform(PEOPLE)
+    agreement = (V @ V.T).toarray()
+    assert_allclose(agreement[3:], 0.0)  # nothing is known of these, not even of each other
+    assert_allclose(np.diag(agreement)[:3], 1.0)
+    assert agreement[0, 1] > 0.5 > agreement[0, 2]
+    sexless = {**PEOPLE, "sex": [""] * 5}
+    other = RecordVectorizer(["name"], numeric=["age"], categorical=["sex"]).fit(PEOPLE)
+    without = other.transform(sexless)
+    assert (without @ without.T).toarray()[0, 2] <= agreement[0, 2] + 1e-12
+
+
+def test_near_numbers_agree_in_part_and_categories_wholly():
+    numbers = {"x": np.arange(100.0), "c": list("ab") * 50, "t": [f"w{k}" for k in range(100)]}
+    model = RecordVectorizer(["t"], numeric=["x"], categorical=["c"]).fit(numbers)
+    hats = model.transform({**numbers, "c": [""] * 100, "t": [""] * 100})
+    agreement = (hats @ hats.T).toarray()
+    assert_allclose(np.diag(agreement), 1.0)
+    assert agreement[50, 51] > agreement[50, 55] > agreement[50, 70] == 0.0
+    classes = model.transform({**numbers, "x": np.full(100, np.nan), "t": [""] * 100})
+    assert_allclose((classes @ classes.T).toarray()[0, :4], [1, 0, 1, 0])
+    unseen = model.transform({"x": [np.nan], "c": ["z"], "t": [""]})
+    assert unseen.nnz == 0
+
+
+def test_records_with_typing_errors_are_found():
+    rng = np.random.RandomState(0)
+    letters = list("abcdefghijklmnopqrstuvwxyz")
+    names = ["".join(rng.choice(letters, 8)) + "".join(rng.choice(letters, 9)) for _ in range(80)]
+    y = np.repeat(np.arange(80), 3)
+    typed = []
+    for k in y:
+        name = list(names[k])
+        name[rng.randint(17)] = letters[rng.randint(26)]
+        typed.append("".join(name))
+    V = RecordVectorizer(["name"]).fit_transform({"name": typed})
+    model = Linkage(random_state=0).fit(V)
+    assert adjusted_rand_score(y, model.labels_) > 0.95

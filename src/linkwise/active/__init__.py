@@ -11,12 +11,14 @@ The modules, each of which imports only those above it::
     model        Model: the estimator, on prepared data with warm starts
     journal      the file of answers
     session      STRATEGIES; Session: ask, answer, cluster again
+    review       ReviewSession: the review queue of Linkage
     simulate     oracles and learning curves
 """
 
 from __future__ import annotations
 
 from linkwise.active.answers import Answer
+from linkwise.active.review import ReviewSession
 from linkwise.active.session import STRATEGIES, Session
 from linkwise.active.simulate import Curve, NoisyOracle, TruthOracle, simulate
 from linkwise.active.state import State
@@ -26,6 +28,7 @@ __all__ = [
     "Answer",
     "Curve",
     "NoisyOracle",
+    "ReviewSession",
     "Session",
     "State",
     "TruthOracle",

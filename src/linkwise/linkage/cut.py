@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 
 BINS = 1_000
 CLEAR = 4.0  # distance of two Gaussians, in standard deviations, that makes them two
-DOUBT = 2.0  # standard errors by which a cut has to be better than the prior one
+ANCHOR = 2.0  # answers that it takes to move the cut at all
+PULL = 5.0  # answers that it takes in addition to move it far
+DOUBT = 1.0  # standard errors that are taken off what answers gain
+WRONG = 0.1  # share of wrong answers to expect while the cut is chosen
+LOG_ODDS = float(logit(1 - WRONG))  # that an answer is worth
+SLOPE = 6.0  # of the log-odds of two samples, in units of the prior
+REACH = 3  # units of the prior that the cut may move
 NO_ANSWERS = 0.03  # share of wrong answers to expect before there are any
 
 
@@ -96,35 +102,42 @@ def _two_gaussians(odds: Floats) -> tuple[Floats, Floats, Floats]:
 def choose_cut(tree: Tree, answers: Answers, prior: Prior) -> float:
     """Return the prior cut, or a height that is better by the answers beyond doubt.
 
-    A cut gains the belief of the answers that it violates less than the prior cut does, and loses
-    as much for each share of all pairs that it joins in addition, since answers tell little of
-    giant clusters. The gain is uncertain: only answers between the two heights count, and each of
-    them could have been another. The cut taken has the largest gain less twice its standard error;
-    with few answers, or answers that disagree, that is the prior cut.
+    A cut gains the log-likelihood of the answers over that of the prior cut. It loses a standard
+    error of this gain; what two answers are worth, and up to five more far from the prior cut; and
+    as much as the share of all pairs that it joins in addition is of the answers, since these tell
+    little of giant clusters. With few answers, or answers that disagree, no other cut gains.
     """
-    n = tree.n_merges
-    if not answers.joins.size or not n:
+    if not answers.joins.size or not tree.n_merges:
         return prior.cut
-    start = tree.n_above(prior.cut)
-    violated = _accumulated(answers, np.where(answers.is_must, -1, 1) * answers.belief, n)
-    joined = np.append(0.0, tree.joined_shares()) * answers.belief.sum()
-    gain = violated[start] - violated - np.maximum(joined - joined[start], 0.0)
-    seen = _accumulated(answers, answers.belief**2, n)
-    gain -= DOUBT * np.sqrt(np.abs(seen - seen[start]))
-    best = np.flatnonzero(gain > gain.max() - 1e-9)
-    if gain[start] >= gain[best[0]]:
-        return prior.cut
-    nearest = int(best[np.abs(best - start).argmin()])
-    heights = np.concatenate(
-        (tree.height[:1] + prior.scale, tree.height, tree.height[-1:] - prior.scale)
-    )
-    return float(heights[nearest : nearest + 2].mean())
+    height = np.append(tree.height, -np.inf)[answers.joins]
+    moves = np.linspace(-REACH, REACH, 60 * REACH + 1)  # in units of the prior; 0 is among them
+    gain, error = _gains((height - prior.cut) / prior.scale, answers, moves)
+    cuts = prior.cut + moves * prior.scale
+    joined = tree.joined_shares_above(np.append(cuts, prior.cut))
+    joined = np.maximum(joined[:-1] - joined[-1], 0.0) * answers.belief.sum()
+    penalty = ANCHOR * (moves != 0) + PULL * np.minimum(1.0, moves**2) + joined
+    return float(cuts[np.argmax(gain - DOUBT * error - LOG_ODDS * penalty)])
 
 
-def _accumulated(answers: Answers, weight: Floats, n_merges: int) -> Floats:
-    """Return the sum of the weights of answers about pairs that are joined, after each merge."""
-    change = np.bincount(answers.joins, weight, minlength=n_merges + 1)[:n_merges]
-    return np.append(0.0, np.cumsum(change))
+def _gains(x: Floats, answers: Answers, moves: Floats) -> tuple[Floats, Floats]:
+    """Return the log-likelihood that moves of the cut gain, and its standard error.
+
+    Answers at about the same height are taken together: there may be a million of them.
+    """
+    edges = np.linspace(-REACH - 1, REACH + 1, BINS + 1)
+    at = np.clip(np.searchsorted(edges, x) - 1, 0, BINS - 1)
+    x = (edges[1:] + edges[:-1])[:, None] / 2
+    gain = np.zeros(moves.size)
+    square = np.zeros(moves.size)
+    for sign in (1, -1):
+        kept = answers.is_must == (sign > 0)
+        right = expit(sign * SLOPE * (x - moves))
+        log = np.log(WRONG + (1 - 2 * WRONG) * right)
+        log -= np.log(WRONG + (1 - 2 * WRONG) * expit(sign * SLOPE * x))
+        weight = np.bincount(at[kept], answers.belief[kept], minlength=BINS)
+        gain += weight @ log
+        square += np.bincount(at[kept], answers.belief[kept] ** 2, minlength=BINS) @ log**2
+    return gain, np.sqrt(square)
 
 
 def calibrate(height: Floats, answers: Answers, cut: float, scale: float) -> Calibration:

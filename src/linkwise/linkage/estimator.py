@@ -14,18 +14,23 @@ from sklearn.utils.validation import check_is_fitted
 from linkwise._params import Interval, StrOptions
 from linkwise._rows import RowIndex
 from linkwise._threads import one_thread
+from linkwise.constraints import Constraints
 from linkwise.constraints.feasible import raise_too_few_groups
 from linkwise.constraints.validation import as_pairs
 from linkwise.graph.neighbors import NeighborSearch
 from linkwise.linkage.logodds import cluster_sums
 from linkwise.linkage.method import linkage
+from linkwise.linkage.review import ReviewQueue, review_queue
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.search.soft import check_label_count
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
-    from linkwise.constraints import Constraints
     from linkwise.constraints.conflict import Suspect
+    from linkwise.linkage.method import LinkedResult
+
+
+COMPUTED = ("tree_", "pair_probability_", "probability_")  # attributes, when first looked at
 
 
 class Linkage(ConstrainedClusterer):
@@ -70,6 +75,9 @@ class Linkage(ConstrainedClusterer):
         Candidate pairs.
     pair_probability_ : ndarray of shape (n_pairs,)
         Probability that the candidates are of one cluster.
+    probability_ : ndarray of shape (n_samples,)
+        Probability that a sample is where it belongs: that it and another sample of its cluster
+        are one, on average; alone, that it and its nearest candidate are not.
     cut_ : float
         Mean log-odds of the model at which the tree is cut.
     error_rate_ : float or None
@@ -201,6 +209,42 @@ class Linkage(ConstrainedClusterer):
         return self.pair_probability(self.pairs_)
 
     @cached_property
+    def probability_(self) -> Floats:
+        """Probability that each sample is where it belongs."""
+        tree, n_merges = self._fitted.tree, self._fitted.n_merges
+        found = tree.mate_probability(n_merges)
+        alone = np.isnan(found)
+        nearest = np.zeros(found.size)
+        np.maximum.at(nearest, self.pairs_.ravel(), np.repeat(self.pair_probability_, 2))
+        return np.where(alone, 1 - nearest, found)
+
+    @property
+    def _fitted(self) -> LinkedResult:
+        check_is_fitted(self, "result_")
+        result: LinkedResult = self.result_
+        return result
+
+    def review(self, constraints: Constraints | None = None) -> ReviewQueue:
+        """Return pairs of samples to ask a person about, the most useful first.
+
+        At most one pair of two clusters, by ``p (1 - p) sqrt(mA mB)``: `p` is the probability that
+        clusters of `mA` and `mB` samples are one.
+
+        Parameters
+        ----------
+        constraints : Constraints, default=None
+            What `fit` was given: those pairs are not asked again.
+
+        Returns
+        -------
+        ReviewQueue
+            `pairs`, an array of shape (m, 2), the `probability` that their clusters are one, and
+            the `value` by which they are sorted.
+        """
+        known = Constraints(self.labels_.size) if constraints is None else constraints
+        return review_queue(self._fitted, known)
+
+    @cached_property
     def tree_(self) -> Floats:
         """The merges in the form of ``scipy.cluster.hierarchy``."""
         check_is_fitted(self, "result_")
@@ -260,5 +304,5 @@ class Linkage(ConstrainedClusterer):
 
     def _keep_samples(self, X: Any) -> None:
         self._samples = X
-        for name in ("_cluster_means", "tree_", "pair_probability_"):  # of an earlier fit
+        for name in ("_cluster_means", *COMPUTED):  # of an earlier fit
             self.__dict__.pop(name, None)

@@ -313,3 +313,33 @@ def roots_at(parent, time, n_merges):  # type: ignore[no-untyped-def]
             x = parent[x]
         root[i] = x
     return root
+
+
+@njit(cache=True, nogil=True)
+def mate_sums(n, left, right, value):  # type: ignore[no-untyped-def]
+    """Return the sum of `value` over the merges that joined a sample with each of its mates.
+
+    And the number of mates. Merges are nodes of a tree; sums are passed down from the last one.
+    """
+    n_merges = left.size
+    node, root = np.arange(n), np.arange(n)
+    child = np.empty((n_merges, 2), np.int64)
+    size = np.ones(n + n_merges, np.int64)
+    for t in range(n_merges):
+        a, b = left[t], right[t]
+        while root[a] != a:
+            root[a] = root[root[a]]
+            a = root[a]
+        while root[b] != b:
+            root[b] = root[root[b]]
+            b = root[b]
+        child[t, 0], child[t, 1] = node[a], node[b]
+        size[n + t] = size[node[a]] + size[node[b]]
+        root[b], node[a] = a, n + t
+    total, mates = np.zeros(n + n_merges), np.zeros(n + n_merges, np.int64)
+    for t in range(n_merges - 1, -1, -1):
+        for s in range(2):
+            x, other = child[t, s], child[t, 1 - s]
+            total[x] = total[n + t] + value[t] * size[other]
+            mates[x] = mates[n + t] + size[other]
+    return total[:n], mates[:n]

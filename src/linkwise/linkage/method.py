@@ -18,7 +18,7 @@ from linkwise.search.objective import assert_satisfied, certain_groups
 from linkwise.search.rows import cluster_rows
 
 if TYPE_CHECKING:
-    from linkwise._types import Ints
+    from linkwise._types import Floats, Ints
     from linkwise.constraints import Constraints
     from linkwise.linkage.cut import Calibration
     from linkwise.linkage.logodds import LogOdds
@@ -34,6 +34,8 @@ class LinkedResult(Result):
         Makes dense coordinates of samples.
     odds : LogOdds
         The log-odds of two samples that was learned; `embedding` holds its `g`.
+    h : ndarray of shape (n_samples,)
+        Its `h`.
     pairs : ndarray of shape (n_pairs, 2)
         Candidate pairs: nearest neighbours in the learned metric.
     tree : Tree
@@ -48,8 +50,10 @@ class LinkedResult(Result):
         All constraints, the one most likely wrong first.
     """
 
+    embedding: Floats
     coordinates: Coordinates
     odds: LogOdds
+    h: Floats
     pairs: Ints
     tree: Tree
     n_merges: int
@@ -89,6 +93,7 @@ def linkage(
     return LinkedResult(
         labels=labels,
         embedding=found.g,
+        h=found.h,
         n_iter=n_rounds,
         coordinates=coordinates,
         odds=found.odds,

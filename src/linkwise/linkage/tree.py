@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from linkwise.graph.affinity import exact_is_cheap
 from linkwise.graph.approximate import ApproximateNeighbors
-from linkwise.graph.neighbors import NeighborSearch
-from linkwise.linkage.kernels import forest, join_times, merge_some, new_state, roots_at
+from linkwise.graph.neighbors import NeighborSearch, chunks
+from linkwise.linkage.kernels import (
+    forest,
+    join_times,
+    mate_sums,
+    merge_some,
+    new_state,
+    roots_at,
+)
 from linkwise.linkage.logodds import cluster_sums
 from linkwise.partition import relabelled
 
@@ -75,6 +83,18 @@ class Items(NamedTuple):
             np.maximum.reduceat(self.side[order], begin),
         )
 
+    def scores(self, rule: MergeRule) -> Floats:
+        """Return the log-odds that the two items of each pair are one, as the kernel does."""
+        a, b = self.pairs.T
+        m, k = self.size[a], self.size[b]
+        mean = rule.c - self.h[a] / m - self.h[b] / k
+        for part in chunks(len(self.pairs), self.g.shape[1]):
+            products = np.einsum("ij,ij->i", self.g[a[part]], self.g[b[part]])
+            mean[part] += products / (m[part] * k[part])
+        weight = np.sqrt(2 * m * k / (m + k))
+        score = rule.slope * (mean + rule.prior / np.sqrt(weight) - rule.cut)
+        return np.where(self.answer != 0, score * weight + self.answer, score)
+
     def with_answers(self, pairs: Ints, answer: Floats) -> Items:
         """Return the same items with more pairs that may be merged, and answers about them."""
         both, inverse = unique_pairs(np.concatenate((self.pairs, pairs)), self.size.size)
@@ -99,7 +119,8 @@ class Tree:
         self.n = n
         self.left, self.right, height = merges
         self.height: Floats = np.minimum.accumulate(height) if height.size else height
-        self._parent, self._time, self._n_joined = forest(n, self.left, self.right)
+        # The pairs of samples that each merge joins are as many as the product of the two sizes.
+        self._parent, self._time, self.n_joined = forest(n, self.left, self.right)
 
     @property
     def n_merges(self) -> int:
@@ -129,12 +150,26 @@ class Tree:
 
     def joined_shares(self) -> Floats:
         """Return the share of all pairs of samples that are in one cluster after each merge."""
-        shares: Floats = np.cumsum(self._n_joined) / (self.n * (self.n - 1) / 2)
+        shares: Floats = np.cumsum(self.n_joined) / (self.n * (self.n - 1) / 2)
         return shares
 
     def joined_share(self, n_merges: int) -> float:
         """Return the share of all pairs of samples that are in one cluster after some merges."""
         return float(np.append(0.0, self.joined_shares())[n_merges])
+
+    def joined_shares_above(self, heights: Floats) -> Floats:
+        """Return the share of all pairs of samples that are in one cluster at cuts."""
+        n_merges = np.searchsorted(-self.height, -heights, side="left")
+        return np.append(0.0, self.joined_shares())[n_merges]
+
+    def mate_probability(self, n_merges: int) -> Floats:
+        """Return the mean probability that a sample and another of its cluster are one.
+
+        Heights are log-odds. Samples that are alone get NaN.
+        """
+        p = expit(self.height[:n_merges])
+        total, mates = mate_sums(self.n, self.left[:n_merges], self.right[:n_merges], p)
+        return np.where(mates > 0, total / np.maximum(mates, 1), np.nan)
 
     def to_scipy(self) -> Floats:
         """Return the tree in the form of ``scipy.cluster.hierarchy``.
