@@ -143,7 +143,7 @@ class ReviewSession:
             "format": FORMAT,
             "data": fingerprint(self._data.X),
             "n_samples": self._data.n_samples,
-            "n_clusters": None,
+            "n_clusters": 0,  # found
             "strategy": "review",
             "method": "linkage",
             "noisy": True,
