@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from linkwise._threads import one_thread
-from linkwise.constraints.conflict import Suspect, make_suspects
+from linkwise.constraints.table import make_suspects
 from linkwise.linkage.coordinates import Coordinates
 from linkwise.linkage.rounds import Learned, Reviewed, Task, learn
 from linkwise.linkage.tree import Items, MergeRule, Merges, Tree, grow_to, grow_tree
@@ -20,6 +20,7 @@ from linkwise.search.rows import cluster_rows
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
     from linkwise.constraints import Constraints
+    from linkwise.constraints.conflict import Suspect
     from linkwise.linkage.cut import Calibration
     from linkwise.linkage.logodds import LogOdds
 
@@ -40,6 +41,8 @@ class LinkedResult(Result):
         Candidate pairs: nearest neighbours in the learned metric.
     tree : Tree
         All merges, best first; the answers about pairs take part in it.
+    learned : Tree
+        The tree without the answers, by mean log-odds: where the cut was chosen.
     n_merges : int
         Merges up to the cut.
     rule : MergeRule
@@ -56,6 +59,7 @@ class LinkedResult(Result):
     h: Floats
     pairs: Ints
     tree: Tree
+    learned: Tree
     n_merges: int
     rule: MergeRule
     calibration: Calibration
@@ -99,6 +103,7 @@ def linkage(
         odds=found.odds,
         pairs=found.pairs,
         tree=tree,
+        learned=found.tree,
         n_merges=n_merges,
         rule=found.rule,
         calibration=found.calibration,
