@@ -28,6 +28,7 @@ LAYERS = [
     {"graph", "partition", "metrics", "datasets"},
     {"search"},
     {"methods"},
+    {"linkage"},
     {"auto"},
     {"registry"},
     {"plots"},

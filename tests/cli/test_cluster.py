@@ -448,3 +448,13 @@ def test_auto_needs_no_number_of_clusters(linkwise, tmp_path):
     found = json.loads(run.out)
     assert found["n_clusters"] == len(found["sizes"]) == 3
     assert linkwise("cluster", "X.csv", "-m", "signed").code != 0
+
+
+def test_linkage_needs_no_number_of_clusters(linkwise, tmp_path):
+    rng = np.random.RandomState(0)
+    X = np.repeat(rng.normal(size=(40, 6)), 3, axis=0) + 0.1 * rng.normal(size=(120, 6))
+    np.savetxt(tmp_path / "X.csv", X, delimiter=",", header="a,b,c,d,e,f", comments="")
+    run = linkwise("cluster", "X.csv", "-m", "linkage", "-o", "out.csv", "--json")
+    assert run.code == 0
+    found = json.loads(run.out)
+    assert found["n_clusters"] == len(found["sizes"]) > 20

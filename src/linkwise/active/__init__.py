@@ -12,6 +12,7 @@ The modules, each of which imports only those above it::
     journal      the file of answers
     session      STRATEGIES; Session: ask, answer, cluster again
     oracles      ask_oracle: anything answers, nothing is lost if it fails
+    review       ReviewSession: the review queue of Linkage
     simulate     answers by true labels; learning curves
     prompts      questions as text, replies as answers
     replies      a file of replies
@@ -23,6 +24,7 @@ from __future__ import annotations
 from linkwise.active.answers import Answer
 from linkwise.active.oracles import Asked, OracleError, ask_oracle
 from linkwise.active.prompts import UnreadableReplyError, parse_reply
+from linkwise.active.review import ReviewSession
 from linkwise.active.session import STRATEGIES, Session
 from linkwise.active.simulate import Curve, NoisyOracle, TruthOracle, simulate
 from linkwise.active.state import State
@@ -36,6 +38,7 @@ __all__ = [
     "ErrorEstimate",
     "NoisyOracle",
     "OracleError",
+    "ReviewSession",
     "Session",
     "State",
     "TextOracle",

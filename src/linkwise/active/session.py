@@ -356,17 +356,22 @@ default="uncertainty"
 
     def _resume(self, journal: Journal, header: dict[str, Any]) -> None:
         check_settings(journal.path, header, self._header())
-        answers: list[Answer] = []
-        for number, record in enumerate(journal.records, 2):
-            try:
-                if record.get("undo"):
-                    answers.pop()
-                else:
-                    answers.append(from_record(record, self.n_samples))
-            except (LookupError, TypeError, ValueError) as error:
-                message = f"Line {number} of {journal.path} is not an answer: {error!r}."
-                raise ValueError(message) from error
-        self._kept = Kept(answers, journal.mark)
+        self._kept = Kept(answers_in(journal, self.n_samples), journal.mark)
+
+
+def answers_in(journal: Journal, n_samples: int) -> list[Answer]:
+    """Return the answers that a file keeps, without those that were taken back."""
+    answers: list[Answer] = []
+    for number, record in enumerate(journal.records, 2):
+        try:
+            if record.get("undo"):
+                answers.pop()
+            else:
+                answers.append(from_record(record, n_samples))
+        except (LookupError, TypeError, ValueError) as error:
+            message = f"Line {number} of {journal.path} is not an answer: {error!r}."
+            raise ValueError(message) from error
+    return answers
 
 
 # Settings ----------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ class Features(NamedTuple):
 
 
 @dataclass
-class _Sorted:
+class SortedColumns:
     """The columns of a table by kind, while it is read."""
 
     numeric: dict[str, Floats] = field(default_factory=dict)
@@ -115,12 +115,10 @@ def _natural(text: str) -> tuple[int, float, str]:
 
 def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> Features:
     """Turn columns into numbers: numeric ones as they are, categories into one column each."""
-    found = _Sorted()
+    found = sorted_columns(frame, request, place)
     if not len(frame.columns):
         text = "No column is left as a feature. Choose some with --features."
         found.problems.append(Problem(text))
-    for name in frame.columns:
-        _sort_column(found, frame[name], name, request=request, place=place)
     found.problems += _fill_missing(found, request=request, place=place)
     if not found.problems:
         _warn_of_absurd(found.numeric, place)
@@ -133,7 +131,15 @@ def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> F
     return Features(np.empty((len(frame), 0)), [], 0, found.problems, found.notes, [])
 
 
-def _assembled(found: _Sorted, *, scale: bool) -> Features:
+def sorted_columns(frame: Any, request: DataRequest, place: Callable[[int], str]) -> SortedColumns:
+    """Return the columns by kind, with the problems of those that are neither."""
+    found = SortedColumns()
+    for name in frame.columns:
+        _sort_column(found, frame[name], name, request=request, place=place)
+    return found
+
+
+def _assembled(found: SortedColumns, *, scale: bool) -> Features:
     """Put the columns side by side."""
     blocks = [_standardised(found.numeric) if scale else _stacked(found.numeric)]
     names = list(found.numeric)
@@ -174,7 +180,7 @@ def _warn_of_absurd(numeric: dict[str, Floats], place: Callable[[int], str]) -> 
 
 
 def _sort_column(
-    found: _Sorted,
+    found: SortedColumns,
     column: Any,
     name: str,
     *,
@@ -256,7 +262,7 @@ def _category_problem(
 
 
 def _fill_missing(
-    found: _Sorted, *, request: DataRequest, place: Callable[[int], str]
+    found: SortedColumns, *, request: DataRequest, place: Callable[[int], str]
 ) -> list[Problem]:
     """Fill missing values in place, or return the problems of the columns that have some."""
     numeric, categories = found.numeric, found.categories
@@ -292,7 +298,7 @@ def _fill_missing(
 
 
 def _without_nearly_empty(
-    found: _Sorted, missing: dict[str, Bools], request: DataRequest
+    found: SortedColumns, missing: dict[str, Bools], request: DataRequest
 ) -> dict[str, Bools]:
     """Leave out columns of which hardly anything is known, unless they were asked for; note all."""
     kept = {}
