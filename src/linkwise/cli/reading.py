@@ -63,6 +63,7 @@ class Data:
     notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     frame: Any = None  # the columns as they were typed, for showing rows to people
+    others: Any = None  # the columns that are left out, for people as well; without classes
     annotated: Any = None  # the AnnData object, for writing a copy
 
     def shown_ids(self) -> list[Any]:
@@ -148,6 +149,8 @@ def _table(source: Source, request: DataRequest) -> Data:
     taken = {*request.drop, request.labels, request.truth, data.id_name}
     wanted = dict.fromkeys(request.features) if request.features else columns
     kept = [name for name in wanted if name not in taken and name in columns]
+    classes = {request.labels, request.truth, data.id_name, *kept}
+    data.others = data.others[[name for name in data.others.columns if str(name) not in classes]]
     frame = frame[kept]
 
     def place(row: int) -> str:
@@ -171,7 +174,7 @@ def _identified(source: Source, request: DataRequest) -> tuple[Any, Data]:
     """Read a table and the columns that are no features."""
     special = [name for name in (request.id_column, request.labels, request.truth) if name]
     frame = _frame(source, request, special)
-    data = Data(len(frame))
+    data = Data(len(frame), others=frame)
     columns = {str(name): frame[name] for name in frame.columns}
     _take_columns(data, request, columns, place="column", remedy=TABLE_REMEDY)
     if request.id_column is None:
