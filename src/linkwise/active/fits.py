@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwise.active.answers import constraints_of
 from linkwise.active.hypotheses import Beliefs, Hypotheses, as_pairs, told, with_answers
-from linkwise.active.numbers import Numbers, rivals
+from linkwise.active.numbers import Numbers, rivals, with_two_merged
 from linkwise.auto.assign import feasible_labels, likeliest_labels
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Fits:
         hypotheses = Hypotheses.of(model.committee_, model.affinity_matrix_, probability, labels)
         if self.numbers is not None and k is not None:
             others = rivals(self.numbers, scores, k, samples=hypotheses.samples)
-            hypotheses = hypotheses.beside(others)
+            hypotheses = hypotheses.beside([*others, *with_two_merged(hypotheses, answers)])
         return Fit(answers, labels, model.suspects_, hypotheses)
 
     @staticmethod
