@@ -50,7 +50,7 @@ def committee_of(answer: Answer, order: Ints) -> Committee:
     if answer.n_held_out:
         held_out = np.array([one.held_out for one in members])
         evidence = log_likelihood(held_out, given, least_rate(given.size))
-    labels = np.array([one.partition.labels for one in members], np.int32)
+    labels = np.array([one.partition.labels for one in members])
     return Committee(
         tuple(one.name for one in members),
         samples[ascending],
