@@ -126,6 +126,9 @@ class Fits:
     def after(self, answers: Sequence[Answer]) -> Fit:
         """Return the fit under all the answers, computed if it is not there."""
         answers = tuple(answers)
+        found = self.known(answers)
+        if found is not None:  # without waiting for another one that is being computed
+            return found
         with self._computing:
             found = self.known(answers)
             if found is None:
