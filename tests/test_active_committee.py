@@ -27,7 +27,7 @@ from linkwise.active.model import Model
 from linkwise.active.numbers import merged, with_two_merged
 from linkwise.active.packed import packed, unpacked
 from linkwise.active.state import State
-from linkwise.auto.committee import Committee
+from linkwise.auto.report import Committee
 
 X, y = make_blobs(60, centers=4, cluster_std=2.5, random_state=1)
 truth = TruthOracle(y)

@@ -24,8 +24,7 @@ from linkwise.active.hypotheses import (
     with_answers,
 )
 from linkwise.active.numbers import Numbers, rivals, with_two_merged
-from linkwise.auto.assign import feasible_labels, likeliest_labels
-from linkwise.auto.partition import TRUST, softened
+from linkwise.auto.consensus import TRUST, feasible_labels, likeliest_labels, softened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from linkwise.active.answers import Answer
     from linkwise.active.model import Model
     from linkwise.auto import Auto
-    from linkwise.auto.committee import Committee
+    from linkwise.auto.report import Committee
     from linkwise.constraints import Constraints
     from linkwise.constraints.conflict import Suspect
 

@@ -17,16 +17,16 @@ from scipy.sparse import csr_array
 
 from linkwise.active.answers import Answer, last_answers
 from linkwise.active.regions import Regions, find_regions
-from linkwise.auto.assign import likeliest_labels
+from linkwise.auto.consensus import likeliest_labels
+from linkwise.auto.constraint_model import Pairs, propagate
 from linkwise.auto.learner import log_softmax
-from linkwise.auto.propagation import Pairs, propagate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from linkwise._types import Floats, Graph, Ints
     from linkwise.auto import Auto
-    from linkwise.auto.committee import Committee
+    from linkwise.auto.report import Committee
 
 WRONG = 0.05  # probability that an answer contradicts a right candidate
 ODD = 0.1  # probability that a sample belongs to any cluster, whatever a candidate says
