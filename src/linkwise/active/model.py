@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 
+from linkwise.auto import Auto
+from linkwise.auto.view import Views
 from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
@@ -50,10 +52,22 @@ class Model:
         # Of its own, so that labels do not depend on fits elsewhere.
         self._data = data.cold()
 
+    @property
+    def is_auto(self) -> bool:
+        """Whether the method is Auto."""
+        return isinstance(self.estimator, Auto)
+
     def labels(self, constraints: Constraints) -> Ints:
         """Return the clustering under the constraints."""
-        labels: Ints = clone(self.estimator).fit(self._data, constraints=constraints).labels_
+        labels: Ints = self.fitted(constraints).labels_
         return labels
+
+    def fitted(self, constraints: Constraints) -> Any:
+        """Return the estimator, fitted under the constraints."""
+        if self.is_auto:
+            # Folds of another fit would make the answer depend on which fits came before.
+            Views.of(self._data).folds.clear()
+        return clone(self.estimator).fit(self._data, constraints=constraints)
 
 
 def _by_key(method: str, *, hard: bool) -> Any:

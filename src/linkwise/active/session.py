@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +13,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from linkwise.active.answers import Answer, as_answer, as_pair, constraints_of, last_answers
+from linkwise.active.committee import Proposal, committee, propose
 from linkwise.active.entail import check_answer
+from linkwise.active.fits import Fits, due_after
 from linkwise.active.journal import (
     FORMAT,
     Journal,
@@ -32,12 +35,16 @@ from linkwise.graph import Prepared
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable, Sequence
 
     from linkwise._types import Graph, Ints
+    from linkwise.active.hypotheses import Beliefs
     from linkwise.active.strategies import Pair, Strategy
+    from linkwise.constraints.conflict import Suspect
     from linkwise.methods import ConstrainedClusterer
 
 STRATEGIES: dict[str, Strategy] = {
+    "committee": committee,
     "random": random,
     "xu": xu,
     "explore": explore,
@@ -67,10 +74,10 @@ class Session:
         graph is given.
     n_clusters : int
         The number of clusters, none of which is empty.
-    strategy : {"random", "xu", "explore", "uncertainty", "boundary"} or callable, \
-default="uncertainty"
+    strategy : {"committee", "random", "xu", "explore", "uncertainty", "boundary"} or callable, \
+default="committee"
         How questions are chosen; see ``linkwise.active.STRATEGIES``.
-    method : str or estimator, default="e2cp"
+    method : str or estimator, default="auto"
         How samples are clustered: a key of ``linkwise.METHODS`` or an estimator. A method given
         by its key satisfies every answer where it can (``hard=True``), unless `noisy`.
     affinity : Affinity, "precomputed" or None, default=None
@@ -86,6 +93,9 @@ default="uncertainty"
     path : str or path-like, default=None
         A file that keeps every answer as soon as it is given. If it exists the session goes on
         where it was left. One session at a time writes to it.
+    callback : callable, default=None
+        Called as ``callback(share, what)`` while samples are clustered by :class:`~linkwise.Auto`,
+        with the share of the work that is done.
 
     Attributes
     ----------
@@ -123,13 +133,14 @@ default="uncertainty"
         data: Any,
         n_clusters: int,
         *,
-        strategy: str | Strategy = "uncertainty",
-        method: str | ConstrainedClusterer = "e2cp",
+        strategy: str | Strategy = "committee",
+        method: str | ConstrainedClusterer = "auto",
         affinity: Any = None,
         constraints: Constraints | None = None,
         noisy: bool = False,
         random_state: int | np.random.RandomState | None = None,
         path: str | os.PathLike[str] | None = None,
+        callback: Callable[[float, str], None] | None = None,
     ) -> None:
         self.n_clusters = as_count(n_clusters, "n_clusters", minimum=2)
         self.noisy = noisy
@@ -149,12 +160,15 @@ default="uncertainty"
         self._model = Model(
             method, self._data, n_clusters=self.n_clusters, hard=not noisy, seed=self._seed
         )
+        self._callback = callback
+        self._fits = Fits(self._committee_model(), self._prior, noisy=noisy)
         # What follows from the answers; labels by the number of answers
         self._kept = Kept([], Mark())
         self._cache = Cache()
         self._current: State | None = None
         self._question: list[Pair | None] | None = None
         self._labels: dict[int, Ints] = {}
+        self._beliefs: Beliefs | None = None
         if self._journal is not None and header is not None:
             self._resume(self._journal, header)
         elif self._journal is not None:
@@ -188,6 +202,16 @@ default="uncertainty"
             f"answers={len(self.answers)})"
         )
 
+    def _committee_model(self) -> Model:
+        """Return the Auto whose candidates are told apart."""
+        model = self._model
+        if not model.is_auto:
+            k, hard = self.n_clusters, not self.noisy
+            model = Model("auto", self._data, n_clusters=k, hard=hard, seed=self._seed)
+        if self._callback is not None:
+            model.estimator.set_params(callback=self._callback)
+        return model
+
     @property
     def answers(self) -> list[Answer]:
         """All answers, the last one last."""
@@ -207,6 +231,25 @@ default="uncertainty"
         rng = np.random.RandomState([self._seed, len(self.answers)])
         pairs = self._strategy(self.state, as_count(n_queries, "n_queries"), rng)
         return [(int(i), int(j)) for i, j in pairs]
+
+    def proposals(self, n_queries: int) -> list[Proposal]:
+        """Return several questions at once, of different things, without clustering again.
+
+        They rest on the last clustering that is there and on all answers. Unlike `batch`, the same
+        answers may therefore lead to other questions.
+
+        Parameters
+        ----------
+        n_queries : int
+            The number of questions; fewer are returned if there are no more.
+
+        Returns
+        -------
+        list of Proposal
+            The samples `i` and `j`, and the `probability` that they belong together.
+        """
+        n_queries = as_count(n_queries, "n_queries")
+        return propose(self._quick_state(), n_queries)
 
     def answer(self, i: int, j: int, answer: str | bool | None) -> None:  # noqa: FBT001
         """Record the answer about a pair: any pair, asked or not.
@@ -287,6 +330,7 @@ default="uncertainty"
             last=answers[-1][:2] if answers else None,
             noisy=self.noisy,
             fit=lambda _: self._labels_after(n_answers),
+            believe=lambda: self._believed(answers[: due_after(n_answers)], answers),
             cache=self._cache,
         )
 
@@ -304,6 +348,8 @@ default="uncertainty"
 
     def _labels_after(self, n_answers: int) -> Ints:
         """Return the clustering after the first `n_answers` answers."""
+        if self._model.is_auto:
+            return self._fits.after(self.answers[:n_answers]).labels
         if n_answers not in self._labels:
             is_now = n_answers == len(self.answers)
             state = self.state if is_now else self._state(n_answers)
@@ -311,6 +357,55 @@ default="uncertainty"
             for old in [n for n in self._labels if n < n_answers - WINDOW]:
                 del self._labels[old]
         return self._labels[n_answers]
+
+    def refit(self) -> Ints:
+        """Cluster again under the answers so far, and return the labels.
+
+        It may run in another thread while questions are answered in this one: `provisional`,
+        `proposals` and `still_to_change` use it as soon as it is there.
+        """
+        return self._labels_after(len(self.answers))
+
+    @property
+    def n_clustered(self) -> int:
+        """The number of answers that the last clustering rests on."""
+        return len(self._fits.latest(self.answers).answers)
+
+    @property
+    def refit_is_due(self) -> bool:
+        """Whether so many answers came since the last clustering that it is time for another."""
+        return self.n_clustered < due_after(len(self.answers))
+
+    @property
+    def provisional(self) -> Ints:
+        """The last clustering, with the samples in later answers where these say; at once."""
+        return self._beliefs_now().labels
+
+    @property
+    def still_to_change(self) -> float:
+        """The expected share of samples that more answers would move to another cluster.
+
+        Below 0.02 stop: more answers will hardly change anything. From 0.1 on many will move.
+        """
+        return self._beliefs_now().still_to_change
+
+    @property
+    def suspects(self) -> tuple[Suspect, ...]:
+        """The answers and constraints, the one most likely wrong first, by the last clustering."""
+        return self._fits.latest(self.answers).suspects
+
+    def _beliefs_now(self) -> Beliefs:
+        """Return what the candidates of the last clustering say, given all answers."""
+        answers = list(self.answers)
+        return self._believed(self._fits.latest(answers).answers, answers)
+
+    def _believed(self, fitted: Sequence[Answer], answers: Sequence[Answer]) -> Beliefs:
+        """Return what the candidates of a fit under the first answers say, given all."""
+        self._beliefs = self._fits.after(fitted).beliefs(answers, self._beliefs)
+        return self._beliefs
+
+    def _quick_state(self) -> State:
+        return replace(self.state, believe=self._beliefs_now)
 
     @property
     def stability(self) -> float:

@@ -17,6 +17,8 @@ from linkwise.active.entail import (
     neighbourhoods,
     with_uncertain,
 )
+from linkwise.active.fits import Fits
+from linkwise.active.model import Model
 from linkwise.exceptions import ConflictError
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
 from linkwise.linalg.laplacian import degrees
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from linkwise._types import Bools, Floats, Graph, Int8s, Int64s, Ints
     from linkwise.active.forest import Forest
+    from linkwise.active.hypotheses import Beliefs
     from linkwise.constraints import Closure, Constraints
     from linkwise.graph import Prepared
     from linkwise.linalg.eigen import EigenPairs
@@ -85,6 +88,9 @@ class State:
     fit : callable, default=None
         Returns the labels of a clustering under the constraints it is given; by default the
         normalised cut of the graph with the constraints written into it.
+    believe : callable, default=None
+        Returns what the candidates of :class:`~linkwise.Auto` say; by default those of a fit under
+        the constraints.
     cache : Cache
         Results that do not depend on answers, for the states of one session.
 
@@ -108,6 +114,7 @@ class State:
     last: tuple[int, int] | None = None
     noisy: bool = False
     fit: Callable[[Constraints], Ints] | None = None
+    believe: Callable[[], Beliefs] | None = None
     cache: Cache = field(default_factory=Cache, repr=False)
 
     @property
@@ -219,6 +226,15 @@ class State:
             return self.fit(self.evidence)
         rng = np.random.RandomState(0)
         return normalized_cut(self.edited, self.n_clusters, rng).labels
+
+    @cached_property
+    def beliefs(self) -> Beliefs:
+        """What the candidate partitions of Auto say, given the answers."""
+        if self.believe is not None:
+            return self.believe()
+        k = self.n_clusters
+        model = Model("auto", self.data, n_clusters=k, hard=False, seed=0)
+        return Fits(model, self.constraints, noisy=self.noisy).after(()).beliefs(())
 
     @cached_property
     def base(self) -> Spectrum:

@@ -19,6 +19,7 @@ from linkwise._threads import one_thread
 from linkwise.auto.assign import feasible_labels, in_order, likeliest_labels
 from linkwise.auto.canonical import constraint_places, in_given_order
 from linkwise.auto.classifier import blocks, everywhere
+from linkwise.auto.committee import committee_of
 from linkwise.auto.constraint_model import ConstraintModel
 from linkwise.auto.ensemble import Answer, Ensemble
 from linkwise.auto.many_labels import add_other_labels, learnt_constraints
@@ -128,6 +129,9 @@ class Auto(ConstrainedClusterer):
         What was chosen, and why; print it.
     result_ : AutoResult
         All of this, and the probabilities of the training samples.
+    committee_ : Committee
+        The candidate partitions: `names`, `labels` of the `samples`, `weights`, and `evidence`, the
+        log-likelihood of held-out constraints.
     affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
         The graph, in the scaling that was chosen.
 
@@ -190,6 +194,8 @@ class Auto(ConstrainedClusterer):
         numbers = in_order(labels, constraints, k)
         labels, probability = np.argsort(numbers)[labels], probability[:, numbers]
         self._keep_view(found.answer.view, views, probability)
+        order = np.arange(prepared.n_samples) if views.order is None else views.order
+        self.committee_ = committee_of(found.answer, order)
         return AutoResult(
             labels=labels,
             objective=-report.score,
