@@ -79,7 +79,7 @@ class Evidence:
     accepted: dict[Pair, Verdict] = field(default_factory=dict)
     ignored: list[Verdict] = field(default_factory=list)
     disputed: list[Verdict] = field(default_factory=list)
-    unsure: set[Pair] = field(default_factory=set)
+    unsure: dict[Pair, Verdict] = field(default_factory=dict)
     _parent: dict[int, int] = field(default_factory=dict)
     _members: dict[int, list[int]] = field(default_factory=dict)  # of groups of two or more
     _apart: dict[int, set[int]] = field(default_factory=dict)  # by group
@@ -96,7 +96,7 @@ class Evidence:
     def add(self, verdict: Verdict) -> None:
         """Take one more verdict, or put it among those ignored."""
         if verdict.relation == "unsure":
-            self.unsure.add(verdict.pair)
+            self.unsure[verdict.pair] = verdict
         elif verdict.relation == "disputed":
             self.disputed.append(verdict)
         elif self.relation(*verdict.pair) == (-1 if verdict.relation == "same" else 1):
@@ -217,4 +217,3 @@ class Evidence:
             kept = [link for link in rest.accepted.values() if link not in taken]
             rest = Evidence.of(kept)
         return tuple(taken)
-

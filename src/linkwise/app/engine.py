@@ -6,17 +6,17 @@ The page never waits for it. It is handed what is known (`Known`), and publishes
 
 from __future__ import annotations
 
+import time
 import traceback
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.sparse import issparse
 
+from linkwise.active import Answer, Session
 from linkwise.app import layout
 from linkwise.auto import Auto
-from linkwise.constraints import Constraints
-from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 N_PROPOSALS = 40
 QUICK = 20_000  # samples that the first, provisional clusters are found from
 SUSPICIOUS = 0.5  # probability of being wrong above which an answer is worth a second look
+WHY = "the answer tells likely clusterings apart"
+OFTEN = 2.0  # seconds; a clustering that took longer is repeated only when it is due
 DEFAULT_CLUSTERS = 8  # of the provisional clusters, while the number is not known
 
 
@@ -35,9 +37,9 @@ class Known(NamedTuple):
     """What the answers so far amount to: consistent pairs."""
 
     upto: int = 0  # last event that is in it
-    same: tuple[Pair, ...] = ()
-    different: tuple[Pair, ...] = ()
-    unsure: tuple[Pair, ...] = ()
+    same: tuple[tuple[int, Pair], ...] = ()  # pairs, and when they were answered
+    different: tuple[tuple[int, Pair], ...] = ()
+    unsure: tuple[tuple[int, Pair], ...] = ()
     n_clusters: int | None = None  # None if it is to be found
 
 
@@ -46,6 +48,7 @@ class Question(NamedTuple):
 
     pair: Pair
     why: str
+    again: bool = False  # ask it whatever was answered before
 
 
 class Found(NamedTuple):
@@ -58,14 +61,24 @@ class Found(NamedTuple):
     still_to_change: float | None = None  # share of samples that further answers will move
     suspects: Sequence[tuple[Pair, float]] = ()
     method: str = ""
-    notes: Sequence[str] = ()
+    is_full: bool = False  # it rests on all answers
 
 
 class Solver(Protocol):
     """What clusters the samples and proposes questions."""
 
-    def solve(self, known: Known) -> Found:
-        """Return the clustering under what is known."""
+    def tell(self, known: Known) -> None:
+        """Take the answers that count now."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there are answers that the last clustering does not rest on."""
+
+    def refit(self) -> None:
+        """Cluster under all answers; another thread may call the others meanwhile."""
+
+    def found(self, known: Known) -> Found:
+        """Return the last clustering, and the next questions, in a moment."""
 
 
 class Publisher(Protocol):
@@ -84,8 +97,11 @@ class Publisher(Protocol):
         """Take what is being done; empty when nothing is."""
 
 
-class AutoSolver:
-    """Clusters by `Auto`; asks about samples between two clusters.
+class SessionSolver:
+    """Clusters and asks as :class:`linkwise.active.Session` does.
+
+    Answers are taken for ones that may be wrong: none is refused, and a wrong one does little
+    harm. `settle.settled` puts the answered samples where the answers say.
 
     Parameters
     ----------
@@ -96,39 +112,84 @@ class AutoSolver:
     """
 
     def __init__(self, data: Prepared, seed: int = 0) -> None:
-        self.data = data
-        self.seed = seed
+        self.data, self.seed = data, seed
+        self._session: Session | None = None
+        self._asked_for: int | None = None
+        self._seconds = 0.0  # of the last clustering
+        self._lock = Lock()
 
-    def solve(self, known: Known) -> Found:
-        """Fit `Auto` to the answers, which it satisfies where it can."""
-        constraints = Constraints(self.data.n_samples, known.same, known.different)
-        n_clusters = "auto" if known.n_clusters is None else known.n_clusters
-        notes: list[str] = []
-        try:
-            model = self._fitted(constraints, n_clusters, hard=True)
-        except ConflictError as error:  # so many clusters cannot satisfy all answers
-            notes.append(str(error))
-            model = self._fitted(constraints, n_clusters, hard=False)
-        probability = model.result_.probability
-        assert probability is not None
+    def tell(self, known: Known) -> None:
+        """Bring the session to the answers that count now, whatever was undone or changed."""
+        with self._lock:
+            if self._session is None or self._asked_for != known.n_clusters:
+                self._session = self._begun(known.n_clusters)
+                self._asked_for = known.n_clusters
+            self._replay(self._session, _as_answers(known))
+
+    @staticmethod
+    def _replay(session: Session, wanted: list[Answer]) -> None:
+        shared = 0
+        for before, now in zip(session.answers, wanted, strict=False):
+            if before != now:
+                break
+            shared += 1
+        for _ in range(len(session.answers) - shared):
+            session.undo()
+        for answer in wanted[shared:]:
+            session.answer(*answer)
+
+    def _begun(self, n_clusters: int | None) -> Session:
+        k: int | str = min(n_clusters or 0, self.data.n_samples) or "auto"
+        if k == "auto":  # TODO: the session finds it from the answers
+            k = Auto(random_state=self.seed).fit(self.data).n_clusters_
+        return Session(self.data, k, noisy=True, random_state=self.seed)
+
+    @property
+    def session(self) -> Session:
+        """The session; `tell` begins it."""
+        assert self._session is not None
+        return self._session
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether to cluster again: after every answer if that is quick, else now and then."""
+        return self.session.refit_is_due or (self._seconds < OFTEN and not self._is_full)
+
+    @property
+    def _is_full(self) -> bool:
+        return self.session.n_clustered >= len(self.session.answers)
+
+    def refit(self) -> None:
+        """Cluster under all answers. Questions are answered by `found` in the meantime."""
+        started = time.monotonic()
+        self.session.refit()
+        self._seconds = time.monotonic() - started
+
+    def found(self, known: Known) -> Found:
+        """Return the last clustering, and the next questions, in a moment."""
+        session = self.session
         suspects = [
             ((int(one.samples[0]), int(one.samples[1])), float(one.probability))
-            for one in model.suspects_
+            for one in session.suspects
             if len(one.samples) == 2 and (one.probability or 0) > SUSPICIOUS
         ]
         return Found(
             known,
-            model.labels_,
-            probability,
-            close_calls(probability, model.labels_),
-            suspects=suspects,
-            method="Auto",
-            notes=notes,
+            session.provisional,
+            session._beliefs_now().consensus,
+            [Question((one.i, one.j), WHY) for one in session.proposals(N_PROPOSALS)],
+            session.still_to_change,
+            suspects,
+            "Auto",
+            is_full=self._is_full,
         )
 
-    def _fitted(self, constraints: Constraints, n_clusters: Any, *, hard: bool) -> Auto:
-        model = Auto(n_clusters, hard=hard, random_state=self.seed)
-        return model.fit(self.data, constraints=constraints)
+
+def _as_answers(known: Known) -> list[Answer]:
+    """Return what is known as answers, in the order in which it was said."""
+    words = (("same", known.same), ("different", known.different), ("unknown", known.unsure))
+    found = [(place, Answer(*pair, word)) for word, pairs in words for place, pair in pairs]
+    return [answer for _, answer in sorted(found)]
 
 
 def close_calls(probability: Floats, labels: Ints, n: int = N_PROPOSALS) -> list[Question]:
@@ -157,7 +218,9 @@ def close_calls(probability: Floats, labels: Ints, n: int = N_PROPOSALS) -> list
         other = clear[first] if clear[first] != sample else clear[second]
         if other != sample:
             pair = (min(sample, other), max(sample, other))
-            questions.append(Question(pair, f"a close call between two clusters, {margin[sample]:.0%} apart"))
+            questions.append(
+                Question(pair, f"a close call between two clusters, {margin[sample]:.0%} apart")
+            )
     return questions
 
 
@@ -181,7 +244,7 @@ def provisional(data: Prepared, known: Known, seed: int = 0) -> Found:
 
 
 class Engine:
-    """Works in the background until it is stopped.
+    """Two threads until they are stopped: one prepares questions, the other clusters.
 
     Parameters
     ----------
@@ -190,79 +253,104 @@ class Engine:
     publisher : Publisher
         Who is told.
     solver : Solver, default=None
-        What clusters; `AutoSolver` by default.
+        What clusters; `SessionSolver` by default.
     """
 
     def __init__(self, data: Prepared, publisher: Publisher, solver: Solver | None = None) -> None:
         self.data = data
         self._publisher = publisher
-        self._solver = AutoSolver(data) if solver is None else solver
+        self._solver = SessionSolver(data) if solver is None else solver
         self._changed = Condition()
-        self._known: Known | None = None
-        self._stopped = False
-        self._thread = Thread(target=self._work, name="linkwise engine", daemon=True)
+        self._known = Known()
+        self._is_new = True
+        self._to_tell = self._to_refit = self._stopped = False
+        self._threads = [
+            Thread(target=work, name=f"linkwise {work.__name__}", daemon=True)
+            for work in (self._prepare, self._cluster)
+        ]
 
     def start(self, known: Known, *, is_new: bool) -> None:
         """Begin to work; without an earlier clustering, provisional clusters come first."""
-        self._known = known
-        self._is_new = is_new
-        self._thread.start()
+        self._known, self._is_new = known, is_new
+        for thread in self._threads:
+            thread.start()
 
     def submit(self, known: Known) -> None:
         """Hand over what is known now; what was not begun yet is dropped."""
         with self._changed:
-            self._known = known
-            self._changed.notify()
+            self._known, self._to_tell = known, True
+            self._changed.notify_all()
 
-    def stop(self) -> None:
+    def stop(self, timeout: float = 5.0) -> None:
         """Stop after the current step."""
         with self._changed:
             self._stopped = True
-            self._changed.notify()
+            self._changed.notify_all()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(timeout)
 
     @property
     def is_stopped(self) -> bool:
         """Whether nothing more will come."""
         return self._stopped
 
-    def _next(self) -> Known | None:
+    def _wait(self, flag: str) -> bool:
+        """Wait until there is something to do; False if there never will be."""
         with self._changed:
-            while self._known is None and not self._stopped:
+            while not getattr(self, flag) and not self._stopped:
                 self._changed.wait()
-            known, self._known = self._known, None
-            return None if self._stopped else known
+            setattr(self, flag, False)
+            return not self._stopped
 
-    def _work(self) -> None:
+    def _set(self, flag: str) -> None:
+        with self._changed:
+            setattr(self, flag, True)
+            self._changed.notify_all()
+
+    # One thread: the map, provisional clusters, then questions after every answer --------------
+
+    def _prepare(self) -> None:
         self._guarded(lambda: self._publisher.placed(layout.principal_axes(self.data), "axes"))
-        assert self._known is not None
         if self._is_new:
             first = self._known
             self._guarded(lambda: self._publisher.found(provisional(self.data, first)))
-        n_rounds = 0
-        while (known := self._next()) is not None:
+        self._set("_to_refit")
+        while self._wait("_to_tell"):
+            self._guarded(self._tell)
+
+    def _tell(self) -> None:
+        known = self._known
+        self._solver.tell(known)
+        self._publisher.found(self._solver.found(known))
+        if self._solver.is_behind:
+            self._set("_to_refit")
+
+    # The other: clustering, and the better map once ---------------------------------------------
+
+    def _cluster(self) -> None:
+        is_first = True
+        while self._wait("_to_refit"):
             self._publisher.working("clustering")
-            found = self._guarded(lambda known=known: self._solve(known))
-            if n_rounds == 0 and found is not None:
+            if is_first:
+                self._guarded(lambda: self._solver.tell(self._known))
+            self._guarded(self._solver.refit)
+            self._set("_to_tell")
+            if is_first:
+                is_first = False
                 self._publisher.working("improving the map")
-                self._guarded(lambda k=int(found.labels.max()) + 1: self._better_map(k))
+                self._guarded(self._better_map)
             self._publisher.working("")
-            n_rounds += 1
 
-    def _solve(self, known: Known) -> Found:
-        found = self._solver.solve(known)
-        self._publisher.found(found)
-        return found
-
-    def _better_map(self, n_clusters: int) -> None:
-        points = layout.spectral(self.data, n_clusters)
+    def _better_map(self) -> None:
+        points = layout.spectral(self.data, self._known.n_clusters or DEFAULT_CLUSTERS)
         if points is not None:
             self._publisher.placed(points, "graph")
 
-    def _guarded(self, step: Callable[[], Any]) -> Any:
+    def _guarded(self, step: Callable[[], Any]) -> None:
         """Run a step; an error is told, and the page goes on with what there is."""
         try:
-            return step()
-        except Exception as error:  # noqa: BLE001  (whatever it is, the page must go on)
+            step()
+        except Exception as error:
             traceback.print_exc()
             self._publisher.failed(f"{type(error).__name__}: {error}")
-            return None

@@ -38,7 +38,7 @@ class Media(NamedTuple):
     type: str
 
 
-class NoMedia(Exception):
+class MissingImageError(Exception):
     """There is no image to show; the message says why."""
 
 
@@ -149,9 +149,9 @@ class Items:
     # Images --------------------------------------------------------------------------------
 
     def media(self, sample: int) -> Media:
-        """Return the image of a sample; NoMedia if there is none that can be shown."""
+        """Return the image of a sample; MissingImageError if there is none that can be shown."""
         if self.image is None:
-            raise NoMedia("These data have no images.")
+            raise MissingImageError("These data have no images.")
         if self.image not in self.columns:
             width, height = (int(side) for side in self.image.split("x"))
             return Media(_png(_dense(self.features[sample]).reshape(height, width)), "image/png")
@@ -162,12 +162,12 @@ class Items:
         try:
             path = (root / text).resolve()
             if not path.is_relative_to(root) or not path.is_file():
-                raise NoMedia("There is no such image.")
+                raise MissingImageError("There is no such image.")
             if path.stat().st_size > MAX_IMAGE:
-                raise NoMedia(f"The image has more than {MAX_IMAGE // 1_000_000} MB.")
+                raise MissingImageError(f"The image has more than {MAX_IMAGE // 1_000_000} MB.")
             content = path.read_bytes()
         except (OSError, ValueError) as error:  # a NUL in the name, no right to read
-            raise NoMedia("The image cannot be read.") from error
+            raise MissingImageError("The image cannot be read.") from error
         return Media(content, _image_type(content))
 
 
@@ -178,7 +178,7 @@ def _image_type(content: bytes) -> str:
     for magic, name in MAGIC.items():
         if content.startswith(magic):
             return name
-    raise NoMedia("Images are PNG, JPEG, WebP or GIF.")
+    raise MissingImageError("Images are PNG, JPEG, WebP or GIF.")
 
 
 def _png(grey: Floats) -> bytes:

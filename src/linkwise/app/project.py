@@ -180,9 +180,7 @@ class Project:
         row = (time.time(), upto, labels.astype("<u2").tobytes(), json.dumps(stats))
         with self.lock, self._db as db:
             db.execute("begin immediate")
-            done = db.execute(
-                "insert into run (at, upto, labels, stats) values (?, ?, ?, ?)", row
-            )
+            done = db.execute("insert into run (at, upto, labels, stats) values (?, ?, ?, ?)", row)
             rev = int(done.lastrowid or 0)
             old = "update run set labels = null where rev <= ? and labels is not null"
             db.execute(old, (rev - KEPT_RUNS,))
@@ -243,4 +241,3 @@ def _connect(path: Path, *, is_new: bool) -> sqlite3.Connection:
             stacklevel=4,
         )
     return db
-

@@ -54,7 +54,6 @@ class Clustering:
     still_to_change: float | None = None
     suspects: Sequence[tuple[Pair, float]] = ()
     method: str = ""
-    notes: Sequence[str] = ()
 
     @property
     def confidence(self) -> Floats | None:
@@ -112,6 +111,7 @@ class Room:
         self._wanted: dict[str, deque[Question]] = {}  # asked for, by session
         self._leases: dict[str, Lease] = {}
         self._history: list[tuple[int, Ints]] = []  # answers given, and labels then
+        self.runs: list[dict[str, Any]] = []  # figures of all clusterings
         self._seen = project.changed()
         self._rng = np.random.RandomState(0)
         self._engine = Engine(data, self, solver)
@@ -122,7 +122,8 @@ class Room:
         self._weigh()
         runs = [run for run in self.project.runs() if run.labels is not None]
         runs = [run for run in runs if run.labels is not None and run.labels.size == self.n_samples]
-        self._history = [(int(run.stats.get("given", 0)), run.labels) for run in runs]  # type: ignore[misc]
+        self._history = [(int(run.stats["given"]), run.labels) for run in runs]  # type: ignore[misc]
+        self.runs = [run.stats for run in self.project.runs()]
         if runs:
             last = runs[-1]
             self.clustering = Clustering(rev=last.rev, base=last.labels, labels=last.labels)
@@ -149,13 +150,12 @@ class Room:
     def known(self) -> Known:
         """Return what the answers amount to, for the engine."""
         accepted = self.evidence.accepted.values()
-        return Known(
-            self.project.ledger.last,
-            tuple(one.pair for one in accepted if one.relation == "same"),
-            tuple(one.pair for one in accepted if one.relation == "different"),
-            tuple(sorted(self.evidence.unsure)),
-            self.n_clusters,
+        same, different = (
+            tuple((one.seq, one.pair) for one in accepted if one.relation == word)
+            for word in ("same", "different")
         )
+        unsure = tuple((one.seq, one.pair) for one in self.evidence.unsure.values())
+        return Known(self.project.ledger.last, same, different, unsure, self.n_clusters)
 
     def _weigh(self, added: Sequence[Event] = ()) -> None:
         """Work out which answers can hold together; one more new pair is simply added."""
@@ -189,6 +189,10 @@ class Room:
             return True
 
     def _update(self, events: Sequence[Event]) -> None:
+        answered = {event.pair for event in events if event.b is not None}
+        for session, lease in list(self._leases.items()):
+            if lease.question.pair in answered:
+                del self._leases[session]
         self._weigh(events if len(events) == 1 else ())
         about_samples = {*ABOUT_PAIRS, "undo", "redo", "clusters"}
         if any(event.kind in about_samples for event in events):
@@ -253,10 +257,17 @@ class Room:
         with self.lock:
             self._leases.pop(session, None)
 
+    def prefer(self, session: str, pair: Pair, why: str = "the question you took back") -> None:
+        """Ask about a pair next in a session, answered or not."""
+        with self.lock:
+            self._wanted.setdefault(session, deque()).appendleft(Question(pair, why, again=True))
+            self._leases.pop(session, None)
+
     def want(self, session: str, questions: Sequence[Question]) -> None:
         """Ask these next in a session."""
         with self.lock:
-            self._wanted.setdefault(session, deque()).extend(questions)
+            again = [one._replace(again=True) for one in questions]
+            self._wanted.setdefault(session, deque()).extend(again)
             self._leases.pop(session, None)
 
     def _candidates(
@@ -269,10 +280,9 @@ class Room:
             yield from self._open([mine or Question(prefer, "where you left off")], session)
         wanted = self._wanted.get(session, deque())
         while wanted:
-            if self._may_ask(wanted[0], session, again=True):
-                yield wanted.popleft()
-            else:
-                wanted.popleft()
+            first = wanted.popleft()
+            if self._may_ask(first, session):
+                yield first
         if check and facts.n_given % CHECK_EVERY == CHECK_EVERY - 1:
             yield from self._repeated(who)
         due = [pair for pair, when in facts.later.items() if facts.n_given - when >= LATER]
@@ -282,19 +292,15 @@ class Room:
         waiting = [Question(pair, "you put this off") for pair in facts.later if pair not in due]
         yield from self._open(waiting, session, later=True)
 
-    def _open(
-        self, questions: Any, session: str, *, later: bool = False
-    ) -> Iterator[Question]:
+    def _open(self, questions: Any, session: str, *, later: bool = False) -> Iterator[Question]:
         return (one for one in questions if self._may_ask(one, session, later=later))
 
-    def _may_ask(
-        self, question: Question, session: str, *, again: bool = False, later: bool = False
-    ) -> bool:
+    def _may_ask(self, question: Question, session: str, *, later: bool = False) -> bool:
         """Whether a pair is open, not put off, not shown to others, and not locked."""
         facts, (a, b) = self.project.ledger.facts, question.pair
         if {a, b} & facts.flagged or not self._is_free(question.pair, session):
             return False
-        if again or question.why.startswith("check"):
+        if question.again:
             return True
         if not self.evidence.is_open(a, b) or question.pair in self._said:
             return False
@@ -327,7 +333,7 @@ class Room:
         if len(pairs) >= 3:
             pair = pairs[int(self._rng.randint(len(pairs)))]
             word = "same" if self.evidence.relation(*pair) > 0 else "different"
-            yield Question(pair, f"check {word}")
+            yield Question(pair, f"check {word}", again=True)
 
     def _any_open(self) -> Iterator[Question]:
         """Yield open pairs at random, then all that are left, one sample for each group."""
@@ -354,20 +360,19 @@ class Room:
             codes, first = np.unique(result.labels, return_index=True)
             clusters = labels[first]
             probability = None if result.probability is None else result.probability[:, codes]
-            stats = self._stats(result, labels, moved_share(labels, now.base))
-            self.project.keep_run(labels, result.known.upto, stats)
+            if result.is_full or now.base is None:
+                self._keep(result, labels, moved_share(labels, now.base))
             self.clustering = Clustering(
                 now.rev + 1, labels, labels, probability, clusters, result.known,
-                result.still_to_change, result.suspects, result.method, result.notes,
+                result.still_to_change, result.suspects, result.method,
             )  # fmt: skip
             self._settle()
-            self._history.append((int(stats["given"]), labels))
-            del self._history[:-200]
             self._pool = list(result.questions)
             self.error = ""
             self.feed.publish("rev", {"rev": self.clustering.rev, "by": ""})
 
-    def _stats(self, result: Found, labels: Ints, moved: float) -> dict[str, Any]:
+    def _keep(self, result: Found, labels: Ints, moved: float) -> None:
+        """Keep a clustering and its figures in the file."""
         stats = {
             "moved": round(moved, 5),
             "given": self.project.ledger.facts.n_given,
@@ -377,7 +382,10 @@ class Room:
         }
         if self.truth is not None:
             stats["ari"] = self.agreement_with_truth(labels)
-        return stats
+        self.project.keep_run(labels, result.known.upto, stats)
+        self.runs.append(stats)
+        self._history.append((int(stats["given"]), labels))
+        del self._history[:-200]
 
     def agreement_with_truth(self, labels: Ints) -> float | None:
         """Return the adjusted Rand index between clusters and true classes."""

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def settled(
-    labels: Ints, evidence: Evidence, probability: Floats | None, clusters: Ints | None
+    labels: Ints,
+    evidence: Evidence,
+    probability: Floats | None = None,
+    clusters: Ints | None = None,
 ) -> Ints:
     """Return labels in which groups of answered samples are in one cluster, and apart if said so.
 

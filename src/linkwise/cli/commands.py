@@ -13,7 +13,13 @@ import click
 
 from linkwise.cli.console import Console, ReaderLeftError, exit_code
 from linkwise.cli.formats import FORMATS
-from linkwise.cli.requests import AskRequest, CheckRequest, ClusterRequest, CompareRequest
+from linkwise.cli.requests import (
+    AskRequest,
+    CheckRequest,
+    ClusterRequest,
+    CompareRequest,
+    ServeRequest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -378,6 +384,43 @@ def ask(console: Console, /, **typed: Any) -> Any:
     one line is one answer, and may be a word: same, different, unknown, undo, quit.
     """
     return _run("ask", AskRequest(**typed), console)
+
+
+@cli.command()
+@_data_options
+@click.option(*_k, type=click.IntRange(2), help="Number of clusters; found if it is left out.")
+@click.option("--text", metavar="COLUMN", help="Column with texts, which are shown and compared.")
+@click.option(
+    "--image",
+    metavar="COLUMN",
+    help="Column with the files of images; or WIDTHxHEIGHT if the features are pixels.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["row", "text", "image", "series", "point"]),
+    help="What a row is shown as, if that is not clear.",
+)
+@click.option(
+    "--project", type=FILE, help="Keep the answers here; DATA with .linkwise unless given."
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="A free one unless given.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on. Others than this machine can then open the page, with its token.",
+)
+@click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
+@_threads
+@_verbosity_options
+@click.pass_obj
+def serve(console: Console, /, **typed: Any) -> Any:
+    """Open a page that asks which rows of DATA belong together.
+
+    One key is one answer, and the clusters follow on a map. Answers are kept in a file as they are
+    given; the same command goes on where it was left.
+    """
+    return _work("serve").run(ServeRequest(**typed), console)
 
 
 @cli.command()

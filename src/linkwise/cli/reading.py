@@ -63,6 +63,7 @@ class Data:
     notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     frame: Any = None  # the columns as they were typed, for showing rows to people
+    everything: Any = None  # all columns, with those that are no features, for showing rows
     annotated: Any = None  # the AnnData object, for writing a copy
 
     def shown_ids(self) -> list[Any]:
@@ -171,7 +172,7 @@ def _identified(source: Source, request: DataRequest) -> tuple[Any, Data]:
     """Read a table and the columns that are no features."""
     special = [name for name in (request.id_column, request.labels, request.truth) if name]
     frame = _frame(source, request, special)
-    data = Data(len(frame))
+    data = Data(len(frame), everything=frame)
     columns = {str(name): frame[name] for name in frame.columns}
     _take_columns(data, request, columns, place="column", remedy=TABLE_REMEDY)
     if request.id_column is None:

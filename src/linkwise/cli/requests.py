@@ -89,6 +89,21 @@ class AskRequest(DataRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServeRequest(DataRequest):
+    """``linkwise serve``."""
+
+    n_clusters: int | None = None
+    text: str | None = None
+    image: str | None = None
+    kind: str | None = None
+    project: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 0
+    browser: bool = True
+    threads: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class CheckRequest(DataRequest):
     """``linkwise check``, where DATA may be missing."""
 
