@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 _LOCK = RLock()
 
+# Stored entries of a graph up to which numpy and scipy take milliseconds where a kernel takes a
+# fraction of one: there a kernel is not worth the second that compiling it takes.
+SMALL_GRAPH = 200_000
+
 
 class Kernel:
     """A function that numba compiles: it stands for the dispatcher that it makes when needed."""

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkwise._kernels import new_stream
 from linkwise.auto import coarse_cut
-from linkwise.auto.coarse_cut import CoarseCut, Level, contracted, split_to
+from linkwise.auto.coarse_cut import Clusters, CoarseCut, Level, contracted, split_to
 from linkwise.datasets import make_xor
 from linkwise.graph import Affinity
 from linkwise.linalg.embedding import spectral_embedding
@@ -95,7 +95,8 @@ def test_a_descent_ends_where_no_single_move_gains(seed):
         return ncut(W, labels, k) + price * violated_weight(labels, pairs, weight)
 
     before = cost(group)
-    value = coarse_cut._descend(level.penalised(pairs, weight, price), group, k)
+    clusters = Clusters.empty(15, k)._replace(group=group)
+    value = coarse_cut._descend(level.penalised(pairs, weight, price), clusters)
     lowest = cost(group)
     assert_allclose(value + value_of_separation(level, pairs, weight, price), lowest)
     assert lowest <= before
@@ -118,7 +119,7 @@ def test_a_search_finds_the_best_of_all_groupings():
 
     groupings = (np.array(g) for g in product(range(k), repeat=8) if len(set(g)) == k)
     graph = level.penalised(pairs, weight, price)
-    found = coarse_cut._search(graph, level.grouped(None, k), k, 12, 0)
+    found = coarse_cut.search(graph, level.grouped(None, k), k, n_random=12, seed=0)
     assert_allclose(cost(found), min(cost(g) for g in groupings))
 
 
@@ -129,7 +130,8 @@ def test_split_and_merge_changes_three_clusters_at_most(seed):
     graph = level.penalised(*NO_PAIRS, 0.0)
     before = np.arange(20) % k
     after = before.copy()
-    coarse_cut._split_merge(graph, after, k, new_stream(seed))
+    clusters = Clusters.empty(20, k)._replace(group=after)
+    coarse_cut._split_merge(graph, clusters, new_stream(seed))
     assert set(after) == set(range(k))
     same = [c for c in range(k) if np.array_equal(np.flatnonzero(after == c), np.arange(c, 20, k))]
     assert len(same) == k - 3

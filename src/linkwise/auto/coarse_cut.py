@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
 
 from linkwise._jit import njit
-from linkwise._kernels import new_stream, uniform
+from linkwise._kernels import uniform
 from linkwise.auto.micro_clusters import fit_to_sample
 from linkwise.partition import spread_seeds
 
@@ -89,10 +89,8 @@ class CoarseCut:
         for number, level in enumerate(self.levels):
             n_random = LATER_STARTS if number else FIRST_STARTS
             graph = level.penalised(pairs, weight, price)
-            groups = _search(
-                graph, level.grouped(start, self.k), self.k, n_random, self.seed + number
-            )
-            start = groups[level.labels]
+            starts, seed = level.grouped(start, self.k), self.seed + number
+            start = search(graph, starts, self.k, n_random=n_random, seed=seed)[level.labels]
             found.append(start)
         return found[1:]
 
@@ -146,6 +144,23 @@ class Clusters(NamedTuple):
     inside: Floats  # weight of the edges within each cluster, C(c, c)
     links: Floats  # of each micro-cluster to each cluster
     penalty: Floats  # of each micro-cluster in each cluster
+    between: Floats  # weight of the edges between clusters, when two are to be merged
+
+    @classmethod
+    def empty(cls, n: int, k: int) -> Clusters:
+        """Return arrays for `n` micro-clusters in `k` clusters.
+
+        They are made here, not in a kernel: numba compiles a function for each kind of array.
+        """
+        return cls(
+            group=np.zeros(n, np.int64),
+            size=np.zeros(k, np.int64),
+            volume=np.zeros(k),
+            inside=np.zeros(k),
+            links=np.zeros((n, k)),
+            penalty=np.zeros((n, k)),
+            between=np.zeros((k, k)),
+        )
 
 
 def contracted(W: Matrix, labels: Ints) -> Floats:
@@ -184,40 +199,44 @@ def _micro_clusters(rows: Floats, size: int, rng: np.random.RandomState) -> Ints
     return fit_to_sample(rows, size, rng, make=make)[0]
 
 
-@njit(cache=True, nogil=True)
-def _search(  # noqa: PLR0917  (numba takes no keyword-only arguments)
-    graph: PenalisedGraph, starts: Int64s, k: int, n_random: int, seed: int
-) -> Int64s:
-    """Descend from the given starts and from random ones, then perturb the best."""
-    stream = new_stream(seed)
-    n_starts = starts.shape[0] + n_random
+def search(graph: PenalisedGraph, starts: Int64s, k: int, *, n_random: int, seed: int) -> Int64s:
+    """Return the best partition found from the given starts and from random ones."""
     best = np.zeros(graph.degree.size, np.int64)
-    lowest = np.inf
-    for number in range(n_starts + PERTURBATIONS):
-        group = best.copy()
-        if number < starts.shape[0]:
-            group = starts[number].copy()
-        elif number < n_starts:
-            _mutate(group, 1.0, k, stream)
-        elif k > 2 and (number - n_starts) % 4 > 0:
-            _split_merge(graph, group, k, stream)
-        else:
-            _mutate(group, MUTATED, k, stream)
-        _fill_empty(group, k, stream)
-        value = _descend(graph, group, k)
-        if value < lowest - LEAST_GAIN:
-            lowest = value
-            best = group
+    stream = np.array([seed], np.uint64)
+    _search(graph, starts, n_random, stream, (Clusters.empty(best.size, k), best))
     return best
 
 
 @njit(cache=True, nogil=True)
-def _descend(graph: PenalisedGraph, group: Int64s, k: int) -> float:
+def _search(graph, starts, n_random, stream, arrays):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Descend from the given starts and from random ones, then perturb the best."""
+    clusters, best = arrays
+    group = clusters.group
+    n_starts = starts.shape[0] + n_random
+    lowest = np.inf
+    for number in range(n_starts + PERTURBATIONS):
+        for a in range(group.size):
+            group[a] = starts[number, a] if number < starts.shape[0] else best[a]
+        if number >= n_starts and clusters.size.size > 2 and (number - n_starts) % 4 > 0:
+            _split_merge(graph, clusters, stream)
+        elif number >= starts.shape[0]:
+            _mutate(clusters, 1.0 if number < n_starts else MUTATED, stream)
+        _fill_empty(clusters, stream)
+        value = _descend(graph, clusters)
+        if value < lowest - LEAST_GAIN:
+            lowest = value
+            for a in range(group.size):
+                best[a] = group[a]
+
+
+@njit(cache=True, nogil=True)
+def _descend(graph: PenalisedGraph, clusters: Clusters) -> float:
     """Move single micro-clusters while it pays; return the value, up to a constant.
 
     The constant is the penalty of separating all pairs that are not inside a micro-cluster.
     """
-    clusters = _clusters(graph, group, k)
+    _sum_up(graph, clusters)
+    group = clusters.group
     for _ in range(MAX_SWEEPS):
         has_moved = False
         for a in range(group.size):
@@ -228,7 +247,7 @@ def _descend(graph: PenalisedGraph, group: Int64s, k: int) -> float:
         if not has_moved:
             break
     value = 0.0
-    for c in range(k):
+    for c in range(clusters.size.size):
         value += _loss(clusters.inside[c], clusters.volume[c])
     for a in range(group.size):
         value += 0.5 * clusters.penalty[a, group[a]]
@@ -236,19 +255,21 @@ def _descend(graph: PenalisedGraph, group: Int64s, k: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _clusters(graph: PenalisedGraph, group: Int64s, k: int) -> Clusters:
-    n = group.size
-    size = np.zeros(k, np.int64)
-    volume, inside = np.zeros(k), np.zeros(k)
-    links, penalty = np.zeros((n, k)), np.zeros((n, k))
-    for a in range(n):
-        size[group[a]] += 1
-        volume[group[a]] += graph.degree[a]
-        for b in range(n):
+def _sum_up(graph: PenalisedGraph, clusters: Clusters) -> None:
+    """Compute all sums from the partition."""
+    group, links, penalty = clusters.group, clusters.links, clusters.penalty
+    for c in range(clusters.size.size):
+        clusters.size[c] = 0
+        clusters.volume[c] = clusters.inside[c] = 0.0
+    for a in range(group.size):
+        clusters.size[group[a]] += 1
+        clusters.volume[group[a]] += graph.degree[a]
+        for c in range(clusters.size.size):
+            links[a, c] = penalty[a, c] = 0.0
+        for b in range(group.size):
             links[a, group[b]] += graph.affinity[a, b]
             penalty[a, group[b]] += graph.penalty[a, b]
-        inside[group[a]] += links[a, group[a]]
-    return Clusters(group, size, volume, inside, links, penalty)
+        clusters.inside[group[a]] += links[a, group[a]]
 
 
 @njit(cache=True, nogil=True)
@@ -295,20 +316,22 @@ def _move(graph: PenalisedGraph, clusters: Clusters, a: int, to: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _mutate(group: Int64s, share: float, k: int, stream: UInt64s) -> None:
+def _mutate(clusters: Clusters, share: float, stream: UInt64s) -> None:
     """Move a share of the micro-clusters anywhere."""
-    for a in range(group.size):
+    for a in range(clusters.group.size):
         if uniform(stream) < share:
-            group[a] = int(uniform(stream) * k)
+            clusters.group[a] = int(uniform(stream) * clusters.size.size)
 
 
 @njit(cache=True, nogil=True)
-def _fill_empty(group: Int64s, k: int, stream: UInt64s) -> None:
+def _fill_empty(clusters: Clusters, stream: UInt64s) -> None:
     """Give every empty cluster a micro-cluster of one that has several."""
-    size = np.zeros(k, np.int64)
+    group, size = clusters.group, clusters.size
+    for c in range(size.size):
+        size[c] = 0
     for a in range(group.size):
         size[group[a]] += 1
-    for c in range(k):
+    for c in range(size.size):
         a = int(uniform(stream) * group.size)
         while size[c] == 0:
             if size[group[a]] > 1:
@@ -319,18 +342,26 @@ def _fill_empty(group: Int64s, k: int, stream: UInt64s) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _split_merge(graph: PenalisedGraph, group: Int64s, k: int, stream: UInt64s) -> None:
+def _split_merge(graph: PenalisedGraph, clusters: Clusters, stream: UInt64s) -> None:
     """Merge two clusters with many edges between them, and split a third one in two."""
-    size = np.zeros(k, np.int64)
-    between = np.zeros((k, k))
-    volume = np.zeros(k)
+    group, size, volume, between = (
+        clusters.group,
+        clusters.size,
+        clusters.volume,
+        clusters.between,
+    )
+    for c in range(size.size):
+        size[c] = 0
+        volume[c] = 0.0
+        for b in range(size.size):
+            between[c, b] = 0.0
     for a in range(group.size):
         size[group[a]] += 1
         volume[group[a]] += graph.degree[a]
         for b in range(group.size):
             between[group[a], group[b]] += graph.affinity[a, b]
     keep, free = _close_clusters(between, volume, stream)
-    for c in range(k):
+    for c in range(size.size):
         if c in (keep, free) or size[c] < 2:
             volume[c] = 0.0
     split = _drawn(volume, stream)
@@ -368,7 +399,10 @@ def _close_clusters(between: Floats, volume: Floats, stream: UInt64s) -> tuple[i
 @njit(cache=True, nogil=True)
 def _drawn(weight: Floats, stream: UInt64s) -> int:
     """Draw an index with these odds; -1 if all are 0."""
-    left = uniform(stream) * weight.sum()
+    total = 0.0
+    for c in range(weight.size):
+        total += weight[c]
+    left = uniform(stream) * total
     drawn = -1
     for c in range(weight.size):
         if weight[c] > 0.0 and left >= 0.0:

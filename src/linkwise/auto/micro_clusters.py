@@ -122,10 +122,16 @@ def _kmeans_grouping(
     return labels
 
 
-def _inertia(centers: Floats, mass: Floats, group: Ints, k: int) -> float:
-    weight = np.bincount(group, weights=mass, minlength=k)
+def _sums(centers: Floats, mass: Floats, group: Ints, k: int) -> tuple[Floats, Floats]:
+    """Return the mass of each group, and the sum of its centres times their mass."""
     sums = np.zeros((k, centers.shape[1]))
     np.add.at(sums, group, centers * mass[:, None])
+    weight: Floats = np.bincount(group, weights=mass, minlength=k).astype(np.float64, copy=False)
+    return weight, sums
+
+
+def _inertia(centers: Floats, mass: Floats, group: Ints, k: int) -> float:
+    weight, sums = _sums(centers, mass, group, k)
     means = sums / np.maximum(weight, 1e-300)[:, None]
     return float((mass * ((centers - means[group]) ** 2).sum(axis=1)).sum())
 
@@ -141,7 +147,8 @@ def _perturbed(group: Ints, k: int, share: float, rng: np.random.RandomState) ->
 def _descend(small: Small, start: Ints, k: int) -> tuple[Ints, float]:
     """Move single micro-clusters while it pays; return the grouping and its cost."""
     group = start.copy()
-    _move_singly(small, group, k)
+    weight, sums = _sums(small.centers, small.mass, group, k)
+    _move_singly(small, group, weight, sums, np.empty(k))
     together = group[:, None] == group[None, :]
     # Pairs that are kept apart cost nothing if they want to be, and their penalty if they do not;
     # up to a constant that is the penalty of those put together.
@@ -150,43 +157,45 @@ def _descend(small: Small, start: Ints, k: int) -> tuple[Ints, float]:
 
 
 @njit(cache=True, nogil=True)
-def _move_singly(small, group, k):  # type: ignore[no-untyped-def]
+def _move_singly(  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0917
+    small, group, weight, sums, cost
+):
+    """Move micro-clusters in place, and keep the sums of the groups; `cost` is scratch memory.
+
+    Loops over numbers: an array expression takes numba seconds to compile.
+    """
     centers, mass, apart = small.centers, small.mass, small.apart
     n, d = centers.shape
-    weight = np.zeros(k)
-    sums = np.zeros((k, d))
-    for a in range(n):
-        weight[group[a]] += mass[a]
-        sums[group[a]] += mass[a] * centers[a]
-    penalty = np.empty(k)
     for _ in range(50):
         moved = False
         for a in range(n):
             here = group[a]
             if weight[here] <= mass[a] * (1 + 1e-9):
                 continue  # the last one of its cluster
-            penalty[:] = 0.0
+            for c in range(cost.size):
+                cost[c] = 0.0
             for b in range(n):
                 if b != a:
-                    penalty[group[b]] += apart[a, b]
+                    cost[group[b]] += apart[a, b]
+            for c in range(cost.size):
+                own = mass[a] if c == here else 0.0
+                left = weight[c] - own
+                if left > 0:
+                    distance = 0.0
+                    for j in range(d):
+                        x = centers[a, j] - (sums[c, j] - own * centers[a, j]) / left
+                        distance += x * x
+                    cost[c] += mass[a] * left / (left + mass[a]) * distance
             best, lowest = here, 0.0
-            left = weight[here] - mass[a]
-            distance = ((centers[a] - (sums[here] - mass[a] * centers[a]) / left) ** 2).sum()
-            stay = mass[a] * left / (left + mass[a]) * distance + penalty[here]
-            for c in range(k):
-                if c == here:
-                    continue
-                cost = penalty[c]
-                if weight[c] > 0:
-                    distance = ((centers[a] - sums[c] / weight[c]) ** 2).sum()
-                    cost += mass[a] * weight[c] / (weight[c] + mass[a]) * distance
-                if cost - stay < lowest - 1e-9:
-                    best, lowest = c, cost - stay
+            for c in range(cost.size):
+                if c != here and cost[c] - cost[here] < lowest - 1e-9:
+                    best, lowest = c, cost[c] - cost[here]
             if best != here:
                 weight[here] -= mass[a]
-                sums[here] -= mass[a] * centers[a]
                 weight[best] += mass[a]
-                sums[best] += mass[a] * centers[a]
+                for j in range(d):
+                    sums[here, j] -= mass[a] * centers[a, j]
+                    sums[best, j] += mass[a] * centers[a, j]
                 group[a] = best
                 moved = True
         if not moved:

@@ -82,46 +82,49 @@ def propagate(
     >>> np.exp(found.logits[1] - np.logaddexp.reduce(found.logits[1])).round(3).tolist()
     [0.1, 0.9]
     """
-    agreement = pairs.agreement(noise)
-    logits, together, n_sweeps, change = _propagate(
-        opinion, (pairs.ends, agreement), messages, (max_sweeps, tol, damping)
+    total, together = np.empty_like(opinion, order="C"), np.empty(pairs.belief.size)
+    scratch = np.empty((3, opinion.shape[1]))
+    n_sweeps, change = _propagate(
+        np.ascontiguousarray(opinion),
+        (pairs.ends, pairs.agreement(noise)),
+        (messages, total, together, scratch),
+        (max_sweeps, tol, damping),
     )
-    return Beliefs(logits, together, n_sweeps, change)
+    return Beliefs(total, together, n_sweeps, change)
 
 
 @njit(cache=True, nogil=True)
-def _propagate(opinion, said, messages, limits):  # type: ignore[no-untyped-def]
+def _propagate(opinion, said, arrays, limits):  # type: ignore[no-untyped-def]
     ends, agreement = said
+    messages, total, together, scratch = arrays
     max_sweeps, tol, damping = limits
-    m, k = ends.shape[0], opinion.shape[1]
-    total = opinion.copy()
-    cavity = np.empty((2, k))
-    _add_messages(total, ends, messages)
     n_sweeps, change = 0, 0.0
+    _sum_messages(total, opinion, ends, messages)
     for _ in range(max_sweeps):
         change = 0.0
-        for e in range(m):
+        for e in range(together.size):
             # Both cavities first: the new messages of a pair do not know of each other.
+            _cavities(total, ends, messages, e, scratch)
             for side in range(2):
-                _softmax(total[ends[e, side]], messages[e, side], cavity[side])
-            for side in range(2):
-                new = _message(messages[e, side], cavity[1 - side], agreement[e], damping)
+                new = _message(messages, e, side, agreement[e], damping, scratch)
                 change = max(change, new)
-        total[:] = opinion
-        _add_messages(total, ends, messages)
+        _sum_messages(total, opinion, ends, messages)
         n_sweeps += 1
         if change < tol:
             break
-    together = np.empty(m)
-    for e in range(m):
-        for side in range(2):
-            _softmax(total[ends[e, side]], messages[e, side], cavity[side])
-        together[e] = (cavity[0] * cavity[1]).sum()
-    return total, together, n_sweeps, change
+    for e in range(together.size):
+        _cavities(total, ends, messages, e, scratch)
+        together[e] = 0.0
+        for c in range(total.shape[1]):
+            together[e] += scratch[0, c] * scratch[1, c]
+    return n_sweeps, change
 
 
 @njit(cache=True, nogil=True)
-def _add_messages(total, ends, messages):  # type: ignore[no-untyped-def]
+def _sum_messages(total, opinion, ends, messages):  # type: ignore[no-untyped-def]
+    for vertex in range(total.shape[0]):
+        for c in range(total.shape[1]):
+            total[vertex, c] = opinion[vertex, c]
     for e in range(ends.shape[0]):
         for side in range(2):
             vertex = ends[e, side]
@@ -130,31 +133,36 @@ def _add_messages(total, ends, messages):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _softmax(total, without, out):  # type: ignore[no-untyped-def]
-    """Write the belief of a vertex without one message."""
-    largest = -np.inf
-    for c in range(out.size):
-        out[c] = total[c] - without[c]
-        largest = max(largest, out[c])
-    add = 0.0
-    for c in range(out.size):
-        out[c] = np.exp(out[c] - largest)
-        add += out[c]
-    for c in range(out.size):
-        out[c] /= add
+def _cavities(total, ends, messages, e, out):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Write the beliefs of the vertices of a pair, each without the message of the pair."""
+    for side in range(2):
+        vertex = ends[e, side]
+        largest = -np.inf
+        for c in range(total.shape[1]):
+            out[side, c] = total[vertex, c] - messages[e, side, c]
+            largest = max(largest, out[side, c])
+        add = 0.0
+        for c in range(total.shape[1]):
+            out[side, c] = np.exp(out[side, c] - largest)
+            add += out[side, c]
+        for c in range(total.shape[1]):
+            out[side, c] /= add
 
 
 @njit(cache=True, nogil=True)
-def _message(message, p, agreement, damping):  # type: ignore[no-untyped-def]
+def _message(  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    messages, e, side, agreement, damping, scratch
+):
     """Renew a message given the cavity belief of its sender; return how much it changed."""
     largest = -np.inf
-    new = np.empty(p.size)
-    for c in range(p.size):
-        new[c] = np.log(max(agreement * p[c] + (1 - agreement) * (1 - p[c]), 1e-300))
-        largest = max(largest, new[c])
+    for c in range(messages.shape[2]):
+        p = scratch[1 - side, c]
+        scratch[2, c] = np.log(max(agreement * p + (1 - agreement) * (1 - p), 1e-300))
+        largest = max(largest, scratch[2, c])
     change = 0.0
-    for c in range(p.size):
-        renewed = damping * message[c] + (1 - damping) * (new[c] - largest)
-        change = max(change, abs(renewed - message[c]))
-        message[c] = renewed
+    for c in range(messages.shape[2]):
+        old = messages[e, side, c]
+        renewed = damping * old + (1 - damping) * (scratch[2, c] - largest)
+        change = max(change, abs(renewed - old))
+        messages[e, side, c] = renewed
     return change

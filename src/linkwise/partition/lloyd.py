@@ -140,6 +140,7 @@ def spread_seeds(V: Floats, k: int, rng: np.random.RandomState) -> Ints:
     The greedy variant of scikit-learn, which draws several rows at each step and keeps the best,
     takes about three times as long.
     """
+    V = np.ascontiguousarray(V, dtype=np.float64)  # one layout: the kernel is compiled once
     distances, nearest = np.full(V.shape[0], np.inf), np.zeros(V.shape[0], dtype=np.intp)
     seeds = [int(rng.randint(V.shape[0]))]
     for draw in rng.uniform(size=k - 1):
