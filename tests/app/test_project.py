@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import uuid
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -18,6 +18,9 @@ from hypothesis import strategies as st
 from linkwise.app.events import Event
 from linkwise.app.ledger import Ledger
 from linkwise.app.project import Project, WrongProjectError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAMES = [f"row {k}" for k in range(6)]
 N_KILLS = int(os.environ.get("LINKWISE_KILLS", "12"))

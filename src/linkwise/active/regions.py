@@ -41,5 +41,3 @@ def first_of_each(number: Ints, key: Floats, size: Ints) -> Ints:
     order = np.lexsort((key, number))
     first: Ints = order[np.concatenate(([0], np.cumsum(size)[:-1]))]
     return first
-
-

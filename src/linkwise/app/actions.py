@@ -25,10 +25,10 @@ LOCKS = ("", "pure", "complete")
 
 def resolution(room: Room, body: Mapping[str, Any], who: str) -> list[Event]:
     """Return the events that flip, withdraw or confirm an answer of a conflict."""
-    pair = tuple(sorted(sample_of(body.get(name), room.n_samples, name) for name in "ab"))
+    a, b = sorted(sample_of(body.get(name), room.n_samples, name) for name in "ab")
     action = body.get("action")
     answers = room.project.ledger.facts.answers
-    given = [(owner, event) for (other, owner), event in answers.items() if other == pair]
+    given = [(owner, event) for (pair, owner), event in answers.items() if pair == (a, b)]
     if not given:
         raise BadRequestError("This answer no longer counts.")
     if action not in {"flip", "withdraw", "sure"}:
@@ -42,7 +42,7 @@ def resolution(room: Room, body: Mapping[str, Any], who: str) -> list[Event]:
         changed = {"flip": OPPOSITE.get(word, word), "withdraw": WITHDRAWN, "sure": word}
         weight = SURE if action == "sure" else 1.0
         found.append(
-            Event("resolve", uuid, who, *pair, changed[str(action)], weight=weight, note=owner)
+            Event("resolve", uuid, who, a, b, changed[str(action)], weight=weight, note=owner)
         )
     if not found:
         raise BadRequestError("Nobody gave this answer.")

@@ -91,7 +91,7 @@ class Publisher(Protocol):
         """Take a map."""
 
     def failed(self, reason: str) -> None:
-        """Take an error in words."""
+        """Take an error in words; empty when it is over."""
 
     def working(self, what: str) -> None:
         """Take what is being done; empty when nothing is."""
@@ -169,9 +169,10 @@ class SessionSolver:
         """Return the last clustering, and the next questions, in a moment."""
         session = self.session
         suspects = [
-            ((int(one.samples[0]), int(one.samples[1])), float(one.probability))
+            ((int(one.samples[0]), int(one.samples[1])), one.probability)
             for one in session.suspects
-            if len(one.samples) == 2 and (one.probability or 0) > SUSPICIOUS
+            if len(one.samples) == 2 and one.probability is not None
+            if one.probability > SUSPICIOUS
         ]
         return Found(
             known,
@@ -218,9 +219,7 @@ def close_calls(probability: Floats, labels: Ints, n: int = N_PROPOSALS) -> list
         other = clear[first] if clear[first] != sample else clear[second]
         if other != sample:
             pair = (min(sample, other), max(sample, other))
-            questions.append(
-                Question(pair, f"a close call between two clusters, {margin[sample]:.0%} apart")
-            )
+            questions.append(Question(pair, "a close call between two clusters"))
     return questions
 
 
@@ -334,8 +333,9 @@ class Engine:
             self._publisher.working("clustering")
             if is_first:
                 self._guarded(lambda: self._solver.tell(self._known))
-            self._guarded(self._solver.refit)
-            self._set("_to_tell")
+            if self._guarded(self._solver.refit):
+                self._publisher.failed("")
+                self._set("_to_tell")
             if is_first:
                 is_first = False
                 self._publisher.working("improving the map")
@@ -343,14 +343,16 @@ class Engine:
             self._publisher.working("")
 
     def _better_map(self) -> None:
-        points = layout.spectral(self.data, self._known.n_clusters or DEFAULT_CLUSTERS)
+        points = layout.neighbor_layout(self.data, layout.principal_axes(self.data))
         if points is not None:
             self._publisher.placed(points, "graph")
 
-    def _guarded(self, step: Callable[[], Any]) -> None:
+    def _guarded(self, step: Callable[[], Any]) -> bool:
         """Run a step; an error is told, and the page goes on with what there is."""
         try:
             step()
         except Exception as error:
             traceback.print_exc()
             self._publisher.failed(f"{type(error).__name__}: {error}")
+            return False
+        return True

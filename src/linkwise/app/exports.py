@@ -65,7 +65,7 @@ def labels_csv(room: Room, *, safe: bool) -> bytes:
 
 
 def constraints_csv(room: Room, *, safe: bool) -> bytes:
-    """Return the pairs that were answered, imported and inferred, as the command line reads them."""
+    """Return the pairs that were answered or imported, as the command line reads them."""
     header = ("i", "j", "link", "belief", "origin", "annotator", "at", "ignored")
     return _csv(header, _pair_rows(room), safe=safe)
 

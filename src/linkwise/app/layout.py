@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse, triu
 from sklearn.decomposition import PCA, TruncatedSVD
 
-from linkwise.partition import unit_rows
+from linkwise._jit import njit
+from linkwise._kernels import new_stream, uniform
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Singles
+    from linkwise._types import Floats, Int32s, Singles, UInt64s
     from linkwise.graph import Prepared
 
 FITTED = 20_000  # samples from which principal axes are found; the others are projected
+MANY = 20_000  # samples from which fewer rounds must do
+A, B = 0.992, 1.112  # UMAP's curve for points that keep a distance of 0.3
+N_PUSHED = 3  # random samples that an end of an edge is pushed away from
+LONGEST = 4.0  # step
 TRIMMED = 0.002  # share of the samples at each end that does not decide the size of the map
 
 
@@ -34,15 +39,71 @@ def principal_axes(data: Prepared) -> Singles:
     return unit_square(PCA(2, random_state=0).fit(X[some]).transform(X))
 
 
-def spectral(data: Prepared, n_clusters: int) -> Singles | None:
-    """Return the map in which samples are near that the graph connects well; None if too few."""
-    k = min(max(n_clusters, 3), data.n_samples - 1)
-    if k < 3 or (not data.is_graph and data.X.shape[1] <= 2):
-        return None  # two features are the map that their owner knows
-    vectors = data.embedding(k, np.random.RandomState(0)).vectors
-    rows = unit_rows(vectors)
-    flat = PCA(2, random_state=0).fit_transform(rows)
-    return unit_square(flat)
+def neighbor_layout(data: Prepared, start: Singles) -> Singles | None:
+    """Return the map in which samples are near that the graph connects well.
+
+    The layout of UMAP (McInnes, Healy & Melville, 2018): edges pull, random pairs push, from the
+    first map on. None if two features are the map already, or there are too few samples.
+    """
+    if data.n_samples < 8 or (not data.is_graph and data.X.shape[1] <= 2):
+        return None
+    upper = triu(csr_array(data.W), k=1, format="coo")
+    if not upper.nnz:
+        return None
+    points = (10 * np.asarray(start, dtype=np.float64)).copy()
+    points += np.random.RandomState(0).normal(scale=0.01, size=points.shape)  # copies move apart
+    ends = np.column_stack((upper.row, upper.col)).astype(np.int32)
+    strength = np.asarray(upper.data / upper.data.max(), dtype=np.float64)
+    n_rounds = 200 if data.n_samples <= MANY else 60
+    arrange(points, ends, strength, n_rounds, new_stream(1))
+    return unit_square(points)
+
+
+@njit(cache=True, nogil=True)
+def arrange(points: Floats, ends: Int32s, strength: Floats, n_rounds: int, stream: UInt64s) -> None:
+    """Move points in place: each edge pulls as often as it is strong, and random pairs push.
+
+    A pair at distance `d` is near with probability ``1 / (1 + A d^(2 B))``.
+    """
+    n = points.shape[0]
+    for step in range(n_rounds):
+        rate = 1.0 - step / n_rounds
+        for e in range(ends.shape[0]):
+            if uniform(stream) > strength[e]:
+                continue
+            i, j = ends[e, 0], ends[e, 1]
+            pull(points, i, j, rate)
+            for _ in range(N_PUSHED):
+                push(points, i, int(uniform(stream) * n), rate)
+
+
+@njit(cache=True, nogil=True)
+def pull(points: Floats, i: int, j: int, rate: float) -> None:
+    """Move both ends of an edge towards each other."""
+    dx, dy = points[i, 0] - points[j, 0], points[i, 1] - points[j, 1]
+    far = dx * dx + dy * dy
+    if far <= 0.0:
+        return
+    power = far**B
+    force = -2.0 * A * B * power / far / (1.0 + A * power)
+    x = min(max(force * dx, -LONGEST), LONGEST) * rate
+    y = min(max(force * dy, -LONGEST), LONGEST) * rate
+    points[i, 0] += x
+    points[i, 1] += y
+    points[j, 0] -= x
+    points[j, 1] -= y
+
+
+@njit(cache=True, nogil=True)
+def push(points: Floats, i: int, j: int, rate: float) -> None:
+    """Move a point away from another."""
+    dx, dy = points[i, 0] - points[j, 0], points[i, 1] - points[j, 1]
+    far = dx * dx + dy * dy
+    if i == j or far <= 0.0:
+        return
+    force = 2.0 * B / ((0.001 + far) * (1.0 + A * far**B))
+    points[i, 0] += min(max(force * dx, -LONGEST), LONGEST) * rate
+    points[i, 1] += min(max(force * dy, -LONGEST), LONGEST) * rate
 
 
 def unit_square(points: Any) -> Singles:

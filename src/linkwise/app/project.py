@@ -219,7 +219,8 @@ class Project:
 
 def _run(row: tuple[Any, ...]) -> Run:
     labels = None if row[3] is None else np.frombuffer(row[3], "<u2").astype(np.intp)
-    return Run(*row[:3], labels, json.loads(row[4]))
+    rev, at, upto = row[:3]
+    return Run(rev, at, upto, labels, json.loads(row[4]))
 
 
 def _connect(path: Path, *, is_new: bool) -> sqlite3.Connection:

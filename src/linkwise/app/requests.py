@@ -83,7 +83,9 @@ def said_of(value: Any, n_samples: int) -> Said:
     if a == b:
         raise BadRequestError(f"Sample {a} is paired with itself.")
     if relation not in (*ANSWERS, "later"):
-        raise BadRequestError(f"relation is {relation!r}, not one of {', '.join(ANSWERS)} or later.")
+        raise BadRequestError(
+            f"relation is {relation!r}, not one of {', '.join(ANSWERS)} or later."
+        )
     if check not in (None, "same", "different"):
         raise BadRequestError("check is what a repeated question was answered with before.")
     note = None if check is None else f"check {check}"

@@ -101,6 +101,7 @@ class Room:
         self.lock = RLock()
         self.feed = Feed()
         self.evidence = Evidence()
+        self._said: set[Pair] = set()  # pairs with an answer, "not sure" too
         self.clustering = Clustering()
         self.points: Singles | None = None
         self.map_name, self.map_rev = "", 0
@@ -368,12 +369,11 @@ class Room:
             )  # fmt: skip
             self._settle()
             self._pool = list(result.questions)
-            self.error = ""
             self.feed.publish("rev", {"rev": self.clustering.rev, "by": ""})
 
     def _keep(self, result: Found, labels: Ints, moved: float) -> None:
         """Keep a clustering and its figures in the file."""
-        stats = {
+        stats: dict[str, Any] = {
             "moved": round(moved, 5),
             "given": self.project.ledger.facts.n_given,
             "clusters": int(np.unique(labels).size),
@@ -406,8 +406,9 @@ class Room:
     def failed(self, reason: str) -> None:
         """Take an error of the engine."""
         with self.lock:
-            self.error = reason
-            self.feed.publish("error", {"reason": reason})
+            if reason != self.error:
+                self.error = reason
+                self.feed.publish("failure", {"reason": reason})
 
     def working(self, what: str) -> None:
         """Take what the engine does now."""

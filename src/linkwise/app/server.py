@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,7 @@ TYPES = {
     ".svg": "image/svg+xml",
 }
 POLL = 0.5  # seconds between looks at what other processes wrote
+SWITCH = 0.001  # seconds until a thread that clusters lets a request in
 MAX_MOVED = 3_000  # samples whose new cluster is sent with the answer; more are fetched
 AHEAD = 20  # questions that a page can go on with while the server is away
 MAX_ITEMS = 50
@@ -105,6 +107,7 @@ class Server:
     @asynccontextmanager
     async def _life(self, _: Starlette) -> AsyncIterator[None]:
         """Open the room, look now and then for answers of other processes, close it."""
+        sys.setswitchinterval(SWITCH)
         self.room.open()
 
         async def poll() -> None:

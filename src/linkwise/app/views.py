@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from linkwise.app.events import ABOUT_PAIRS
 from linkwise.constraints import Constraints
@@ -46,9 +47,16 @@ def state(room: Room, who: str) -> dict[str, Any]:
         "redo": room.project.ledger.redoable(who) is not None,
         "stop": stopping(room),
         "ari": None if now.labels is None else room.agreement_with_truth(now.labels),
-        "start_ari": room.runs[0].get("ari") if room.runs else None,
+        "start_ari": _start(room),
         "flagged": sorted(facts.flagged)[:LISTED],
     }
+
+
+def _start(room: Room) -> float | None:
+    """Return the agreement with the truth before the first answer."""
+    before = [run for run in room.runs if run["given"] == 0]
+    found: float | None = before[-1].get("ari") if before else None
+    return found
 
 
 def question(room: Room, found: Question | None) -> dict[str, Any] | None:
@@ -73,7 +81,9 @@ def stopping(room: Room) -> dict[str, Any]:
     """Return what the last answers moved, what is still to change, and what that means."""
     still, lately = room.clustering.still_to_change, room.moved_lately()
     confidence = room.clustering.confidence
-    close = None if confidence is None else int((confidence < UNSURE).sum())
+    close = None  # before the first full clustering everything is one
+    if confidence is not None and still is not None:
+        close = int((confidence < UNSURE).sum())
     return {"moved": lately, "still": still, "close": close, "advice": _advice(still, lately)}
 
 
@@ -104,7 +114,9 @@ def clusters(room: Room) -> list[dict[str, Any]]:
     for number in np.unique(now.labels).tolist():
         members = np.flatnonzero(now.labels == number)
         order = members if confidence is None else members[np.argsort(-confidence[members])]
-        close = 0 if confidence is None else int((confidence[members] < UNSURE).sum())
+        close = 0
+        if confidence is not None and now.still_to_change is not None:
+            close = int((confidence[members] < UNSURE).sum())
         found.append(
             {
                 "id": number,
@@ -147,7 +159,7 @@ def context(room: Room, sample: int) -> dict[str, Any]:
     """Return the nearest neighbours of a sample, and clear cases of its cluster."""
     near: list[int] = []
     if room.data.has_graph:
-        row = room.data.W[[sample]]
+        row = csr_array(room.data.W[[sample]])
         order = np.argsort(-np.asarray(row.data))[:N_EXAMPLES]
         near = [int(k) for k in np.asarray(row.indices)[order] if k != sample]
     labels = room.clustering.labels

@@ -35,26 +35,29 @@ SUFFIX = ".linkwise"
 
 def run(request: ServeRequest, console: Console) -> int:
     """Read the data, open the room and serve the page until it is interrupted."""
-    uvicorn = require("uvicorn", extra="app", purpose="The annotation page")
-    require("starlette", extra="app", purpose="The annotation page")
+    for module in ("uvicorn", "starlette"):
+        require(module, extra="app", purpose="The annotation page")
     _check(request)
     room = opened(request, console)
-    from linkwise.app.server import Server  # noqa: PLC0415
+    from linkwise.app.listen import Listening, bind  # noqa: PLC0415
 
-    sock = _bound(uvicorn, request)
-    port, token = sock.getsockname()[1], secrets.token_hex(16)
-    app = Server(room, port).app(token, request.host)
-    shown = "127.0.0.1" if request.host in LOOPBACK or request.host == "0.0.0.0" else request.host
-    address = f"http://{shown}:{port}/?token={token}"
+    try:
+        sock = bind(request.host, request.port)
+    except OSError as error:
+        free = "; without --port a free one is taken" if request.port else ""
+        raise BadInput(f"{error}. It may be in use{free}.") from error
+    token = secrets.token_hex(16)
+    server = Listening(room, sock, token=token, host=request.host)
+    shown = "127.0.0.1" if request.host in {*LOOPBACK, "0.0.0.0"} else request.host
+    address = f"http://{shown}:{server.port}/?token={token}"
     console.note(f"answers are kept in {room.project.path}")
     console.ask(f"Open {address}\n(Ctrl-C ends the page; nothing is lost.)")
     if request.browser:
         Timer(0.3, webbrowser.open, [address]).start()
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, ws="none")
-    uvicorn.Server(config).run(sockets=[sock])
-    facts = room.project.ledger.facts
-    console.note(f"{counted(len(facts.answers), 'answer')} kept in {room.project.path}")
-    console.summary({"command": "serve", "n_answers": len(facts.answers)})
+    server.listen()
+    n_answers = len(room.project.ledger.facts.answers)
+    console.note(f"{counted(n_answers, 'answer')} kept in {room.project.path}")
+    console.summary({"command": "serve", "n_answers": n_answers})
     return 0
 
 
@@ -62,18 +65,6 @@ def _check(request: ServeRequest) -> None:
     if is_stdin(request.data):
         raise BadInput("DATA must be a file: the page shows it again the next time.")
     check_output(request.project, "--project", inputs=(request.data, request.constraints))
-
-
-def _bound(uvicorn: Any, request: ServeRequest) -> Any:
-    """Return a socket that listens; a port in use is told in one line."""
-    try:
-        config = uvicorn.Config(None, host=request.host, port=request.port, log_level="critical")
-        return config.bind_socket()
-    except SystemExit as error:
-        raise BadInput(
-            f"--port {request.port}: nothing can listen on {request.host}:{request.port}. It may "
-            "be in use; without --port a free one is taken."
-        ) from error
 
 
 def opened(request: ServeRequest, console: Console) -> Room:
@@ -120,7 +111,9 @@ def _read(request: ServeRequest, console: Console) -> tuple[Data, Constraints | 
         data, pairs = loading.read(reduced, console)
     else:
         data, pairs = reading.read_names(reduced), None
-        raise_problems([*data.problems, *_no_column(data, request.text, "--text")], console.arguments)
+        raise_problems(
+            [*data.problems, *_no_column(data, request.text, "--text")], console.arguments
+        )
         data.X = _text_features(text_of(data.everything[request.text]))
         data.feature_names = [f"axis {k}" for k in range(data.X.shape[1])]
         console.note(f"{request.name}: {len(data.X)} texts, compared by their words")

@@ -76,7 +76,10 @@ export function differences(left, right) {
     return [[{ text: left }], [{ text: right }]];
   }
   if (isNumber(left) && isNumber(right)) return [[{ text: left }], [{ text: right }]];
-  return diff([...left], [...right], "");
+  const sides = diff([...left], [...right], "");
+  const shared = sides[0].filter((part) => typeof part === "string").join("").length;
+  // Letters that two different words happen to share say nothing.
+  return shared < 0.5 * Math.max(left.length, right.length) ? [[{ text: left }], [{ text: right }]] : sides;
 }
 
 const isNumber = (text) => text.trim() !== "" && Number.isFinite(Number(text));

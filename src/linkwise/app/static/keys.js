@@ -41,7 +41,8 @@ export class Keys {
       return;
     }
     // Enter and Space belong to the button that has the focus.
-    if ((key === " " || key === "enter") && event.target.matches?.("button, a, summary")) return;
+    if (key === " " && event.target.matches?.("button, summary")) return;
+    if (key === "enter" && event.target.matches?.("button, a, summary")) return;
     if (this.off) return;
     const action = key === this.key("undo") && event.shiftKey ? "redo" : this.find(key);
     if (action) this.run(event, action);

@@ -19,6 +19,8 @@ function warn(text) {
   $("banner").textContent = text ?? "";
 }
 
+const trouble = (reason) => `The clusters could not be worked out: ${reason}. Your answers are kept; answering goes on.`;
+
 function told(error) {
   if (error instanceof Away) {
     page.away = true;
@@ -35,7 +37,7 @@ function apply(reply) {
   else if (reply.moved === null) fetchLabels();
   if (reply.question !== undefined) showQuestion(reply.question);
   page.away = false;
-  warn(reply.state?.error ? `The clusters could not be worked out: ${reply.state.error}. Your answers are kept; answering goes on.` : null);
+  if (reply.state) warn(reply.state.error ? trouble(reply.state.error) : null);
 }
 
 function showState(state) {
@@ -91,7 +93,7 @@ async function refresh() {
       await panels.refresh();
     }
     if (!page.question && !page.busy) await ask();
-    warn(state.error ? `The clusters could not be worked out: ${state.error}. Your answers are kept; answering goes on.` : null);
+    warn(state.error ? trouble(state.error) : null);
   } catch (error) {
     told(error);
   }
@@ -608,7 +610,10 @@ async function perform(action, event) {
 
 const keys = new Keys(perform);
 for (const button of document.querySelectorAll("[data-action]")) {
-  button.addEventListener("click", () => perform(button.dataset.action, {}));
+  button.addEventListener("click", (event) => {
+    if (event.detail) button.blur(); // of a mouse: the next Space must not press it again
+    perform(button.dataset.action, event);
+  });
 }
 $("open-export").addEventListener("click", openExport);
 $("open-find").addEventListener("click", openFind);
@@ -638,7 +643,7 @@ applyTheme();
 follow({
   rev: refreshSoon, map: refreshSoon,
   progress: ({ doing }) => { $("doing").textContent = doing ? `${doing}…` : ""; if (!doing && !page.question) refreshSoon(); },
-  error: ({ reason }) => reason && warn(`The clusters could not be worked out: ${reason}. Your answers are kept; answering goes on.`),
+  failure: ({ reason }) => warn(reason ? trouble(reason) : null),
   open: comeBack,
   lost: () => { page.away = true; },
 });

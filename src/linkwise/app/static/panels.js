@@ -140,10 +140,10 @@ export class Panels {
 
   event(event) {
     const again = event.a && event.b
-      ? el("div", { class: "row" }, el("button", { type: "button", text: "Look again", onclick: () => this.actions.again(event.a.index, event.b.index) }))
+      ? el("button", { type: "button", text: "Look again", onclick: () => this.actions.again(event.a.index, event.b.index) })
       : null;
     return el("li", { class: event.counts ? "" : "undone" }, this.told(event),
-      el("span", { class: "small", text: `#${event.seq} · ${event.who} · ${ago(event.at)}${event.ignored ? " · ignored" : ""}${event.counts ? "" : " · undone"}` }), again);
+      el("span", { class: "meta" }, el("span", { class: "small", text: `#${event.seq} · ${event.who} · ${ago(event.at)}${event.ignored ? " · ignored" : ""}${event.counts ? "" : " · undone"}` }), again));
   }
 
   told(event) {
@@ -228,14 +228,16 @@ export function clusterList(panels) {
     const lock = el("select", { "aria-label": `Questions about cluster ${one.id}`, onchange: (event) => {
       event.target.blur();
       actions.lock(one.id, event.target.value);
-    } }, [["", "Open"], ["pure", "Pure: ask nothing inside"], ["complete", "Complete: ask nothing"]].map(([value, text]) =>
+    } }, [["", "Open"], ["pure", "Pure (ask nothing inside)"], ["complete", "Complete (ask nothing)"]].map(([value, text]) =>
       el("option", { value, text, selected: one.lock === value })));
     const box = el("article", { class: "cluster", "data-cluster": one.id },
       el("div", { class: "cluster-head" }, swatch(one.id), el("b", { text: `c${one.id}` }),
         el("input", { type: "text", value: one.name, placeholder: "name it", maxlength: "80", "aria-label": `Name of cluster ${one.id}, ${shapeName(one.id)}`,
           onchange: (event) => actions.rename(one.id, event.target.value) }),
         el("span", { class: "size", text: number(one.size) })),
-      el("ul", { class: "examples" }, one.examples.map((item) => el("li", {}, ...brief(item)))),
+      one.examples[0]?.media
+        ? el("ul", { class: "examples pictures" }, one.examples.map((item) => el("li", {}, el("img", { class: "thumb", src: `/api/items/${item.index}/media`, alt: item.id }))))
+        : el("ul", { class: "examples" }, one.examples.map((item) => el("li", {}, ...brief(item)))),
       el("div", { class: "cluster-actions" }, lock, merge,
         el("button", { type: "button", text: "Looks mixed", onclick: () => actions.mixed(one.id) }),
         one.close ? el("span", { class: "small", text: plural(one.close, "close call") }) : null));
