@@ -490,7 +490,8 @@ def test_other_pages_cannot_drive_the_server(browser, page, server, room, tmp_pa
           const send = (path, options) => fetch(path, options).then((reply) => reply.status);
           const body = JSON.stringify({ uuid: "12345678-2", a: 0, b: 1, relation: "same" });
           const method = "POST";
-          const [plain, json] = ["text/plain", "application/json"].map((t) => ({ "Content-Type": t }));
+          const typed = (type) => ({ "Content-Type": type });
+          const [plain, json] = [typed("text/plain"), typed("application/json")];
           return [
             await send("/api/answers", { method, body, headers: plain }),
             await send("/api/answers", { method, body, credentials: "omit", headers: json }),

@@ -19,7 +19,7 @@ from linkwise.metrics import adjusted_rand
 pytest.importorskip("click")
 pytest.importorskip("pandas")
 
-from linkwise.cli.ask import Comparison, compare_rows
+from linkwise.cli.items import Comparison, compare_rows
 from linkwise.cli.reading import Data
 
 OPTIONS = ("-k", 3, "--id", "name", "--drop", "class")

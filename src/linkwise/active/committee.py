@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwise.active.hypotheses import WRONG
+from linkwise.active.hypotheses import WRONG, told
 from linkwise.active.representatives import representatives, touched
 from linkwise.active.strategies import take
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 TEMPER = 0.5  # power of the weights: the truth is none of the hypotheses
 LOCAL = 0.3  # of placing a region beside telling hypotheses apart
 UNSURE = 0.03  # probability of other clusters, however sure a region is
+BALANCE, RECENT = 1.0, 10  # how far kinds of answers are balanced; recent answers that count
 MOST_TRIED = 300  # pairs, the most valuable ones, that are looked at for an open one
 
 
@@ -91,8 +92,22 @@ def questions(beliefs: Beliefs) -> Questions:
     weights /= weights.sum()
     value = telling_apart(said, weights, beliefs.hypotheses.distance)
     value += LOCAL * placing(beliefs, points)[a, b]
+    together = weights @ said
+    value *= balance(beliefs, together)
     pairs = beliefs.hypotheses.samples[np.column_stack((points[a], points[b]))]
-    return Questions(pairs, value, weights @ said, said, weights)
+    # Rounded, so that ties do not depend on the last bits.
+    return Questions(pairs, np.round(value, 12), together, said, weights)
+
+
+def balance(beliefs: Beliefs, together: Floats) -> Floats:
+    """Return factors that prefer "same" after many "different" answers, and the other way round.
+
+    A person whose answers are all alike stops looking.
+    """
+    words = [one.answer for one in told(beliefs.answers)][-RECENT:]
+    wanted = 1 - (words.count("same") + 1) / (len(words) + 2)
+    factor = wanted * together + (1 - wanted) * (1 - together)
+    return (2 * factor) ** BALANCE
 
 
 def telling_apart(said: Floats, weights: Floats, distance: Floats) -> Floats:

@@ -14,6 +14,7 @@ import numpy as np
 
 from linkwise.active.answers import constraints_of
 from linkwise.active.hypotheses import Beliefs, Hypotheses, as_pairs, told, with_answers
+from linkwise.active.numbers import Numbers, rivals, with_two_merged
 from linkwise.auto.assign import feasible_labels, likeliest_labels
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Fits:
 
     def __init__(self, model: Model, prior: Constraints, *, noisy: bool) -> None:
         self.model, self.prior, self.noisy = model, prior, noisy
+        self.numbers = Numbers(model, prior) if model.chooses_number else None
         self._fits: dict[int, Fit] = {}
         self._computing = RLock()
 
@@ -117,12 +119,18 @@ class Fits:
 
     def _fit(self, answers: tuple[Answer, ...], start: Fit | None) -> Fit:
         constraints = constraints_of(answers, self.prior, noisy=self.noisy)
-        model = self.model.fitted(constraints)
+        scores = {} if self.numbers is None else self.numbers.scores(answers, constraints)
+        k = max(scores, key=lambda number: scores[number]) if scores else None
+        model = self.model.fitted(constraints, n_clusters=k)
         probability, labels = model.result_.probability, model.labels_
-        if start is not None and is_start_better(model, len(answers)):
+        is_same_number = start is not None and k in (None, start.n_clusters)
+        if start is not None and is_same_number and is_start_better(model, len(answers)):
             probability = self._settled(start, answers)
             labels = self._labels(probability, constraints)
         hypotheses = Hypotheses.of(model.committee_, model.affinity_matrix_, probability, labels)
+        if self.numbers is not None and k is not None:
+            others = rivals(self.numbers, scores, k, samples=hypotheses.samples)
+            hypotheses = hypotheses.beside([*others, *with_two_merged(hypotheses, answers)])
         return Fit(answers, labels, model.suspects_, hypotheses)
 
     @staticmethod

@@ -7,9 +7,9 @@ sum-product algorithm, sample by sample: an odd sample that was asked about four
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -32,6 +32,13 @@ ODD = 0.1  # probability that a sample belongs to any cluster, whatever a candid
 LEAST = 1e-3  # weight below which a candidate is not heard, relative to the largest
 EPS = 1e-3  # added to a probability before answers are
 SHOWN = 0.3  # weight of the clustering that is shown, relative to all candidates
+
+
+class Rival(NamedTuple):
+    """A clustering into another number of clusters, of the same samples."""
+
+    labels: Ints
+    weight: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +79,15 @@ class Hypotheses:
             W = csr_array(W)[samples][:, samples]
         weights /= weights.sum()
         return cls(samples, labels, weights, W, committee.coordinates, consensus)
+
+    def beside(self, rivals: Sequence[Rival]) -> Hypotheses:
+        """Add clusterings into other numbers of clusters; the shown one stays the last."""
+        if not rivals:
+            return self
+        others = np.array([one.labels for one in rivals])
+        added = np.array([one.weight for one in rivals])
+        weights = np.concatenate((added, (1 - added.sum()) * self.weights))
+        return replace(self, labels=np.vstack((others, self.labels)), weights=weights)
 
     @property
     def shown(self) -> Ints:
@@ -128,24 +144,28 @@ class Beliefs:
         Answers so far; "unknown" ones say nothing.
     weights : ndarray of shape (n_hypotheses,)
         Weights of the hypotheses, given the answers.
+    log_likelihood : float
+        Of the answers that were added by `after`, each given those before.
     """
 
     hypotheses: Hypotheses
     answers: tuple[Answer, ...]
     weights: Floats
+    log_likelihood: float = 0.0
 
     def after(self, answer: Answer) -> Beliefs:
         """Return the beliefs after another answer."""
         answers = (*self.answers, answer)
         if answer.answer == "unknown":
-            return Beliefs(self.hypotheses, answers, self.weights)
+            return replace(self, answers=answers)
         i, j = self.places((answer.i, answer.j))
         if min(i, j) < 0:  # of a sample that was not partitioned
-            return Beliefs(self.hypotheses, answers, self.weights)
+            return replace(self, answers=answers)
         together = np.array([one[i] @ one[j] for one in self.probability])
         said = together if answer.answer == "same" else 1 - together
         weights = self.weights * (WRONG + (1 - 2 * WRONG) * said)
-        return Beliefs(self.hypotheses, answers, weights / weights.sum())
+        log_likelihood = self.log_likelihood + float(np.log(weights.sum()))
+        return Beliefs(self.hypotheses, answers, weights / weights.sum(), log_likelihood)
 
     def places(self, samples: Sequence[int]) -> Ints:
         """Return where samples are among those that were partitioned; -1 if they are not."""

@@ -24,8 +24,10 @@ def representatives(beliefs: Beliefs) -> Ints:
     surest samples; of each region the one in the middle; and all that were asked about.
     """
     hypotheses = beliefs.hypotheses
-    density = np.argsort(np.argsort(hypotheses.degrees)) / hypotheses.samples.size
-    score = hypotheses.sureness + DENSITY * density
+    # Rounded, so that ties do not depend on the last bits.
+    degrees = np.round(hypotheses.degrees / hypotheses.degrees.max(), 9)
+    density = np.argsort(np.argsort(degrees, kind="stable")) / hypotheses.samples.size
+    score = np.round(hypotheses.sureness + DENSITY * density, 9)
     regions = hypotheses.regions
     largest = np.argsort(-regions.size, kind="stable")[:REGIONS]
     asked = beliefs.places([sample for one in beliefs.answers for sample in one[:2]])

@@ -25,6 +25,7 @@ from linkwise.active.journal import (
     write,
 )
 from linkwise.active.model import Model
+from linkwise.active.packed import packed, unpacked
 from linkwise.active.spectral import boundary, xu
 from linkwise.active.state import Cache, State
 from linkwise.active.strategies import explore, random, uncertainty
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
-    from linkwise._types import Graph, Ints
+    from linkwise._types import Floats, Graph, Ints
     from linkwise.active.hypotheses import Beliefs
     from linkwise.active.strategies import Pair, Strategy
     from linkwise.constraints.conflict import Suspect
@@ -72,8 +73,9 @@ class Session:
         (n_samples, n_samples); or a :class:`~linkwise.Prepared`, whose graph is used. Strategies
         that look at distances take those of the embedding where data are sparse or only the
         graph is given.
-    n_clusters : int
-        The number of clusters, none of which is empty.
+    n_clusters : int or "auto"
+        The number of clusters, none of which is empty. With ``"auto"`` the answers reveal it,
+        by the strategy ``"committee"`` or ``"random"`` and the method ``"auto"``.
     strategy : {"committee", "random", "xu", "explore", "uncertainty", "boundary"} or callable, \
 default="committee"
         How questions are chosen; see ``linkwise.active.STRATEGIES``.
@@ -131,7 +133,7 @@ default="committee"
     def __init__(  # noqa: PLR0913  (settings, each with a default)
         self,
         data: Any,
-        n_clusters: int,
+        n_clusters: int | str,
         *,
         strategy: str | Strategy = "committee",
         method: str | ConstrainedClusterer = "auto",
@@ -142,16 +144,18 @@ default="committee"
         path: str | os.PathLike[str] | None = None,
         callback: Callable[[float, str], None] | None = None,
     ) -> None:
-        self.n_clusters = as_count(n_clusters, "n_clusters", minimum=2)
+        self.n_clusters = _number(n_clusters)
         self.noisy = noisy
         self._strategy, self._strategy_name = _strategy(strategy)
         # X, and the graph W of its neighbours
         self._data = Prepared.of(data, affinity)
         self.W: Graph = self._data.W
         self.n_samples = self._data.n_samples
-        if self.n_clusters > self.n_samples:
+        if isinstance(self.n_clusters, int) and self.n_clusters > self.n_samples:
             raise ValueError(f"n_clusters={n_clusters} is more than the {self.n_samples} samples.")
-        self._prior = _checked(constraints, self.n_samples, self.n_clusters)
+        # At most one cluster a sample, if the number is unknown
+        self._most = self.n_samples if isinstance(self.n_clusters, str) else self.n_clusters
+        self._prior = _checked(constraints, self.n_samples, self._most)
         # The file of answers
         self._journal = None if path is None else Journal(Path(path))
         header = None if self._journal is None else self._journal.header
@@ -160,14 +164,16 @@ default="committee"
         self._model = Model(
             method, self._data, n_clusters=self.n_clusters, hard=not noisy, seed=self._seed
         )
-        self._callback = callback
+        self._model.callback = callback
         self._fits = Fits(self._committee_model(), self._prior, noisy=noisy)
+        _check_number(self.n_clusters, self._strategy_name, self._model)
         # What follows from the answers; labels by the number of answers
         self._kept = Kept([], Mark())
         self._cache = Cache()
         self._current: State | None = None
         self._question: list[Pair | None] | None = None
         self._labels: dict[int, Ints] = {}
+        self._written: Ints | None = None  # the last labels in the file
         self._beliefs: Beliefs | None = None
         if self._journal is not None and header is not None:
             self._resume(self._journal, header)
@@ -208,8 +214,7 @@ default="committee"
         if not model.is_auto:
             k, hard = self.n_clusters, not self.noisy
             model = Model("auto", self._data, n_clusters=k, hard=hard, seed=self._seed)
-        if self._callback is not None:
-            model.estimator.set_params(callback=self._callback)
+            model.callback = self._model.callback
         return model
 
     @property
@@ -272,7 +277,10 @@ default="committee"
         record = Answer(*as_pair(i, j, self.n_samples), as_answer(answer))
         if not self.noisy and record.answer != "unknown":
             self._check_consistent(record)
-        self._commit(record._asdict(), [*self.answers, record])
+        shown = self._labels.get(len(self.answers))
+        kept = {} if shown is None else {"labels": packed(shown, self._written)}
+        self._commit({**record._asdict(), **kept}, [*self.answers, record])
+        self._written = self._written if shown is None else shown
 
     def undo(self) -> Answer:
         """Take back the last answer and return it."""
@@ -301,7 +309,8 @@ default="committee"
         """Raise ConflictError if the opposite of an answer is known."""
         i, j, answer = record
         try:
-            check_answer(self.constraints.certain, record, self.n_clusters)
+            known = self.n_clusters if isinstance(self.n_clusters, int) else None
+            check_answer(self.constraints.certain, record, known)
         except ConflictError as error:
             message = (
                 f"Samples {i} and {j} cannot be answered with {answer!r}: {error} "
@@ -324,13 +333,14 @@ default="committee"
         answers = self.answers[:n_answers]
         return State(
             self._data,
-            self.n_clusters,
+            self._most,
             constraints_of(answers, self._prior, noisy=self.noisy),
             unknown=[pair for pair, word in last_answers(answers).items() if word == "unknown"],
             last=answers[-1][:2] if answers else None,
             noisy=self.noisy,
             fit=lambda _: self._labels_after(n_answers),
             believe=lambda: self._believed(answers[: due_after(n_answers)], answers),
+            is_number_known=isinstance(self.n_clusters, int),
             cache=self._cache,
         )
 
@@ -350,10 +360,22 @@ default="committee"
         """Return the clustering after the first `n_answers` answers."""
         if self._model.is_auto:
             return self._fits.after(self.answers[:n_answers]).labels
+        return self._shown_after(n_answers)
+
+    def _shown_after(self, n_answers: int) -> Ints:
+        """Return what was shown after the first `n_answers` answers.
+
+        By Auto it is the clustering of the last fit that was due, with later answers.
+        """
         if n_answers not in self._labels:
-            is_now = n_answers == len(self.answers)
-            state = self.state if is_now else self._state(n_answers)
-            self._labels[n_answers] = self._model.labels(state.evidence)
+            answers = self.answers[:n_answers]
+            if self._model.is_auto:
+                shown = self._believed(answers[: due_after(n_answers)], answers).labels
+            else:
+                is_now = n_answers == len(self.answers)
+                state = self.state if is_now else self._state(n_answers)
+                shown = self._model.labels(state.evidence)
+            self._labels[n_answers] = shown
             for old in [n for n in self._labels if n < n_answers - WINDOW]:
                 del self._labels[old]
         return self._labels[n_answers]
@@ -372,6 +394,13 @@ default="committee"
         return len(self._fits.latest(self.answers).answers)
 
     @property
+    def n_clusters_now(self) -> int:
+        """The number of clusters; if it is unknown, that of the last clustering."""
+        if isinstance(self.n_clusters, int):
+            return self.n_clusters
+        return self._fits.latest(self.answers).n_clusters
+
+    @property
     def refit_is_due(self) -> bool:
         """Whether so many answers came since the last clustering that it is time for another."""
         return self.n_clustered < due_after(len(self.answers))
@@ -380,6 +409,11 @@ default="committee"
     def provisional(self) -> Ints:
         """The last clustering, with the samples in later answers where these say; at once."""
         return self._beliefs_now().labels
+
+    @property
+    def probability(self) -> Floats:
+        """The probability of each cluster of `provisional` for each sample; at once."""
+        return self._beliefs_now().consensus
 
     @property
     def still_to_change(self) -> float:
@@ -412,14 +446,15 @@ default="committee"
         """How little the last five answers changed the clustering; 1 if nothing.
 
         The mean adjusted Rand index between the labels now and those before the last answer,
-        before the last two, and so on up to five. NaN before the first answer.
+        before the last two, and so on up to five. NaN before the first answer. The labels are those
+        that are shown between two clusterings by :class:`~linkwise.Auto`.
         """
         now = len(self.answers)
         before = range(max(0, now - WINDOW), now)
         if not before:
             return float("nan")
-        labels = self.labels
-        return float(np.mean([adjusted_rand_score(self._labels_after(n), labels) for n in before]))
+        labels = self._shown_after(now)
+        return float(np.mean([adjusted_rand_score(self._shown_after(n), labels) for n in before]))
 
     # Keeping it ----------------------------------------------------------------------------
 
@@ -448,11 +483,20 @@ default="committee"
                     answers.pop()
                 else:
                     pair = as_pair(record["i"], record["j"], self.n_samples)
+                    self._recall(record, len(answers))
                     answers.append(Answer(*pair, as_answer(record["answer"])))
             except (LookupError, TypeError, ValueError) as error:
                 message = f"Line {number} of {journal.path} is not an answer: {error!r}."
                 raise ValueError(message) from error
         self._kept = Kept(answers, journal.mark)
+
+    def _recall(self, record: dict[str, Any], n_answers: int) -> None:
+        """Take the labels that were shown before an answer: they need not be found again."""
+        # Labels after more answers belong to answers that were taken back.
+        self._labels = {n: found for n, found in self._labels.items() if n <= n_answers}
+        if "labels" in record:
+            self._written = unpacked(record["labels"], self._written)
+            self._labels[n_answers] = self._written
 
 
 # Settings ----------------------------------------------------------------------------------
@@ -464,6 +508,30 @@ def _strategy(strategy: str | Strategy) -> tuple[Strategy, str]:
     if strategy in STRATEGIES:
         return STRATEGIES[strategy], strategy
     raise ValueError(f"There is no strategy {strategy!r}; choose of {', '.join(STRATEGIES)}.")
+
+
+def _number(n_clusters: Any) -> int | str:
+    if isinstance(n_clusters, str):
+        if n_clusters == "auto":
+            return n_clusters
+        raise ValueError(f'n_clusters is a number or "auto", not {n_clusters!r}.')
+    return as_count(n_clusters, "n_clusters", minimum=2)
+
+
+def _check_number(n_clusters: int | str, strategy: str, model: Model) -> None:
+    """Raise ValueError if a strategy or a method needs to know the number of clusters."""
+    if isinstance(n_clusters, int):
+        return
+    if strategy in STRATEGIES and strategy not in ("committee", "random"):
+        raise ValueError(
+            f'The strategy {strategy!r} needs the number of clusters, but n_clusters is "auto". '
+            'Give the number, or use strategy="committee".'
+        )
+    if not model.is_auto:
+        raise ValueError(
+            f'The method {model.name!r} needs the number of clusters, but n_clusters is "auto". '
+            'Give the number, or use method="auto".'
+        )
 
 
 def _checked(constraints: Constraints | None, n_samples: int, n_clusters: int) -> Constraints:

@@ -91,6 +91,8 @@ class State:
     believe : callable, default=None
         Returns what the candidates of :class:`~linkwise.Auto` say; by default those of a fit under
         the constraints.
+    is_number_known : bool, default=True
+        Whether `n_clusters` is the number of clusters, and not only the most there may be.
     cache : Cache
         Results that do not depend on answers, for the states of one session.
 
@@ -115,6 +117,7 @@ class State:
     noisy: bool = False
     fit: Callable[[Constraints], Ints] | None = None
     believe: Callable[[], Beliefs] | None = None
+    is_number_known: bool = True
     cache: Cache = field(default_factory=Cache, repr=False)
 
     @property
@@ -142,6 +145,8 @@ class State:
 
         With noisy answers: an estimate, every answer taken as certain unless others contradict it.
         """
+        if not self.is_number_known:
+            return consistent_part(self.constraints) if self.noisy else self.constraints.certain
         if not self.noisy:
             return entailed(self.constraints.certain, self.n_clusters)
         estimate = consistent_part(self.constraints)
@@ -201,7 +206,9 @@ class State:
         """Whether a pair was not asked and both answers are still possible."""
         if not self.maybe_open(np.array([[i, j]]))[0]:
             return False
-        return self.noisy or not is_decided(self.facts, (i, j), self.n_clusters)
+        if self.noisy or not self.is_number_known:
+            return True
+        return not is_decided(self.facts, (i, j), self.n_clusters)
 
     # What the clustering looks like --------------------------------------------------------
 

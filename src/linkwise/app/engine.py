@@ -16,7 +16,6 @@ from scipy.sparse import issparse
 
 from linkwise.active import Answer, Session
 from linkwise.app import layout
-from linkwise.auto import Auto
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -140,8 +139,6 @@ class SessionSolver:
 
     def _begun(self, n_clusters: int | None) -> Session:
         k: int | str = min(n_clusters or 0, self.data.n_samples) or "auto"
-        if k == "auto":  # TODO: the session finds it from the answers
-            k = Auto(random_state=self.seed).fit(self.data).n_clusters_
         return Session(self.data, k, noisy=True, random_state=self.seed)
 
     @property
@@ -177,7 +174,7 @@ class SessionSolver:
         return Found(
             known,
             session.provisional,
-            session._beliefs_now().consensus,
+            session.probability,
             [Question((one.i, one.j), WHY) for one in session.proposals(N_PROPOSALS)],
             session.still_to_change,
             suspects,

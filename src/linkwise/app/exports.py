@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what the cell of a formula begins with
 MAX_INFERRED = 20_000  # pairs that follow from answers and are listed
-SCRIPT = '''"""Reproduces labels.npy. Put features.npy and answers.csv beside it."""
+SCRIPT = '''"""Finds the clusters of labels.npy again. Put features.npy and answers.csv beside it."""
 
 import csv
 
@@ -36,7 +36,10 @@ with open("answers.csv", newline="", encoding="utf-8") as file:
         session.answer(int(i), int(j), answer)
         if answer != "unknown":
             evidence.add(Verdict((int(i), int(j)), answer, 1.0, number))
-labels = settled(session.labels, evidence)
+session.refit()
+labels, probability = session.provisional, session.probability
+clusters = np.unique(labels)
+labels = settled(labels, evidence, probability[:, clusters], clusters)
 np.save("reproduced.npy", labels)
 '''
 

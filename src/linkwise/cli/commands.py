@@ -358,14 +358,16 @@ def compare(console: Console, /, **typed: Any) -> Any:
 
 @cli.command()
 @_data_options
-@click.option(*_k, type=click.IntRange(2), required=True, help="Number of clusters.")
+@click.option(
+    *_k, type=click.IntRange(2), help="Number of clusters; the answers tell it if not given."
+)
 @click.option(
     "--method",
     "-m",
     shell_complete=_complete_method,
-    help="How rows are clustered between questions; e2cp unless given.",
+    help="How rows are clustered between questions; auto unless given.",
 )
-@click.option("--strategy", help="How questions are chosen; uncertainty unless given.")
+@click.option("--strategy", help="How questions are chosen; committee unless given.")
 @click.option("--session", type=FILE, help="Keep the answers here, and resume from it.")
 @click.option("--output", "-o", type=FILE, help="Write the answers as a CSV of pairs at the end.")
 @_spreadsheet_safe

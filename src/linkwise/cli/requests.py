@@ -78,7 +78,7 @@ class CompareRequest(DataRequest):
 class AskRequest(DataRequest):
     """``linkwise ask``."""
 
-    n_clusters: int
+    n_clusters: int | None = None
     method: str | None = None
     strategy: str | None = None
     session: Path | None = None
