@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from linkwise._types import Floats, Ints, Singles
+    from linkwise.app.conflicts import Evidence
     from linkwise.app.events import Pair
     from linkwise.graph import Prepared
 
@@ -36,9 +37,7 @@ class Known(NamedTuple):
     """What the answers so far amount to: consistent pairs."""
 
     upto: int = 0  # last event that is in it
-    same: tuple[tuple[int, Pair], ...] = ()  # pairs, and when they were answered
-    different: tuple[tuple[int, Pair], ...] = ()
-    unsure: tuple[tuple[int, Pair], ...] = ()
+    answers: tuple[Answer, ...] = ()  # that can hold together, in the order of their events
     n_clusters: int | None = None  # None if it is to be found
 
 
@@ -123,19 +122,7 @@ class SessionSolver:
             if self._session is None or self._asked_for != known.n_clusters:
                 self._session = self._begun(known.n_clusters)
                 self._asked_for = known.n_clusters
-            self._replay(self._session, _as_answers(known))
-
-    @staticmethod
-    def _replay(session: Session, wanted: list[Answer]) -> None:
-        shared = 0
-        for before, now in zip(session.answers, wanted, strict=False):
-            if before != now:
-                break
-            shared += 1
-        for _ in range(len(session.answers) - shared):
-            session.undo()
-        for answer in wanted[shared:]:
-            session.answer(*answer)
+            replay(self._session, known.answers)
 
     def _begun(self, n_clusters: int | None) -> Session:
         k: int | str = min(n_clusters or 0, self.data.n_samples) or "auto"
@@ -183,11 +170,27 @@ class SessionSolver:
         )
 
 
-def _as_answers(known: Known) -> list[Answer]:
-    """Return what is known as answers, in the order in which it was said."""
-    words = (("same", known.same), ("different", known.different), ("unknown", known.unsure))
-    found = [(place, Answer(*pair, word)) for word, pairs in words for place, pair in pairs]
-    return [answer for _, answer in sorted(found)]
+def replay(session: Session, wanted: Sequence[Answer]) -> None:
+    """Bring a session to other answers: take back what differs, then answer."""
+    shared = 0
+    for before, now in zip(session.answers, wanted, strict=False):
+        if before != now:
+            break
+        shared += 1
+    for _ in range(len(session.answers) - shared):
+        Session.undo(session)
+    for answer in wanted[shared:]:
+        Session.answer(session, *answer)
+
+
+def answers_of(evidence: Evidence) -> tuple[Answer, ...]:
+    """Return what can hold together as answers of a session, in the order of their events."""
+    found = [*evidence.accepted.values(), *evidence.unsure.values()]
+    words = {"unsure": "unknown"}
+    return tuple(
+        Answer(*one.pair, words.get(one.relation, one.relation))
+        for one in sorted(found, key=lambda one: (one.seq, one.pair))
+    )
 
 
 def close_calls(probability: Floats, labels: Ints, n: int = N_PROPOSALS) -> list[Question]:

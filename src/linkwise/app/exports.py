@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what the cell of a formula begins with
 MAX_INFERRED = 20_000  # pairs that follow from answers and are listed
-SCRIPT = '''"""Finds the clusters of labels.npy again. Put features.npy and answers.csv beside it."""
+SCRIPT = '''"""Finds the clusters of labels.npy again; needs features.npy and answers.csv."""
 
 import csv
 
@@ -121,10 +121,7 @@ def _inferred(room: Room) -> Iterable[tuple[str, str, str]]:
 
 def answers_csv(room: Room, **_: Any) -> bytes:
     """Return the accepted answers by position, for the script."""
-    known = room.known()
-    words = (("same", known.same), ("different", known.different), ("unknown", known.unsure))
-    rows = sorted((seq, *pair, word) for word, pairs in words for seq, pair in pairs)
-    return _csv(None, (row[1:] for row in rows), safe=False)
+    return _csv(None, room.known().answers, safe=False)
 
 
 def audit_jsonl(room: Room, **_: Any) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 class Listening(uvicorn.Server):
     """Serves one room. Pages that follow the news are let go first, so that it stops at once."""
 
-    def __init__(self, room: Room, sock: Any, *, token: str, host: str = "127.0.0.1") -> None:
+    def __init__(self, room: Room, sock: socket.socket, *, token: str, host: str = "127.0.0.1") -> None:
         self.room, self.sock = room, sock
         self.port = int(sock.getsockname()[1])
         app = Server(room, self.port).app(token, host)
@@ -33,12 +34,10 @@ class Listening(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def bind(host: str, port: int) -> Any:
-    """Return a socket that listens; OSError if the port is in use."""
-    config = uvicorn.Config("", host=host, port=port, log_level="critical")
+def bind(host: str, port: int) -> socket.socket:
+    """Return a socket that listens, so that a browser that comes early waits; or OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        sock = config.bind_socket()
-    except SystemExit as error:  # uvicorn leaves the process where others raise
-        raise OSError(f"nothing can listen on {host}:{port}") from error
-    sock.listen(128)  # a browser that is opened at once waits instead of being refused
-    return sock
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise OSError(f"nothing can listen on {host}:{port} ({error.strerror})") from error

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwise.app.conflicts import Evidence, verdicts
-from linkwise.app.engine import Engine, Known, Question
+from linkwise.app.engine import Engine, Known, Question, answers_of
 from linkwise.app.events import ABOUT_PAIRS, Event
 from linkwise.app.feed import Feed
 from linkwise.app.matching import matched, moved_share
@@ -31,6 +31,7 @@ LEASE = 120.0  # seconds for which a question is shown to one person only
 LATER = 10  # answers until a question that was put off comes back
 WINDOW = 15  # answers that the sentence about stopping looks back
 CHECK_EVERY = 12  # questions, one of which repeats what is known, if that is wanted
+KEEP_EVERY = 5  # answers after which a clustering is kept, even if it lacks the last of them
 DRAWS = 400  # random pairs tried before the open ones are searched for
 
 
@@ -150,13 +151,7 @@ class Room:
 
     def known(self) -> Known:
         """Return what the answers amount to, for the engine."""
-        accepted = self.evidence.accepted.values()
-        same, different = (
-            tuple((one.seq, one.pair) for one in accepted if one.relation == word)
-            for word in ("same", "different")
-        )
-        unsure = tuple((one.seq, one.pair) for one in self.evidence.unsure.values())
-        return Known(self.project.ledger.last, same, different, unsure, self.n_clusters)
+        return Known(self.project.ledger.last, answers_of(self.evidence), self.n_clusters)
 
     def _weigh(self, added: Sequence[Event] = ()) -> None:
         """Work out which answers can hold together; one more new pair is simply added."""
@@ -361,7 +356,8 @@ class Room:
             codes, first = np.unique(result.labels, return_index=True)
             clusters = labels[first]
             probability = None if result.probability is None else result.probability[:, codes]
-            if result.is_full or now.base is None:
+            given = self.project.ledger.facts.n_given
+            if result.is_full or not self.runs or given - self.runs[-1]["given"] >= KEEP_EVERY:
                 self._keep(result, labels, moved_share(labels, now.base))
             self.clustering = Clustering(
                 now.rev + 1, labels, labels, probability, clusters, result.known,

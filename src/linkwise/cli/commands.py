@@ -369,6 +369,9 @@ def compare(console: Console, /, **typed: Any) -> Any:
 )
 @click.option("--strategy", help="How questions are chosen; committee unless given.")
 @click.option("--session", type=FILE, help="Keep the answers here, and resume from it.")
+@click.option(
+    "--project", type=FILE, help="Keep them in a project of `linkwise serve`; both may be open."
+)
 @click.option("--output", "-o", type=FILE, help="Write the answers as a CSV of pairs at the end.")
 @_spreadsheet_safe
 @click.option(

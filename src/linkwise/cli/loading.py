@@ -133,7 +133,11 @@ def _check_outputs(request: DataRequest) -> None:
     elif isinstance(request, AskRequest):
         check_output(request.output, "--output", inputs=inputs, formats=writable_pairs())
         check_output(request.session, "--session", inputs=inputs)
-        check_distinct({"--output": request.output, "--session": request.session})
+        check_output(request.project, "--project", inputs=inputs)
+        outputs = {"--output": request.output, "--session": request.session}
+        check_distinct({**outputs, "--project": request.project})
+        if request.session is not None and request.project is not None:
+            raise BadInput("--session and --project both keep the answers. Leave one of them out.")
         if is_stdin(request.data):
             raise BadInput("DATA must be a file: answers are what stdin is for.")
 

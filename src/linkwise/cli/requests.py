@@ -82,6 +82,7 @@ class AskRequest(DataRequest):
     method: str | None = None
     strategy: str | None = None
     session: Path | None = None
+    project: Path | None = None
     output: Path | None = None
     spreadsheet_safe: bool = False
     seed: int | None = None  # 0 for a new session; a session keeps its own
