@@ -53,6 +53,25 @@ def test_all_columns_are_shown_but_the_truth(table):
     assert room.agreement_with_truth(blobs()[1]) == 1
 
 
+def test_columns_that_are_no_features_are_shown_and_left_out(tmp_path, capsys):
+    X, _ = blobs()
+    rows = [f"{k},note {k % 40},{a:.3f},{b:.3f}" for k, (a, b) in enumerate(X[:, :2])]
+    rows[5] = "5,note 5,,1.0"
+    path = tmp_path / "notes.csv"
+    path.write_text("\n".join(["id,note,x,y", *rows]) + "\n")
+    room = opened(ServeRequest(data=path), Console())
+    room.project.close()
+    assert room.data.X.shape == (60, 2)
+    assert room.items.cards([5])[0]["fields"] == [
+        ["note", "note 5", 0],
+        ["x", "", 0],
+        ["y", "1", 0],
+    ]
+    told = capsys.readouterr().err
+    assert "shown, but not used for clustering: 'note'" in told
+    assert "median" in told
+
+
 def test_labels_and_pairs_of_the_command_line_are_imported_once(table, tmp_path):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("i,j,link\nr0,r1,must\nr1,r2,cannot\n")

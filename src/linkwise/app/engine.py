@@ -60,6 +60,7 @@ class Found(NamedTuple):
     suspects: Sequence[tuple[Pair, float]] = ()
     method: str = ""
     is_full: bool = False  # it rests on all answers
+    seconds: float | None = None  # that the last clustering took
 
 
 class Solver(Protocol):
@@ -167,6 +168,7 @@ class SessionSolver:
             suspects,
             "Auto",
             is_full=self._is_full,
+            seconds=self._seconds,
         )
 
 

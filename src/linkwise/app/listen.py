@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 class Listening(uvicorn.Server):
     """Serves one room. Pages that follow the news are let go first, so that it stops at once."""
 
-    def __init__(self, room: Room, sock: socket.socket, *, token: str, host: str = "127.0.0.1") -> None:
+    def __init__(
+        self, room: Room, sock: socket.socket, *, token: str, host: str = "127.0.0.1"
+    ) -> None:
         self.room, self.sock = room, sock
         self.port = int(sock.getsockname()[1])
         app = Server(room, self.port).app(token, host)

@@ -55,6 +55,7 @@ class Clustering:
     still_to_change: float | None = None
     suspects: Sequence[tuple[Pair, float]] = ()
     method: str = ""
+    seconds: float | None = None
 
     @property
     def confidence(self) -> Floats | None:
@@ -361,7 +362,7 @@ class Room:
                 self._keep(result, labels, moved_share(labels, now.base))
             self.clustering = Clustering(
                 now.rev + 1, labels, labels, probability, clusters, result.known,
-                result.still_to_change, result.suspects, result.method,
+                result.still_to_change, result.suspects, result.method, result.seconds,
             )  # fmt: skip
             self._settle()
             self._pool = list(result.questions)

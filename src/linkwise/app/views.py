@@ -313,6 +313,7 @@ def quality(room: Room) -> dict[str, Any]:
             if pair in room.evidence.accepted
         ],
         "method": room.clustering.method,
+        "seconds": room.clustering.seconds,
     }
 
 
