@@ -226,6 +226,13 @@ def test_far_samples_do_not_shrink_the_map():
     assert np.isfinite(unit_square(np.zeros((5, 1)))).all()
 
 
+def test_summaries_are_words_and_differences_of_numbers_are_measured():
+    numbers = [1.0, 2.0, 3.0]
+    items = Items(["a", "b", "c"], "row", {"x": numbers, "name": ["Ann", "Bo", ""]})
+    assert items.spread == {"x": float(f"{np.std(numbers):.6g}")}
+    assert [items.summary(k) for k in range(3)] == ["Ann", "Bo", "x 3"]
+
+
 def test_cards_of_values_that_are_missing_or_long():
     items = Items(["a"], "row", {"x": [float("nan")], "y": ["z" * 5_000], "n": [1 / 3]})
     (card,) = items.cards([0])

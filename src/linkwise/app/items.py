@@ -120,16 +120,31 @@ class Items:
         spread = some.std(axis=0)
         return some.mean(axis=0), np.where(spread > 0, spread, 1.0)
 
+    @cached_property
+    def spread(self) -> dict[str, float]:
+        """Standard deviations of the columns of numbers: what a difference is measured by."""
+        found = {}
+        for name, column in self.columns.items():
+            some = column[:: max(1, len(self) // 5_000)]
+            if all(isinstance(value, int | float) for value in some):
+                values = np.array(some, dtype=np.float64)
+                values = values[np.isfinite(values)]
+                if values.size and values.std() > 0:
+                    found[name] = float(f"{values.std():.6g}")
+        return found
+
     def summary(self, sample: int) -> str:
-        """Return a few words about a sample, for lists and the map."""
+        """Return a few words about a sample, for lists and the map: words before numbers."""
         if self.text is not None:
             return _cut(_value(self.columns[self.text][sample], 120)[0], 90)
+        names = [name for name in self.columns if name != self.image]
         words = [
-            _value(self.columns[name][sample], 60)[0]
-            for name in list(self.columns)[:6]
-            if name != self.image
+            _value(self.columns[name][sample], 60)[0] for name in names if name not in self.spread
         ]
-        return _cut(", ".join(word for word in words if word), 90)
+        if not any(words):
+            numbers = [name for name in names if name in self.spread][:3]
+            words = [f"{name} {_value(self.columns[name][sample], 60)[0]}" for name in numbers]
+        return _cut(", ".join(word for word in words[:6] if word), 90)
 
     def find(self, text: str, limit: int = 20) -> list[int]:
         """Return samples whose id, or else any value, contains a text; equal ids first."""

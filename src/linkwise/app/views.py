@@ -71,6 +71,7 @@ def question(room: Room, found: Question | None) -> dict[str, Any] | None:
         "why": why,
         "check": found.why.removeprefix("check ") if found.why.startswith("check") else None,
         "cards": room.items.cards(found.pair),
+        "spread": room.items.spread,
     }
 
 

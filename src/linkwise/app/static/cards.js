@@ -6,8 +6,9 @@ import { el, svg, plural } from "./dom.js";
 const MAX_FIELDS = 12;
 const MAX_DIFF = 400; // letters of a value that are compared one by one
 
-export function pairView(question, options) {
+export function pairView(question, given) {
   const [a, b] = question.cards;
+  const options = { ...given, spread: question.spread };
   if (a.bars) return barTable(a, b);
   if (a.series) return [seriesChart(a, b), fieldTable(a, b, options)];
   if (a.media) return [el("div", { class: "two" }, imageCard(a, "A"), imageCard(b, "B")), fieldTable(a, b, options)];
@@ -28,15 +29,15 @@ const heading = (card, name) =>
 
 // Rows ------------------------------------------------------------------------------------------
 
-function fieldTable(a, b, { head = false, marks = true, all = false, redraw } = {}) {
+function fieldTable(a, b, { head = false, marks = true, all = false, spread = {}, redraw } = {}) {
   if (!a.fields.length && !head) return null;
   const values = new Map(b.fields.map((field) => [field[0], field]));
   const shown = all ? a.fields : a.fields.slice(0, MAX_FIELDS);
   const rows = shown.map(([name, left, leftCut]) => {
     const [, right, rightCut] = values.get(name) ?? [name, "", 0];
-    const equal = left === right;
-    const [one, other] = equal || !marks ? [[left], [right]] : differences(left, right);
-    return el("tr", { class: equal ? "equal" : "differs" },
+    const kind = compared(left, right, spread[name]);
+    const [one, other] = kind !== "differs" || !marks ? [[left], [right]] : differences(left, right);
+    return el("tr", { class: kind },
       el("th", { scope: "row", text: name }),
       cell(one, leftCut, a.index, name), cell(other, rightCut, b.index, name));
   });
@@ -51,6 +52,14 @@ function fieldTable(a, b, { head = false, marks = true, all = false, redraw } = 
     ? el("button", { type: "button", class: "show-all", onclick: redraw, text: `Show ${plural(hidden, "more field")}` })
     : null;
   return el("div", { class: head ? "" : "details" }, table, more);
+}
+
+// Numbers that differ by less than a quarter of the usual are close; they are marked from one on.
+function compared(left, right, usual) {
+  if (left === right) return "equal";
+  if (!usual || !isNumber(left) || !isNumber(right)) return "differs";
+  const gap = Math.abs(Number(left) - Number(right)) / usual;
+  return gap < 0.25 ? "close" : gap < 1 ? "apart" : "differs";
 }
 
 function cell(parts, cut, index, name) {

@@ -76,7 +76,7 @@ export class ItemMap {
 
   flashed(indices) {
     if (!indices.length || still()) return;
-    this.flash = indices.slice(0, 2000);
+    this.flash = indices.slice(0, 300);
     this.flashUntil = performance.now() + 900;
     const fade = () => {
       this.drawTop();
