@@ -20,8 +20,8 @@ SOURCE = Path(linkwise.__file__).parent
 LAYERS = [
     {"_types", "_jit"},
     {
-        *("_version", "_docs", "_files", "_foreign", "_hints", "_interrupts", "_optional"),
-        *("_params", "_quiet", "_kernels", "_rows", "_sparse_format", "_text", "_threads"),
+        *("_version", "_docs", "_files", "_hints", "_inputs", "_interrupts", "_optional"),
+        *("_params", "_quiet", "_kernels", "_rows", "_text", "_threads"),
         "exceptions",
     },
     {"result", "constraints", "linalg"},

@@ -19,6 +19,7 @@ TEMPER = 0.5  # power of the weights: the truth is none of the hypotheses
 LOCAL = 0.3  # of placing a region beside telling hypotheses apart
 UNSURE = 0.03  # probability of other clusters, however sure a region is
 BALANCE, RECENT = 1.0, 10  # how far kinds of answers are balanced; recent answers that count
+REPEATED = 0.1  # value of a question that another one of the batch answers
 MOST_TRIED = 300  # pairs, the most valuable ones, that are looked at for an open one
 
 
@@ -70,15 +71,15 @@ def propose(state: State, n_queries: int) -> list[Proposal]:
 def _news(asked: Questions, given: int) -> Floats:
     """Return the share of each question that the answer to a given one does not tell.
 
-    It is one minus the squared correlation, over the hypotheses, of what they say; and none is left
-    of a question about the same samples.
+    It is one minus the squared correlation, over the hypotheses, of what they say; and little is
+    left of a question about the same samples.
     """
     off = asked.said - asked.together
     covariance = (asked.weights * off[:, given]) @ off
     variance = asked.weights @ off**2 + 1e-12
-    news = 1 - covariance**2 / (variance * variance[given])
+    left = 1 - covariance**2 / (variance * variance[given])
     shares = np.isin(asked.pairs, asked.pairs[given]).any(axis=1)
-    news: Floats = np.where(shares, 0.1, 1.0) * np.maximum(news, 0.1)
+    news: Floats = np.where(shares, REPEATED, 1.0) * np.maximum(left, REPEATED)
     return news
 
 

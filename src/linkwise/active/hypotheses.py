@@ -17,21 +17,29 @@ from scipy.sparse import csr_array
 
 from linkwise.active.answers import Answer, last_answers
 from linkwise.active.regions import Regions, find_regions
-from linkwise.auto.assign import likeliest_labels
+from linkwise.auto.consensus import likeliest_labels
+from linkwise.auto.constraint_model import Pairs, propagate
 from linkwise.auto.learner import log_softmax
-from linkwise.auto.propagation import Pairs, propagate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from linkwise._types import Floats, Graph, Ints
-    from linkwise.auto.committee import Committee
+    from linkwise.auto import Auto
+    from linkwise.auto.report import Committee
 
 WRONG = 0.05  # probability that an answer contradicts a right candidate
 ODD = 0.1  # probability that a sample belongs to any cluster, whatever a candidate says
 LEAST = 1e-3  # weight below which a candidate is not heard, relative to the largest
 EPS = 1e-3  # added to a probability before answers are
 SHOWN = 0.3  # weight of the clustering that is shown, relative to all candidates
+
+
+class Clustering(NamedTuple):
+    """Clusters of all samples."""
+
+    labels: Ints
+    probability: Floats  # (n_samples, n_clusters)
 
 
 class Rival(NamedTuple):
@@ -57,8 +65,8 @@ class Hypotheses:
         The graph of the samples.
     coordinates : ndarray of shape (m, q)
         Where the samples are.
-    consensus : ndarray of shape (n_samples, n_clusters)
-        Probability of each cluster that is shown, of all samples.
+    clustering : Clustering
+        The clustering that is shown, of all samples.
     """
 
     samples: Ints
@@ -66,19 +74,26 @@ class Hypotheses:
     weights: Floats
     W: Graph
     coordinates: Floats
-    consensus: Floats
+    clustering: Clustering
 
     @classmethod
-    def of(cls, committee: Committee, W: Graph, consensus: Floats, shown: Ints) -> Hypotheses:
+    def of(cls, model: Auto, shown: Clustering) -> Hypotheses:
         """Return the candidates of a fit that are heard, and the clustering that is shown."""
+        committee: Committee = model.committee_
         kept = committee.weights > LEAST * committee.weights.max()
         samples = committee.samples
-        labels = np.vstack((committee.labels[kept], shown[samples]))
+        labels = np.vstack((committee.labels[kept], shown.labels[samples]))
         weights = np.append(committee.weights[kept], SHOWN * committee.weights[kept].sum())
-        if samples.size < shown.size:
+        W = model.affinity_matrix_
+        if samples.size < shown.labels.size:
             W = csr_array(W)[samples][:, samples]
         weights /= weights.sum()
-        return cls(samples, labels, weights, W, committee.coordinates, consensus)
+        return cls(samples, labels, weights, W, committee.coordinates, shown)
+
+    def explanation(self, labels: Ints, answers: Sequence[Answer]) -> float:
+        """Return the log-likelihood of answers under a clustering of all samples."""
+        alone = replace(self, labels=labels[None, self.samples], weights=np.ones(1))
+        return Beliefs(alone, (), alone.weights).after_all(answers).log_likelihood
 
     def beside(self, rivals: Sequence[Rival]) -> Hypotheses:
         """Add clusterings into other numbers of clusters; the shown one stays the last."""
@@ -146,12 +161,22 @@ class Beliefs:
         Weights of the hypotheses, given the answers.
     log_likelihood : float
         Of the answers that were added by `after`, each given those before.
+    n_fitted : int
+        The number of answers that the clustering rests on.
     """
 
     hypotheses: Hypotheses
     answers: tuple[Answer, ...]
     weights: Floats
     log_likelihood: float = 0.0
+    n_fitted: int = 0
+
+    def after_all(self, answers: Sequence[Answer]) -> Beliefs:
+        """Return the beliefs after some more answers."""
+        beliefs = self
+        for answer in answers:
+            beliefs = beliefs.after(answer)
+        return beliefs
 
     def after(self, answer: Answer) -> Beliefs:
         """Return the beliefs after another answer."""
@@ -165,7 +190,8 @@ class Beliefs:
         said = together if answer.answer == "same" else 1 - together
         weights = self.weights * (WRONG + (1 - 2 * WRONG) * said)
         log_likelihood = self.log_likelihood + float(np.log(weights.sum()))
-        return Beliefs(self.hypotheses, answers, weights / weights.sum(), log_likelihood)
+        weights /= weights.sum()
+        return replace(self, answers=answers, weights=weights, log_likelihood=log_likelihood)
 
     def places(self, samples: Sequence[int]) -> Ints:
         """Return where samples are among those that were partitioned; -1 if they are not."""
@@ -183,13 +209,15 @@ class Beliefs:
     @cached_property
     def consensus(self) -> Floats:
         """Probability of each cluster that is shown, of all samples."""
-        known = self.hypotheses.consensus + EPS
+        known = self.hypotheses.clustering.probability + EPS
         vertices, pairs = as_pairs(told(self.answers))
         return with_answers(known / known.sum(axis=1, keepdims=True), vertices, pairs)
 
     @cached_property
     def labels(self) -> Ints:
         """The clustering that is shown, with the samples in answers where the answers say."""
+        if len(self.answers) == self.n_fitted:
+            return self.hypotheses.clustering.labels
         return likeliest_labels(self.consensus)
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import clone
 
 from linkwise.auto import Auto
-from linkwise.auto.view import Views
+from linkwise.auto.views import Views
 from linkwise.registry import METHODS
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwise.active.hypotheses import Beliefs, Hypotheses, Rival, told
-from linkwise.auto.assign import likeliest_labels
+from linkwise.active.hypotheses import Beliefs, Clustering, Hypotheses, Rival, told
 from linkwise.auto.n_clusters import least_clusters
 
 if TYPE_CHECKING:
@@ -70,9 +69,7 @@ class Numbers:
             hypotheses = self.after(k, ()).hypotheses
             for price, labels in merged(Beliefs(hypotheses, (), hypotheses.weights), answers):
                 alone = replace(hypotheses, labels=labels[None], weights=np.ones(1))
-                beliefs = Beliefs(alone, (), alone.weights)
-                for answer in answers:
-                    beliefs = beliefs.after(answer)
+                beliefs = Beliefs(alone, (), alone.weights).after_all(answers)
                 number = int(labels.max()) + 1
                 score = beliefs.log_likelihood - price - STEP * abs(number - self.first)
                 found[number] = np.logaddexp(found.get(number, -np.inf), score)
@@ -85,15 +82,12 @@ class Numbers:
         if known is None or known.answers != answers[: len(known.answers)]:
             hypotheses = self._hypotheses(k) if known is None else known.hypotheses
             known = Beliefs(hypotheses, (), hypotheses.weights)
-        for answer in answers[len(known.answers) :]:
-            known = known.after(answer)
-        self._beliefs[k] = known
-        return known
+        self._beliefs[k] = known.after_all(answers[len(known.answers) :])
+        return self._beliefs[k]
 
     def _hypotheses(self, k: int) -> Hypotheses:
         model = self.model.fitted(self.prior, n_clusters=k)
-        found, labels = model.result_.probability, model.labels_
-        return Hypotheses.of(model.committee_, model.affinity_matrix_, found, labels)
+        return Hypotheses.of(model, Clustering(model.labels_, model.result_.probability))
 
 
 def merged(beliefs: Beliefs, answers: Sequence[Answer]) -> Iterator[tuple[float, Ints]]:
@@ -146,7 +140,7 @@ def rivals(numbers: Numbers, scores: dict[int, float], best: int, *, samples: In
     total = np.logaddexp.reduce(list(scores.values()))
     others = [k for k in scores if k != best]
     weights = np.exp(np.array([scores[k] for k in others]) - total)
-    shown = [likeliest_labels(numbers.after(k, ()).hypotheses.consensus) for k in others]
+    shown = [numbers.after(k, ()).hypotheses.clustering.labels for k in others]
     return [
         Rival(labels[samples], min(float(weight), MOST_OTHERS / len(others)))
         for labels, weight in zip(shown, weights, strict=True)

@@ -483,20 +483,22 @@ default="committee"
                     answers.pop()
                 else:
                     pair = as_pair(record["i"], record["j"], self.n_samples)
-                    self._recall(record, len(answers))
+                    self._recall(record, answers)
                     answers.append(Answer(*pair, as_answer(record["answer"])))
             except (LookupError, TypeError, ValueError) as error:
                 message = f"Line {number} of {journal.path} is not an answer: {error!r}."
                 raise ValueError(message) from error
         self._kept = Kept(answers, journal.mark)
 
-    def _recall(self, record: dict[str, Any], n_answers: int) -> None:
+    def _recall(self, record: dict[str, Any], answers: list[Answer]) -> None:
         """Take the labels that were shown before an answer: they need not be found again."""
+        n_answers = len(answers)
         # Labels after more answers belong to answers that were taken back.
         self._labels = {n: found for n, found in self._labels.items() if n <= n_answers}
         if "labels" in record:
             self._written = unpacked(record["labels"], self._written)
             self._labels[n_answers] = self._written
+            self._fits.recall(answers, self._written)
 
 
 # Settings ----------------------------------------------------------------------------------

@@ -73,10 +73,11 @@ def _others(data: Data, pair: tuple[int, int]) -> list[Comparison]:
     """Compare the columns that clustering leaves out, as they are."""
     if data.others is None:
         return []
-    return [
-        Comparison(str(name), *(_text(data.others[name], row) for row in pair), 0.0, False)  # noqa: FBT003
-        for name in list(data.others.columns)[:MAX_SHOWN]
-    ]
+    found = []
+    for name in list(data.others.columns)[:MAX_SHOWN]:
+        first, second = (_text(data.others[name], row) for row in pair)
+        found.append(Comparison(str(name), first, second, 0.0, is_feature=False))
+    return found
 
 
 def _text(column: Any, row: int) -> str:
