@@ -15,7 +15,7 @@ from linkwise.auto import prior
 from linkwise.auto.constraint_model import ConstraintModel
 from linkwise.auto.ensemble import ALONE
 from linkwise.auto.evidence import Trial
-from linkwise.auto.prior import FEW_SHARE, data_prior, few_valued, ncut_value
+from linkwise.auto.prior import FEW_SHARE, data_prior, few_valued, judged_coordinates, ncut_value
 from linkwise.auto.views import Views
 
 
@@ -167,3 +167,16 @@ def test_a_category_that_means_nothing_does_not_decide(n_levels):
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     X = np.hstack((X, np.eye(n_levels)[rng.randint(n_levels, size=200)]))
     assert adjusted_rand_score(y, Auto(3, random_state=0).fit(X).labels_) == 1.0
+
+
+def test_nearly_constant_features_are_judged_with_the_others():
+    """A rare value makes no cluster, so leaving its feature out would only lose what it tells."""
+    rng = np.random.RandomState(0)
+    X = np.column_stack((rng.normal(size=(200, 3)), np.arange(200) < 6, np.arange(200) % 2))
+    view = view_of(X, 2)
+    few = few_valued(X)
+    assert few.tolist() == [False, False, False, True, True]
+    assert judged_coordinates(view, few).shape[1] == 4
+    assert_allclose(
+        judged_coordinates(view, few & (np.arange(5) == 3)), view.coordinates[view.rows]
+    )

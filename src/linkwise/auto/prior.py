@@ -43,6 +43,7 @@ FLAT = 0.1  # share of the prior that is equal for all
 DIRECTIONS = 10
 LEAST_JUDGED = 2  # features with many values, to judge Gaussians in them alone
 FEW_VALUES, FEW_SHARE = 10, 0.75  # distinct values, and share of the features that have so few
+NEARLY_CONSTANT = 0.9  # share of a value that leaves too few samples for a partition by a feature
 CHECKED = 1_000  # rows and columns of which distinct values are counted
 BY_NAME = {one.name: one for one in CANDIDATES}
 
@@ -103,12 +104,17 @@ def judged_coordinates(view: View, few: Bools) -> Floats:
     """Return the coordinates of the rows in which Gaussians are judged.
 
     Features with few values, such as the columns of a category, are left out if there are enough
-    others: a partition by a category would have no variance in them, and any likelihood.
+    others: a partition by a category would have no variance in them, and any likelihood. Nearly
+    constant features stay: no partition into clusters of some size can be that of their values.
     """
     X = view.prepared.X
-    if issparse(X) or few.mean() >= FEW_SHARE or (~few).sum() < LEAST_JUDGED:
+    if issparse(X) or few.mean() >= FEW_SHARE:
         return view.coordinates[view.rows]
-    scores = principal_components(X[np.ix_(view.rows, ~few)])
+    rows = X[view.rows]
+    judged = ~few | ((rows == np.median(rows, axis=0)).mean(axis=0) > NEARLY_CONSTANT)
+    if judged.all() or judged.sum() < LEAST_JUDGED:
+        return view.coordinates[view.rows]
+    scores = principal_components(rows[:, judged])
     return scores / (float(np.sqrt((scores**2).mean())) or 1.0)
 
 
