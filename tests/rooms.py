@@ -92,6 +92,6 @@ class Running:
 
     def __exit__(self, *_):
         self._server.should_exit = True
-        self._thread.join(timeout=10)
+        self._thread.join(timeout=60)
         self._sock.close()
         assert not self._thread.is_alive(), "the server did not stop"

@@ -133,6 +133,18 @@ def test_a_port_in_use_is_told(table, capsys):
     assert "may be in use" in capsys.readouterr().err
 
 
+def test_a_project_has_its_usual_port_unless_it_is_taken(tmp_path):
+    pytest.importorskip("starlette")
+    from linkwise.app.listen import bind
+    from linkwise.cli.serve import _usual_port
+
+    port = _usual_port(tmp_path / "a.linkwise")
+    assert port == _usual_port(tmp_path / "a.linkwise") != _usual_port(tmp_path / "b.linkwise")
+    taken = bind("127.0.0.1", port)
+    assert _usual_port(tmp_path / "a.linkwise") == 0
+    taken.close()
+
+
 def test_a_project_about_other_data_is_not_opened(table, capsys):
     room_of(table, drop=("name", "group"))
     pytest.importorskip("starlette")

@@ -44,7 +44,7 @@ def client(room):
         yield client
 
 
-def wait_for(condition, seconds=10.0):
+def wait_for(condition, seconds=60.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited in vain"

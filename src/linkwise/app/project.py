@@ -224,7 +224,11 @@ def _run(row: tuple[Any, ...]) -> Run:
 
 
 def _connect(path: Path, *, is_new: bool) -> sqlite3.Connection:
-    db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=5)
+    try:
+        db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=5)
+    except sqlite3.OperationalError as error:
+        message = f"{path} cannot be opened ({error}). Name another file with --project."
+        raise WrongProjectError(message) from error
     try:
         mode = db.execute("pragma journal_mode = wal").fetchone()[0]
         for setting in ("synchronous = full", "foreign_keys = on", "busy_timeout = 5000"):

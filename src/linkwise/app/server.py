@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,9 +71,9 @@ class Server:
             get("/api/state", self.state),
             get("/api/points", self.points),
             get("/api/labels", self.labels),
-            get("/api/items", self.items),
-            get("/api/items/{sample:int}/media", self.media),
-            get("/api/find", self.find),
+            self._route("/api/items", self.items, "GET", locked=False),
+            self._route("/api/items/{sample:int}/media", self.media, "GET", locked=False),
+            self._route("/api/find", self.find, "GET", locked=False),
             get("/api/question", self.question),
             get("/api/ahead", self.ahead),
             get("/api/many", self.many),
@@ -130,17 +130,22 @@ class Server:
     def _post(self, path: str, handler: Callable[..., Any]) -> Route:
         return self._route(path, handler, "POST")
 
-    def _route(self, path: str, handler: Callable[..., Any], method: str) -> Route:
+    def _route(
+        self, path: str, handler: Callable[..., Any], method: str, *, locked: bool = True
+    ) -> Route:
+        """Return a route; what looks only at items, which never change, takes no lock."""
+        lock = self.room.lock if locked else nullcontext()
+
+        def answered(*given: Any) -> Response:
+            with lock:
+                found = handler(*given)
+            return found if isinstance(found, Response) else JSONResponse(found)
+
         async def endpoint(request: Request) -> Response:
             body = [parse_body(await request.body())] if method == "POST" else []
-            return await run_in_threadpool(self._answered, handler, request, *body)
+            return await run_in_threadpool(answered, request, *body)
 
         return Route(path, _told(endpoint), methods=[method])
-
-    def _answered(self, handler: Callable[..., Any], *given: Any) -> Response:
-        with self.room.lock:
-            found = handler(*given)
-        return found if isinstance(found, Response) else JSONResponse(found)
 
     def _who(self, request: Request) -> str:
         encoded = request.cookies.get(f"linkwise_name_{self.port}", "")

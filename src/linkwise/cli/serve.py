@@ -8,6 +8,7 @@ import webbrowser
 from dataclasses import replace
 from threading import Timer
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from linkwise.cli.tables import check_columns, text_of
 from linkwise.cli.writing import check_output
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from linkwise._types import Floats
     from linkwise.app.items import Items
     from linkwise.app.room import Room
@@ -43,7 +46,7 @@ def run(request: ServeRequest, console: Console) -> int:
     from linkwise.app.listen import Listening, bind  # noqa: PLC0415
 
     try:
-        sock = bind(request.host, request.port)
+        sock = bind(request.host, request.port or _usual_port(room.project.path))
     except OSError as error:
         free = "; without --port a free one is taken" if request.port else ""
         raise BadInput(f"{error}. It may be in use{free}.") from error
@@ -60,6 +63,21 @@ def run(request: ServeRequest, console: Console) -> int:
     console.note(f"{counted(n_answers, 'answer')} kept in {room.project.path}")
     console.summary({"command": "serve", "n_answers": n_answers})
     return 0
+
+
+def _usual_port(path: Path) -> int:
+    """Return a port that is the same for a project each time, or 0 if it is in use.
+
+    What a browser keeps, such as answers that could not be sent, belongs to the port.
+    """
+    from linkwise.app.listen import bind  # noqa: PLC0415
+
+    port = 20_000 + crc32(str(path.resolve()).encode()) % 12_000
+    try:
+        bind("127.0.0.1", port).close()
+    except OSError:
+        return 0
+    return port
 
 
 def _check(request: ServeRequest) -> None:

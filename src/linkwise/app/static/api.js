@@ -17,7 +17,12 @@ function tab() {
   }
 }
 
-export class Refused extends Error {}
+export class Refused extends Error {
+  constructor(reason, code) {
+    super(reason);
+    this.code = code;
+  }
+}
 export class Away extends Error {}
 
 let check = remembered("check", false);
@@ -39,7 +44,7 @@ async function call(path, options) {
   try {
     reason = (await reply.json()).error ?? reason;
   } catch { /* no JSON */ }
-  throw new Refused(reason);
+  throw new Refused(reason, reply.status);
 }
 
 export const get = async (path) => (await call(path, {})).json();
@@ -63,7 +68,8 @@ export async function sendWaiting() {
     try {
       last = await post(first.path, first.body); // with its own uuid: a second time changes nothing
     } catch (error) {
-      if (error instanceof Away) throw error;
+      // Only what the server understood and will never take is let go.
+      if (error instanceof Away || error.code !== 400) throw error;
     }
     remember("queue", rest);
   }
