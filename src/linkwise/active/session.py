@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
-    from linkwise._types import Graph, Ints
+    from linkwise._types import Floats, Graph, Ints
     from linkwise.active.answers import Given
     from linkwise.active.hypotheses import Beliefs
     from linkwise.active.strategies import Pair, Strategy
@@ -419,6 +419,11 @@ default="committee"
     def provisional(self) -> Ints:
         """The last clustering, with the samples in later answers where these say; at once."""
         return self._beliefs_now().labels
+
+    @property
+    def probability(self) -> Floats:
+        """The probability of each cluster of `provisional` for each sample; at once."""
+        return self._beliefs_now().consensus
 
     @property
     def still_to_change(self) -> float:

@@ -13,7 +13,7 @@ import click
 import numpy as np
 
 from linkwise.active import ReviewSession, Session
-from linkwise.active.journal import Journal
+from linkwise.active.journal import Journal, fingerprint
 from linkwise.cli import options
 from linkwise.cli.console import BadInput, Infeasible, counted, printable, shown
 from linkwise.cli.items import Comparison, compare_rows
@@ -62,7 +62,9 @@ def run(request: AskRequest, console: Console, given: Given) -> int:
     session = _session(request, task)
     save_prepared(task, request, console)
     if session.answers:
-        console.note(f"{request.session}: goes on after {len(session.answers)} answers")
+        console.note(
+            f"{request.session or request.project}: goes on after {len(session.answers)} answers"
+        )
     console.note(f"Do these belong together? {KEYS}")
     try:
         with _keys() as key:
@@ -104,15 +106,17 @@ def _note_where(session: Asked, request: AskRequest, console: Console, *, writte
     """Note where the answers are; if nowhere, how to keep them the next time."""
     answers = counted(len(session.answers), "answer")
     are_missing = bool(session.answers) and not written
-    if request.session is not None:
+    if request.session is not None or request.project is not None:
         how = "; linkwise ask ... -o pairs.csv writes them as pairs" if are_missing else ""
-        console.note(f"{answers} kept in {request.session}{how}")
+        console.note(f"{answers} kept in {request.session or request.project}{how}")
     elif are_missing:
         how = "--session FILE" if request.output else "-o pairs.csv or --session FILE"
         console.warn(f"{answers} given, but not kept: use {how} to keep them.")
 
 
 def _session(request: AskRequest, task: Task) -> Asked:
+    if request.project is not None:
+        return _in_project(request, task)
     if request.is_review:
         seed, path = request.seed or 0, request.session
         try:
@@ -141,6 +145,21 @@ def _session(request: AskRequest, task: Task) -> Asked:
         if "needs the number of clusters" in str(error):
             raise BadInput(f"{error} Say it with -k, for example -k 3.") from error
         raise
+
+
+def _in_project(request: AskRequest, task: Task) -> Session:
+    """Return a session that reads and writes a project of ``linkwise serve``."""
+    project, terminal = (import_module(f"linkwise.app.{name}") for name in ("project", "terminal"))
+    names = [str(name) for name in task.data.shown_ids()]
+    try:
+        opened = project.Project(request.project, names, fingerprint(task.prepared.X))
+    except project.WrongProjectError as error:
+        raise BadInput(str(error)) from error
+    k = request.n_clusters or opened.ledger.facts.n_clusters or "auto"
+    made: Session = terminal.ProjectSession(
+        task.prepared, k, project=opened, constraints=task.known, random_state=request.seed or 0
+    )
+    return made
 
 
 def _resumed(path: Path, task: Task, settings: dict[str, Any]) -> Session:
@@ -266,7 +285,10 @@ def _execute(session: Asked, task: Task, pair: tuple[int, int], *, key: str) -> 
     if key in {"q", "", "\x04"}:
         return "quit"
     if key == "z":
-        return f"took back: {session.undo().answer}" if session.answers else "nothing to undo"
+        try:
+            return f"took back: {session.undo().answer}"
+        except ValueError:
+            return "nothing to undo"
     if key not in ANSWERS:
         return ""
     try:
