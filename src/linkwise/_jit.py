@@ -34,21 +34,22 @@ class CompilingNote:
 
     def __init__(self) -> None:
         self.is_wanted: bool | None = None  # None: if somebody is looking
-        self.is_registered = self._is_written = False
+        self._is_registered = self._is_written = False
         self._depth, self._began, self._spent = 0, 0.0, 0.0
 
     def register(self) -> None:
         """Listen to what numba compiles; it tells nothing about kernels that are in its cache."""
         with _LOCK:
-            if not self.is_registered:
-                self.is_registered = True
-                import_module("numba.core.event").register("numba:compile", self)
+            if self._is_registered:
+                return
+            self._is_registered = True
+            events = import_module("numba.core.event")
+            listen = {"on_start": lambda _, e: self._begin(e), "on_end": lambda _, __: self._end()}
+            listener = type("Listener", (events.Listener,), listen)
+            events.register("numba:compile", listener())
 
-    def notify(self, event: Any) -> None:
-        """Be told that compiling a function begins or ends."""
-        if event.is_start:
-            self._begin(event)
-        elif event.is_end and self._depth:
+    def _end(self) -> None:
+        if self._depth:
             self._depth -= 1
             if not self._depth:
                 self._spent += monotonic() - self._began

@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 from threading import Event, RLock, Thread, get_ident
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from linkwise import _jit
 from linkwise._terminal import is_notebook, is_terminal, is_watched
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 DELAY = 2.0  # seconds for which nothing is shown
 EVERY = 1.0  # seconds between looks at the clock, on a terminal
@@ -90,12 +86,7 @@ class Progress:
             Thread(target=self._watch, daemon=True).start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._ended.set()
         _jit.compiling_note.is_wanted = self._note_before
         with _LOCK:
@@ -173,13 +164,11 @@ class Progress:
 
 def part(report: Callable[..., None], first: float, last: float) -> Report:
     """Return what reports a part of the work, in shares of that part."""
-    return partial(_report_part, report, first, last)
 
+    def report_part(share: float | None, what: str) -> None:
+        report(None if share is None else first + share * (last - first), what)
 
-def _report_part(
-    report: Callable[..., None], first: float, last: float, /, share: float | None, what: str
-) -> None:
-    report(None if share is None else first + share * (last - first), what)
+    return report_part
 
 
 def _new_bar(name: str, seconds: float) -> Any:

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._params import Interval, StrOptions
+from linkwise._progress import Progress
 from linkwise._rows import RowIndex
 from linkwise._threads import one_thread
 from linkwise.auto.assign import feasible_labels, in_order, likeliest_labels
@@ -113,8 +114,9 @@ class Auto(ConstrainedClusterer):
         Called as ``callback(share, what)`` with the share of the work that is done, from 0 to 1,
         and what was done last. Raising KeyboardInterrupt in it ends the fit, as Ctrl-C does, with
         the best answer so far.
-    verbose : int, default=0
-        Whether to print progress.
+    verbose : int or None, default=None
+        None shows a progress bar on a terminal or in a notebook if the fit takes more than two
+        seconds, 0 shows nothing, 1 prints a line for each step.
 
     Attributes
     ----------
@@ -154,7 +156,7 @@ class Auto(ConstrainedClusterer):
         "scaling": [StrOptions({"auto", "given", "standardize"})],
         "n_jobs": [Integral, None],
         "callback": [callable, None],
-        "verbose": ["verbose"],
+        "verbose": ["verbose", None],
     }
     n_clusters: int | str = "auto"
     _: KW_ONLY
@@ -164,7 +166,7 @@ class Auto(ConstrainedClusterer):
     random_state: int | np.random.RandomState | None = None
     n_jobs: int | None = None
     callback: Callable[[float, str], None] | None = None
-    verbose: int = 0
+    verbose: int | None = None
 
     @property
     def _arguments(self) -> Collection[str]:
@@ -212,11 +214,14 @@ class Auto(ConstrainedClusterer):
         learnt = learnt_constraints(inner, seed)
         # One thread of BLAS: its many calls are tiny, and with more the last bits would differ.
         # Threads that share prepared data take turns.
-        with views.lock, one_thread(), workers(effective_n_jobs(self.n_jobs)) as run:
-            choice = self._choice(views, learnt)
+        shown = Progress("Auto", self.verbose, callback=self.callback)
+        n_jobs = effective_n_jobs(self.n_jobs)
+        with views.lock, one_thread(), workers(n_jobs) as run, shown as progress:
+            choice = self._choice(views, learnt, progress)
             if self.hard:
                 certain_groups(constraints, choice.best, np.random.RandomState(0))  # or why not
-            answer = self._answer(views, learnt, choice, seed=seed, run=run)
+            rest = progress.part(CHOICE_SHARE if len(choice.numbers) > 1 else 0.0)
+            answer = self._answer(views, learnt, choice, seed=seed, run=run, callback=rest)
             found = everywhere(answer)
         if answer.interrupted:
             warn_interrupted()
@@ -227,16 +232,22 @@ class Auto(ConstrainedClusterer):
         return Found(answer, choice, probability, left_out[places])
 
     def _answer(
-        self, views: Views, constraints: Constraints, choice: Choice, *, seed: int, run: Run
+        self,
+        views: Views,
+        constraints: Constraints,
+        choice: Choice,
+        *,
+        seed: int,
+        run: Run,
+        callback: Callable[[float, str], None],
     ) -> Answer:
         """Find candidates, and their consensus."""
         model = ConstraintModel.of(constraints, choice.best)
         scalings = self._scalings(views, constraints)
         makers = [partial(views.view, scaling, choice.best) for scaling in scalings]
-        rest = partial(self._tell, first=CHOICE_SHARE if len(choice.numbers) > 1 else 0.0)
         cache = views.folds[choice.best]
         ensemble = Ensemble(
-            makers, model, constraints, cache=cache, seed=seed, run=run, callback=rest
+            makers, model, constraints, cache=cache, seed=seed, run=run, callback=callback
         )
         return ensemble.answer(hurry=choice.interrupted)
 
@@ -251,23 +262,15 @@ class Auto(ConstrainedClusterer):
         one_is_enough = constraints.is_empty or prepared.n_samples > SECOND_SCALING_UP_TO
         return list(views.scalings[: 1 if one_is_enough else None])
 
-    def _choice(self, views: Views, constraints: Constraints) -> Choice:
+    def _choice(self, views: Views, constraints: Constraints, progress: Progress) -> Choice:
         """Return the number of clusters, given or chosen."""
         if not isinstance(self.n_clusters, str):
             return Choice((int(self.n_clusters),), np.ones(1))
         numbers = numbers_of_clusters(constraints)
         scaling = self._scalings(views, constraints)[0]
         bases = views.bases(scaling, numbers[-1])[1]
-        tell = partial(self._tell, last=CHOICE_SHARE)
-        return choose_n_clusters(bases, constraints, numbers, callback=tell)
-
-    def _tell(self, share: float, what: str, *, first: float = 0.0, last: float = 1.0) -> None:
-        """Report progress, of a part of the work."""
-        done = first + share * (last - first)
-        if self.callback is not None:
-            self.callback(done, what)
-        if self.verbose:
-            print(f"[Auto] {done:4.0%} {what}")
+        part = progress.part(last=CHOICE_SHARE)
+        return choose_n_clusters(bases, constraints, numbers, callback=part)
 
     def _keep_view(self, view: View, views: Views, probability: Floats) -> None:
         """Keep the graph of the view, and what `predict` needs."""

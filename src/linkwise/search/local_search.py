@@ -454,7 +454,7 @@ def _swap_chains(p: Problem, s: State, scratch: Scratch) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _climb(
+def _climb(  # noqa: PLR0915
     p: Problem,
     s: State,
     scratch: Scratch,
@@ -472,7 +472,8 @@ def _climb(
     log.touched[start] = True
     put(heap, start, 0.0)
     near = np.bool_(True)  # literals would compile other copies of the callees
-    n_moved = n_best = fruitless = np.int64(0)
+    n_moved: int = np.int64(0)  # type: ignore[assignment]
+    n_best = fruitless = 0
     gained = best = 0.0
     while heap.size[0] > 0 and fruitless < plan.fruit:
         v = heap.vertex[0]
