@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from shutil import get_terminal_size
 from threading import Event, RLock, Thread, get_ident
 from time import monotonic
 from typing import Any, NamedTuple, Self
@@ -17,7 +18,7 @@ from linkwise._terminal import is_notebook, is_terminal, is_watched
 
 DELAY = 2.0  # seconds for which nothing is shown
 EVERY = 1.0  # seconds between looks at the clock, on a terminal
-FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
+FORMAT = "{desc}: {percentage:3.0f}% |{bar:25}| {elapsed}{postfix}"
 
 # Called with the share of the work that is done, None for "as before", and what was done last.
 Report = Callable[[float | None, str], None]
@@ -178,7 +179,10 @@ def _new_bar(name: str, seconds: float) -> Any:
     for module in ("tqdm.auto", "tqdm") if is_notebook() else ("tqdm",):
         try:
             tqdm = import_module(module).tqdm
-            bar = tqdm(desc=name, total=1.0, bar_format=FORMAT, leave=False, file=sys.stderr)
+            # A terminal that does not know its size is taken for one of the usual size.
+            size = get_terminal_size()
+            shape = {"ncols": size.columns, "nrows": size.lines}
+            bar = tqdm(desc=name, total=1.0, bar_format=FORMAT, leave=False, **shape)
         except ImportError:  # of tqdm, or of the widgets for notebooks
             continue
         bar.start_t -= seconds  # the call began before its bar
