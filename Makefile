@@ -22,6 +22,7 @@ $(STAMP): pyproject.toml src/linkwise/_version.py
 	@touch $@
 
 demo: $(STAMP) ## cluster built-in data without and with a few constraints; writes a picture
+	$(PY) -m linkwise warm-up auto ncut signed
 	$(PY) -m linkwise.demo
 
 test: $(STAMP) ## everything CI runs: ruff, codespell, mypy, pytest
@@ -36,7 +37,7 @@ lint: $(STAMP) ## ruff, codespell and mypy
 
 # Compiled once for all test processes, which read them from the cache beside the source.
 kernels: $(STAMP) ## compile what most tests need
-	$(PY) tests/compile_kernels.py
+	$(PY) -m linkwise warm-up
 
 pytest: $(STAMP) ## the tests alone
 	$(PY) -m pytest -q $(PARALLEL)
