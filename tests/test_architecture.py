@@ -21,9 +21,8 @@ LAYERS = [
     {"_types", "_terminal"},
     {"_jit"},
     {
-        *("_version", "_docs", "_files", "_foreign", "_hints", "_interrupts", "_kernels"),
-        *("_optional", "_params", "_progress", "_quiet", "_rows", "_sparse_format", "_text"),
-        "_threads",
+        *("_version", "_docs", "_files", "_hints", "_inputs", "_interrupts", "_optional"),
+        *("_params", "_progress", "_quiet", "_kernels", "_rows", "_text", "_threads"),
         "exceptions",
     },
     {"result", "constraints", "linalg"},

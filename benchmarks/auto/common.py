@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from linkwise import Constraints, Prepared
-from linkwise.auto.canonical import canonical_order
+from linkwise.auto.views import canonical_order
 
 SHARED = Path(__file__).parents[3] / "shared"
 OUT = Path(__file__).parent / "out"

@@ -23,8 +23,8 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import Auto, Constraints, NCut
 from linkwise.auto.consensus import FEW_RATE
-from linkwise.auto.misfit import smooth_directions
-from linkwise.auto.noise import log_likelihood
+from linkwise.auto.constraint_model import log_likelihood
+from linkwise.auto.mixture import smooth_directions
 from linkwise.auto.prior import MIXTURE, SEPARATE
 from linkwise.metrics import adjusted_rand
 

@@ -6,6 +6,7 @@ table, or an error message, runs no kernel.
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import update_wrapper
 from importlib import import_module
@@ -120,6 +121,8 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Return a function to be compiled at its first call; as a decorator, with numba's options."""
     if function is None:
         return lambda function: njit(function, **options)
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":  # as numba does: nothing to compile
+        return function
     if "numba" in sys.modules:
         return _compiled(function, options)
     return Kernel(function, options)

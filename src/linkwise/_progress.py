@@ -111,9 +111,15 @@ class Progress:
         elif self._verbose is None:
             self._show(what)
 
-    def part(self, first: float = 0.0, last: float = 1.0) -> Report:
-        """Return what tells the progress of a part of the work."""
-        return part(self, first, last)
+    @property
+    def is_followed(self) -> bool:
+        """Whether somebody gets to know of it."""
+        told = self._callback is not None or bool(self._verbose)
+        return told or (self._verbose is None and (self._outer is not None or is_watched()))
+
+    def part(self, first: float = 0.0, last: float = 1.0) -> Report | None:
+        """Return what tells the progress of a part of the work; None if nobody follows it."""
+        return part(self, first, last) if self.is_followed else None
 
     def write(self, line: str) -> None:
         """Write a line above the bar; nothing, if no bar will be drawn."""

@@ -36,6 +36,13 @@ class RowIndex:
             return X
         return csr_array(X) if issparse(self._rows) else X.toarray()
 
+    def is_all(self, X: Any) -> bool:
+        """Whether `X` has all rows of the index, in their order."""
+        if X.shape != self._rows.shape:
+            return False
+        n = X.shape[0]
+        return bool(_equal((self._rows, np.arange(n)), (X, np.arange(n))).all())
+
     def find(self, X: Any) -> Ints:
         """Return for each row of `X` the first equal row of the index, or -1.
 

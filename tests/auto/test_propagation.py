@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from linkwise.auto.propagation import Pairs, propagate
+from linkwise.auto.constraint_model import Pairs, flip_rate, propagate
 
 UNTIL_SETTLED = {"max_sweeps": 500, "tol": 1e-13, "damping": 0.0}
 
@@ -38,7 +38,8 @@ def enumerated(opinion, pairs, noise, leave_out=None):
 
 def plain_sweep(opinion, pairs, noise, messages, damping):
     """Return all messages after one parallel sweep, written as in the formula."""
-    agreement = pairs.agreement(noise)
+    flip = flip_rate(pairs.belief, noise)
+    agreement = np.where(pairs.together, 1 - flip, flip)
     total = opinion.copy()
     for (i, j), (into_i, into_j) in zip(pairs.ends, messages, strict=True):
         total[i] += into_i

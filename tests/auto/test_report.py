@@ -104,7 +104,8 @@ def test_small_clusters_are_named(report):
     labels = np.zeros(150, int)
     labels[7] = 1
     labels[[3, 90]] = 2
-    lines = report.with_labels(labels, 4).summary()
+    named = replace(report, small_clusters=small_clusters(labels), n_violated=4)
+    lines = named.summary()
     assert "cluster 1 has only sample 7" in lines
     assert "cluster 2 has only samples 3 and 90" in lines
     assert "30 constraints, 4 violated" in " ".join(lines)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwise._inputs import checked_format
 from linkwise._jit import late_module
-from linkwise._sparse_format import checked_format
 from linkwise.cli.console import BadInput, counted
 from linkwise.cli.formats import FORMATS, ID_NAMES, is_id_name
 from linkwise.cli.problems import Problem

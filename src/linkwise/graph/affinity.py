@@ -15,9 +15,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from linkwise._inputs import checked_format
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise._quiet import kept_filters
-from linkwise._sparse_format import checked_format
 from linkwise._threads import kept_limits
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
 from linkwise.graph.approximate import ApproximateNeighbors

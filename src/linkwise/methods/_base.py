@@ -17,10 +17,9 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._docs import inherit_docs
-from linkwise._foreign import check_foreign
+from linkwise._inputs import check_foreign, checked_format
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise._quiet import kept_filters
-from linkwise._sparse_format import checked_format
 from linkwise._threads import kept_limits
 from linkwise.constraints import Constraints
 from linkwise.constraints.feasible import raise_too_few_groups
@@ -137,24 +136,17 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        _check_ignored(y, constraints)
         self._check_settings()
         with kept_filters(), kept_limits():
-            prepared = Prepared.of(X, getattr(self, "affinity", None))
-            self._check_samples(prepared)
+            prepared = self._checked(X, y, constraints)
             if constraints is not None:
-                self._check_constraints(constraints, prepared.n_samples)
+                self._check_feasible(constraints)
             # What a single fit leaves behind is of no use to anyone, but takes memory.
             warm = prepared.warm if prepared is X else None
-            self.result_: Any = self._solve(prepared, constraints, warm)  # or a kind of Result
+            result = self._solve(prepared, constraints, warm)
         name = getattr(getattr(self, "solve", None), "__name__", type(self).__name__)
-        _check_result(self.result_, prepared.n_samples, name)
-        self.labels_ = self.result_.labels
-        self._name_clusters(constraints)
-        if self.result_.embedding is not None:
-            self.embedding_ = self.result_.embedding
-        if self.result_.n_iter is not None:
-            self.n_iter_ = self.result_.n_iter
+        _check_result(result, prepared.n_samples, name)
+        self._keep_result(result, constraints)
         self._keep_samples(prepared.X)
         return self
 
@@ -167,6 +159,27 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
 
     def _check_settings(self) -> None:
         """Raise ValueError if valid parameters do not go together."""
+
+    def _checked(self, X: Any, y: object, constraints: Any) -> Prepared:
+        """Return the prepared data; raise an error unless data and constraints can be used."""
+        if y is not None:
+            _check_ignored(y, constraints)
+        prepared = Prepared.of(X, getattr(self, "affinity", None))
+        self._check_samples(prepared)
+        if constraints is None:
+            return prepared
+        if not isinstance(constraints, Constraints):
+            raise TypeError(
+                f"constraints must be a linkwise.Constraints, got {type(constraints).__name__}. "
+                "Build one with Constraints(n_samples, must_link=[(0, 1)], cannot_link=[(1, 2)]) "
+                "or Constraints.from_labels(partial_labels)."
+            )
+        if constraints.n_samples != prepared.n_samples:
+            raise ValueError(
+                f"The constraints are about {constraints.n_samples} samples, but X has "
+                f"{prepared.n_samples}. Use constraints.restrict(indices) for a subset of X."
+            )
+        return prepared
 
     def _check_samples(self, prepared: Prepared) -> None:
         """Raise an error if the data do not suit the method; note their features."""
@@ -186,21 +199,6 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if prepared.feature_names is not None:
             self.feature_names_in_ = prepared.feature_names
-
-    def _check_constraints(self, constraints: Any, n_samples: int) -> None:
-        """Raise an error unless these are constraints that can hold on as many samples."""
-        if not isinstance(constraints, Constraints):
-            raise TypeError(
-                f"constraints must be a linkwise.Constraints, got {type(constraints).__name__}. "
-                "Build one with Constraints(n_samples, must_link=[(0, 1)], cannot_link=[(1, 2)]) "
-                "or Constraints.from_labels(partial_labels)."
-            )
-        if constraints.n_samples != n_samples:
-            raise ValueError(
-                f"The constraints are about {constraints.n_samples} samples, but X has "
-                f"{n_samples}. Use constraints.restrict(indices) for a subset of X."
-            )
-        self._check_feasible(constraints)
 
     def _check_feasible(self, constraints: Constraints) -> None:
         """Raise ConflictError if certain constraints cannot all hold in non-empty clusters."""
@@ -235,14 +233,20 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """Return the function that `fit` calls; a method may choose it by its parameters."""
         return self.solve
 
-    def _name_clusters(self, constraints: Constraints | None) -> None:
-        """Give the clusters the names of labels, if there are any."""
+    def _keep_result(self, result: Any, constraints: Constraints | None) -> None:
+        """Store what was found; give the clusters the names of labels, if there are any."""
+        self.result_: Any = result  # or a kind of Result
+        self.labels_ = result.labels
         self.__dict__.pop("classes_", None)  # of an earlier fit
-        if constraints is None or constraints.known_labels is None:
-            return
-        asked = self.n_clusters if isinstance(self.n_clusters, Integral) else 0
-        n_clusters = max(int(self.labels_.max()) + 1, getattr(self, "n_clusters_", int(asked)))
-        self.classes_ = cluster_names(self.labels_, constraints.known_labels, n_clusters)
+        known = None if constraints is None else constraints.known_labels
+        if known is not None:
+            asked = self.n_clusters if isinstance(self.n_clusters, Integral) else 0
+            n_clusters = max(int(self.labels_.max()) + 1, getattr(self, "n_clusters_", int(asked)))
+            self.classes_ = cluster_names(self.labels_, known, n_clusters)
+        if result.embedding is not None:
+            self.embedding_ = result.embedding
+        if result.n_iter is not None:
+            self.n_iter_ = result.n_iter
 
     @property
     def _arguments(self) -> Collection[str]:
@@ -324,14 +328,14 @@ def _check_ignored(y: object, constraints: Constraints | None) -> None:
     if isinstance(y, Constraints):
         message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
         raise TypeError(message)
-    if y is None or constraints is not None or not looks_partial(y):
+    if constraints is not None or not looks_partial(y):
         return
     message = (
         "y looks like partial labels, but fit ignores y. Pass what is known as "
         "fit(X, constraints=Constraints.from_labels(y)); or constraints=Constraints(len(y)) if "
         "these are the true labels, and nothing is to be known."
     )
-    warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=4)
+    warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=5)
 
 
 def _check_result(result: Any, n_samples: int, name: str) -> None:

@@ -111,9 +111,9 @@ def cosc(
     mass, unit = (None, 1.0) if b is None else _search_mass(graph, b)
     on = Bisection.on if n_clusters == 2 else partial(Recursion.on, k=n_clusters)
     with workers(effective_n_jobs(n_jobs)) as run, Progress("COSC", verbose) as progress:
-        record = Record(progress)
+        record = Record(progress.part())
         build: Build = partial(on, graph, mass=mass, settings=settings, record=record)
-        context = Context(check_random_state(random_state), run, progress)
+        context = Context(check_random_state(random_state), run, progress.part())
         task = Task(build, constraints, n_clusters, context)
         if violations is None:
             found = hard_labels(task, PENALTY, check=refine or n_clusters == 2)

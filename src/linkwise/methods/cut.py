@@ -159,7 +159,7 @@ def _solve(task: Task, objective: Callable[[Ints], float], options: Options) -> 
         workers(effective_n_jobs(options.n_jobs)) as run,
         Progress("ConstrainedCut", options.verbose) as progress,
     ):
-        task = task._replace(context=task.context._replace(run=run, report=progress))
+        task = task._replace(context=task.context._replace(run=run, report=progress.part()))
         more: dict[str, Any] = {}
         if is_hard:
             strength = 1.0 if isinstance(strength, str) else float(strength)

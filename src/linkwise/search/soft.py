@@ -16,8 +16,7 @@ from scipy.sparse import csr_array
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise.constraints import Constraints
 from linkwise.constraints.coloring import CannotLinkGraph
-from linkwise.constraints.conflict import make_suspects
-from linkwise.constraints.table import symmetric_matrix
+from linkwise.constraints.table import make_suspects, symmetric_matrix
 from linkwise.exceptions import ConflictError, ConvergenceWarning
 from linkwise.search.objective import Answer, Context, Found, Task, hard_labels
 from linkwise.search.problem import Groups

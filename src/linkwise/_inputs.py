@@ -1,10 +1,15 @@
-"""Data of other libraries: what to pass instead, said at once."""
+"""The door for data: what to pass instead of data of other libraries, and no damaged matrix.
+
+No compiled code sees an index outside a sparse matrix.
+"""
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 SHOWN = 8  # columns in a message
 GRAPH = "With affinity='precomputed' pass its adjacency matrix:"
@@ -19,6 +24,7 @@ ADVICE = {
     ),
     ("igraph", "Graph"): f"an igraph graph. {GRAPH} fit(graph.get_adjacency_sparse()).",
 }
+HAVE_A_CHECK = {"csr", "csc", "bsr"}
 
 
 def check_foreign(X: Any) -> None:
@@ -33,14 +39,12 @@ def check_foreign(X: Any) -> None:
                 "not in main memory. Pass fit(X.detach().cpu().numpy()), of a sparse one "
                 "X.to_dense() first."
             )
-
-    _check_text(X)
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        _check_text(X)
 
 
 def _check_text(X: Any) -> None:
     """Raise ValueError if a data frame has columns of text, naming them."""
-    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
-        return
     no_numbers = [name for name in X.columns if not _is_numeric(X[name])]
     if no_numbers:
         shown = ", ".join(map(repr, no_numbers[:SHOWN])) + ", ..." * (len(no_numbers) > SHOWN)
@@ -64,3 +68,44 @@ def _is_numeric(column: Any) -> bool:
 
 def _is_readable(tensor: Any) -> bool:
     return not tensor.requires_grad and tensor.device.type == "cpu" and not tensor.is_sparse
+
+
+def checked_format(A: Any, name: str = "X") -> Any:
+    """Return what was given; a sparse matrix only if its stored parts fit together.
+
+    A row, column or pointer that lies outside would be followed by compiled code to memory of
+    something else, and end the process.
+
+    Raises
+    ------
+    ValueError
+        If an index or a pointer of a sparse matrix is wrong.
+    """
+    if not issparse(A):
+        return A
+    try:
+        return _checked(A)
+    except (ValueError, IndexError, TypeError) as error:
+        raise ValueError(
+            f"{name} is a damaged sparse matrix of shape {A.shape}: {error}. Build it again, for "
+            "example by scipy.sparse.coo_array((values, (rows, columns)), shape=...).tocsr()."
+        ) from error
+
+
+def _checked(A: Any) -> Any:
+    if A.format == "coo":
+        _check_entries(A)
+        return A
+    # The check of scipy cuts off unused memory, from a matrix that is the user's.
+    parts = copy(A) if A.format in HAVE_A_CHECK else csr_array(A)
+    parts.check_format(full_check=True)
+    return A if A.format in HAVE_A_CHECK else parts
+
+
+def _check_entries(A: Any) -> None:
+    for axis, places, length in zip(("row", "column"), (A.row, A.col), A.shape, strict=True):
+        if places.size != A.data.size:
+            raise ValueError(f"{places.size} {axis} indices for {A.data.size} values")
+        if places.size and not 0 <= places.min() <= places.max() < length:
+            wrong = places.min() if places.min() < 0 else places.max()
+            raise ValueError(f"{axis} index {wrong} is outside")
