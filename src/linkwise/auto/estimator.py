@@ -160,6 +160,7 @@ class Auto(ConstrainedClusterer):
     """
 
     family = "ensemble"
+    max_clusters = 100
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "scaling": [StrOptions({"auto", "given", "standardize"})],
@@ -301,6 +302,7 @@ class Auto(ConstrainedClusterer):
     def _choice(self, views: Views, constraints: Constraints, callback: Report | None) -> Choice:
         """Choose the number of clusters."""
         numbers = numbers_of_clusters(constraints)
+        self._check_many(numbers[0])
         scaling = self._scalings(views, constraints)[0]
         bases = views.bases(scaling, numbers[-1])[1]
         return choose_n_clusters(bases, constraints, numbers, callback=callback)

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from linkwise._params import Interval, StrOptions
 from linkwise._progress import Progress
 from linkwise.linalg.laplacian import degrees
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.partition import relabelled
 from linkwise.result import Result
 from linkwise.search.bisection import Bisection
@@ -278,6 +278,7 @@ class COSC(ConstrainedClusterer):
 
     paper = "Rangapuram & Hein 2012"
     family = "constrained cut"
+    max_clusters = MOST_EIGENVECTORS
     enforcement = "hard, or soft with violations"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "violations": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],

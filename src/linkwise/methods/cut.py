@@ -17,7 +17,7 @@ from linkwise import metrics
 from linkwise._params import Interval, StrOptions
 from linkwise._progress import Progress
 from linkwise._rows import RowIndex
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.partition import relabelled
 from linkwise.result import Result
 from linkwise.search.cut import CutObjective
@@ -273,6 +273,7 @@ class ConstrainedCut(ConstrainedClusterer):
     """
 
     family = "constrained cut"
+    max_clusters = MOST_EIGENVECTORS
     enforcement = "hard, or soft with constraints_mode"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "objective": [StrOptions({"ncut", "kmeans"})],
