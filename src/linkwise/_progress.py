@@ -187,7 +187,7 @@ def _new_bar(name: str, seconds: float) -> Any:
             tqdm = import_module(module).tqdm
             # A terminal that does not know its size is taken for one of the usual size.
             size = get_terminal_size()
-            shape = {"ncols": size.columns, "nrows": size.lines}
+            shape = {"ncols": size.columns, "nrows": size.lines, "file": sys.stderr}
             bar = tqdm(desc=name, total=1.0, bar_format=FORMAT, leave=False, **shape)
         except ImportError:  # of tqdm, or of the widgets for notebooks
             continue

@@ -217,9 +217,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             has_linkage = "Linkage" in dir(sys.modules["linkwise"])
             other = "Linkage" if has_linkage else f"CCL({n_clusters})"
             raise ValueError(
-                f"{n_clusters} clusters are more than the {limit} that {type(self).__name__} is made "
-                "for: its time grows with the square of their number. For many small clusters take "
-                f"linkwise.{other}, or average linkage; otherwise choose at most {limit}."
+                f"{n_clusters} clusters are more than the {limit} that {type(self).__name__} is "
+                "made for: its time grows with the square of their number. For many small clusters "
+                f"take linkwise.{other}, or average linkage; otherwise choose at most {limit}."
             )
 
     def _check_feasible(self, constraints: Constraints) -> None:
