@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml src/linkwise/_version.py
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## cluster built-in data without and with a few constraints; writes a picture
+demo: $(STAMP) ## find segments of customers without and with 30 pairs; writes a report and pictures
 	$(PY) -m linkwise warm-up auto ncut signed
 	$(PY) -m linkwise.demo
 

@@ -51,7 +51,7 @@ def run_installed(wheel: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         python = next(p for p in Path(folder).glob("*/python*") if p.stem == "python")
-        install = [python, "-m", "pip", "install", "--quiet", f"{wheel}[plot,cli]"]
+        install = [python, "-m", "pip", "install", "--quiet", f"{wheel}[plot,report,cli]"]
         subprocess.run(install, check=True)
         for command in (["linkwise.demo"], ["linkwise", "--version"], ["linkwise", "methods"]):
             subprocess.run([python, "-m", *command], check=True, cwd=folder)

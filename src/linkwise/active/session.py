@@ -11,7 +11,14 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
-from linkwise.active.answers import Answer, as_answer, as_pair, constraints_of, last_answers
+from linkwise.active.answers import (
+    Answer,
+    as_pair,
+    constraints_of,
+    from_record,
+    graded,
+    uncertain_pairs,
+)
 from linkwise.active.entail import check_answer
 from linkwise.active.journal import (
     FORMAT,
@@ -34,6 +41,7 @@ if TYPE_CHECKING:
     import os
 
     from linkwise._types import Graph, Ints
+    from linkwise.active.answers import Given
     from linkwise.active.strategies import Pair, Strategy
     from linkwise.methods import ConstrainedClusterer
 
@@ -208,15 +216,17 @@ default="uncertainty"
         pairs = self._strategy(self.state, as_count(n_queries, "n_queries"), rng)
         return [(int(i), int(j)) for i, j in pairs]
 
-    def answer(self, i: int, j: int, answer: str | bool | None) -> None:  # noqa: FBT001
+    def answer(self, i: int, j: int, answer: Given) -> None:
         """Record the answer about a pair: any pair, asked or not.
 
         Parameters
         ----------
         i, j : int
             Two different samples.
-        answer : {"same", "different", "unknown"} or bool or None
-            Whether they belong together. "unknown" (None) is kept and entails nothing.
+        answer : {"same", "different", "unknown"} or bool or None or float
+            Whether they belong together. "unknown" (None) is kept and entails nothing. A number is
+            the probability `p` that they do: evidence of belief ``|2 p - 1|``, and a fact only if
+            it is 0 or 1.
 
         Raises
         ------
@@ -226,8 +236,8 @@ default="uncertainty"
         RuntimeError
             If another session wrote to the file. The answer is not recorded.
         """
-        record = Answer(*as_pair(i, j, self.n_samples), as_answer(answer))
-        if not self.noisy and record.answer != "unknown":
+        record = Answer(*as_pair(i, j, self.n_samples), *graded(answer))
+        if not self.noisy and record.is_fact:
             self._check_consistent(record)
         self._commit(record._asdict(), [*self.answers, record])
 
@@ -283,7 +293,7 @@ default="uncertainty"
             self._data,
             self.n_clusters,
             constraints_of(answers, self._prior, noisy=self.noisy),
-            unknown=[pair for pair, word in last_answers(answers).items() if word == "unknown"],
+            unknown=uncertain_pairs(answers),
             last=answers[-1][:2] if answers else None,
             noisy=self.noisy,
             fit=lambda _: self._labels_after(n_answers),
@@ -346,18 +356,22 @@ default="uncertainty"
 
     def _resume(self, journal: Journal, header: dict[str, Any]) -> None:
         check_settings(journal.path, header, self._header())
-        answers: list[Answer] = []
-        for number, record in enumerate(journal.records, 2):
-            try:
-                if record.get("undo"):
-                    answers.pop()
-                else:
-                    pair = as_pair(record["i"], record["j"], self.n_samples)
-                    answers.append(Answer(*pair, as_answer(record["answer"])))
-            except (LookupError, TypeError, ValueError) as error:
-                message = f"Line {number} of {journal.path} is not an answer: {error!r}."
-                raise ValueError(message) from error
-        self._kept = Kept(answers, journal.mark)
+        self._kept = Kept(answers_in(journal, self.n_samples), journal.mark)
+
+
+def answers_in(journal: Journal, n_samples: int) -> list[Answer]:
+    """Return the answers that a file keeps, without those that were taken back."""
+    answers: list[Answer] = []
+    for number, record in enumerate(journal.records, 2):
+        try:
+            if record.get("undo"):
+                answers.pop()
+            else:
+                answers.append(from_record(record, n_samples))
+        except (LookupError, TypeError, ValueError) as error:
+            message = f"Line {number} of {journal.path} is not an answer: {error!r}."
+            raise ValueError(message) from error
+    return answers
 
 
 # Settings ----------------------------------------------------------------------------------

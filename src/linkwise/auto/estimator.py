@@ -321,8 +321,7 @@ class Auto(ConstrainedClusterer):
                 self.affinity_ = given.affinity_
             else:
                 self._neighbors = probability[order]
-        self._training = given.X if view.has_features else None
-        self._index: RowIndex | None = None  # of the training samples, when `predict` needs it
+        self._known = RowIndex(given.X) if view.has_features else None
         if view.has_features and not view.coordinates.any():
             message = "All samples are equal: only constraints can tell them apart."
             warnings.warn(message, UserWarning, stacklevel=4)
@@ -372,13 +371,12 @@ class Auto(ConstrainedClusterer):
         known = self.result_.probability
         assert known is not None
         copies = np.full(X.shape[0], -1)
-        if self._training is None:
+        if self._known is None:
             X = _similarities(X)
         else:
-            self._index = self._index or RowIndex(self._training)
-            X = self._index.in_form(X)
-            copies = self._index.find(X)
-            if self._index.is_all(X):  # of equal samples, each is itself
+            X = self._known.in_form(X)
+            copies = self._known.find(X)
+            if self._known.is_all(X):  # of equal samples, each is itself
                 copies = np.arange(X.shape[0])
             assert self._scaling is not None
             X = self._scaling.transform(X)

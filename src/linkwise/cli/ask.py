@@ -7,12 +7,12 @@ import select
 import sys
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 import numpy as np
 
-from linkwise.active import Session
+from linkwise.active import ReviewSession, Session
 from linkwise.active.journal import Journal
 from linkwise.cli import options
 from linkwise.cli.console import BadInput, Infeasible, counted, printable, shown
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from linkwise.cli.loading import Given
     from linkwise.cli.requests import AskRequest
     from linkwise.cli.task import Task
+
+    Asked: TypeAlias = Session | ReviewSession
 
 ANSWERS = {"s": "same", "d": "different", "u": "unknown", "?": "unknown"}
 KEYS = "s same, d different, u don't know, z undo, q quit"
@@ -104,7 +106,7 @@ def run(request: AskRequest, console: Console, given: Given) -> int:
     return 0
 
 
-def _note_where(session: Session, request: AskRequest, console: Console, *, written: bool) -> None:
+def _note_where(session: Asked, request: AskRequest, console: Console, *, written: bool) -> None:
     """Note where the answers are; if nowhere, how to keep them the next time."""
     answers = counted(len(session.answers), "answer")
     are_missing = bool(session.answers) and not written
@@ -116,7 +118,16 @@ def _note_where(session: Session, request: AskRequest, console: Console, *, writ
         console.warn(f"{answers} given, but not kept: use {how} to keep them.")
 
 
-def _session(request: AskRequest, task: Task) -> Session:
+def _session(request: AskRequest, task: Task) -> Asked:
+    if request.is_review:
+        seed, path = request.seed or 0, request.session
+        try:
+            return ReviewSession(
+                task.prepared, constraints=task.known, random_state=seed, path=path
+            )
+        except ValueError as error:
+            raise BadInput(str(error)) from error
+    assert request.n_clusters is not None
     settings: dict[str, Any] = {"n_clusters": request.n_clusters, "constraints": task.known}
     if request.method is not None:
         settings["method"] = options.key_of(options.find_method(request.method))
@@ -228,9 +239,7 @@ def _key(terminal: int) -> str:
     return first.decode(errors="replace")
 
 
-def _question_loop(
-    session: Session, task: Task, console: Console, *, key: Callable[[], str]
-) -> None:
+def _question_loop(session: Asked, task: Task, console: Console, *, key: Callable[[], str]) -> None:
     while (pair := _next_pair(session, console)) is not None:
         _show_question(session, task, pair, console=console)
         while not (done := _execute(session, task, pair, key=_pressed(key, console))):
@@ -242,7 +251,7 @@ def _question_loop(
     console.note("Nothing is left to ask: everything follows from the answers.")
 
 
-def _next_pair(session: Session, console: Console) -> tuple[int, int] | None:
+def _next_pair(session: Asked, console: Console) -> tuple[int, int] | None:
     with console.progress("looking for the next question"):
         return session.next()
 
@@ -257,7 +266,7 @@ def _pressed(key: Callable[[], str], console: Console) -> str:
         raise
 
 
-def _execute(session: Session, task: Task, pair: tuple[int, int], *, key: str) -> str:
+def _execute(session: Asked, task: Task, pair: tuple[int, int], *, key: str) -> str:
     """Do what a key asks for and return what was done; an empty text if it means nothing."""
     if key in {"q", "", "\x04"}:
         return "quit"
@@ -277,9 +286,7 @@ def _execute(session: Session, task: Task, pair: tuple[int, int], *, key: str) -
 # Two rows side by side ---------------------------------------------------------------------
 
 
-def _show_question(
-    session: Session, task: Task, pair: tuple[int, int], *, console: Console
-) -> None:
+def _show_question(session: Asked, task: Task, pair: tuple[int, int], *, console: Console) -> None:
     ids = task.data.shown_ids()
     same_now = session.labels[pair[0]] == session.labels[pair[1]]
     stability = session.stability

@@ -173,6 +173,12 @@ _table_options = _stacked(
         "--categorical", multiple=True, metavar="COLUMN", help="Take a column for categories."
     ),
     click.option(
+        "--text",
+        multiple=True,
+        metavar="COLUMN,...",
+        help="Compare these columns letter by letter, as in names and addresses.",
+    ),
+    click.option(
         "--scale/--no-scale",
         default=None,
         help="Standardise the numbers. On for tables, off for arrays and graphs.",
@@ -225,7 +231,16 @@ _settings = click.option(
 _ignored_options = _stacked(  # of `cluster`, so that the same line can be checked
     *(
         click.option(name, multiple=name == "--set", hidden=True, expose_value=False)
-        for name in ("--method", "--set", "--output", "--column", "--report", "--plot", "--seed")
+        for name in (
+            "--method",
+            "--set",
+            "--output",
+            "--column",
+            "--report",
+            "--plot",
+            "--review",
+            "--seed",
+        )
     ),
     click.option("--threads", hidden=True, expose_value=False),
     click.option("-m", hidden=True, expose_value=False),
@@ -276,6 +291,7 @@ def cli(context: click.Context) -> None:
 @click.option("--column", default="cluster", show_default=True, help="Name of the new column.")
 @click.option("--report", type=FILE, help="Write an HTML report.")
 @click.option("--plot", type=FILE, help="Draw the clusters (.png, .svg, .pdf).")
+@click.option("--review", type=FILE, help="Write the pairs to review (of method linkage).")
 @_run_options
 @_verbosity_options
 @click.pass_obj
@@ -352,7 +368,7 @@ def compare(console: Console, /, **typed: Any) -> Any:
 
 @cli.command()
 @_data_options
-@click.option(*_k, type=click.IntRange(2), required=True, help="Number of clusters.")
+@click.option(*_k, type=click.IntRange(2), help="Number of clusters; not for method linkage.")
 @click.option(
     "--method",
     "-m",

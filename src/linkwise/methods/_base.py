@@ -97,6 +97,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     enforcement: ClassVar[str] = "soft"  # how far constraints hold, in a word or two
     max_samples: ClassVar[int | None] = None  # None: it has no limit of its own
     max_clusters: ClassVar[int | None] = None
+    takes_sparse: ClassVar[bool] = False  # a method on features: whether these may be sparse
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 2, None, closed="left")],
@@ -191,13 +192,14 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     def _check_samples(self, prepared: Prepared) -> None:
         """Raise an error if the data do not suit the method; note their features."""
         X = prepared.X
-        if self.needs_features and (prepared.is_graph or issparse(X)):
+        if self.needs_features and (prepared.is_graph or issparse(X) > self.takes_sparse):
             kind = ValueError if prepared.is_graph else TypeError  # as scikit-learn does
+            features = "features" if self.takes_sparse else "dense features"
             raise kind(
-                f"{type(self).__name__} needs dense features, but the data are "
+                f"{type(self).__name__} needs {features}, but the data are "
                 f"{'a graph' if prepared.is_graph else 'sparse'}. Give the array of features."
             )
-        if not isinstance(self.n_clusters, str) and self.n_clusters > X.shape[0]:
+        if isinstance(self.n_clusters, Integral) and self.n_clusters > X.shape[0]:
             raise ValueError(
                 f"n_clusters={self.n_clusters} is more than the {X.shape[0]} samples of X. "
                 f"Choose at most {X.shape[0]} clusters."
@@ -340,7 +342,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self.needs_features
+        tags.input_tags.sparse = self.takes_sparse or not self.needs_features
         tags.input_tags.pairwise = self._is_precomputed
         return tags
 
