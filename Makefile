@@ -22,6 +22,7 @@ $(STAMP): pyproject.toml src/linkwise/_version.py
 	@touch $@
 
 demo: $(STAMP) ## find segments of customers without and with 30 pairs; writes a report and pictures
+	$(PY) -m linkwise warm-up auto ncut signed
 	$(PY) -m linkwise.demo
 
 demo-page: $(STAMP) ## the annotation page on built-in data, whose truth shows the gain
@@ -41,7 +42,7 @@ lint: $(STAMP) ## ruff, codespell and mypy
 
 # Compiled once for all test processes, which read them from the cache beside the source.
 kernels: $(STAMP) ## compile what most tests need
-	$(PY) tests/compile_kernels.py
+	$(PY) -m linkwise warm-up
 
 pytest: $(STAMP) ## the tests alone
 	$(PY) -m pytest -q $(PARALLEL)

@@ -18,11 +18,13 @@ from tracing import TRACED, walk, walk_of_fit
 SOURCE = Path(linkwise.__file__).parent
 # A layer may import the ones on lines above its own, and itself.
 LAYERS = [
-    {"_types", "_jit"},
+    {"_types", "_terminal"},
+    {"_jit"},
     {
         *("_version", "_docs", "_files", "_hints", "_inputs", "_interrupts", "_optional"),
-        *("_params", "_quiet", "_kernels", "_rows", "_text", "_threads"),
-        *("_values", "exceptions"),
+        *("_params", "_progress", "_quiet", "_kernels", "_rows", "_text", "_threads"),
+        "_values",
+        "exceptions",
     },
     {"result", "constraints", "linalg"},
     {"graph", "partition", "metrics", "datasets"},

@@ -259,7 +259,7 @@ def _key(terminal: int) -> str:
 
 
 def _question_loop(session: Asked, task: Task, console: Console, *, key: Callable[[], str]) -> None:
-    while (pair := session.next()) is not None:
+    while (pair := _next_pair(session, console)) is not None:
         _show_question(session, task, pair, console=console)
         while not (done := _execute(session, task, pair, key=_pressed(key, console))):
             console.ask(f"  {KEYS}")
@@ -268,6 +268,11 @@ def _question_loop(session: Asked, task: Task, console: Console, *, key: Callabl
             return
         console.ask(f"  {done}\n")
     console.note("Nothing is left to ask: everything follows from the answers.")
+
+
+def _next_pair(session: Asked, console: Console) -> tuple[int, int] | None:
+    with console.progress("looking for the next question"):
+        return session.next()
 
 
 def _pressed(key: Callable[[], str], console: Console) -> str:

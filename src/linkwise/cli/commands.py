@@ -481,6 +481,19 @@ def demo(console: Console, folder: Path) -> Any:
     _work("demo").run(console, folder)
 
 
+@cli.command("warm-up")
+@click.argument("methods", nargs=-1, metavar="[METHOD]...", shell_complete=_complete_method)
+@_verbosity_options
+@click.pass_obj
+def warm_up(console: Console, methods: tuple[str, ...]) -> Any:
+    """Compile what the first fits would compile.
+
+    Once on a machine: for the methods given, or for all. What is compiled is kept beside the
+    installed package, or in the folder NUMBA_CACHE_DIR.
+    """
+    return _work("warm_up").run(console, methods)
+
+
 @cli.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> Any:
