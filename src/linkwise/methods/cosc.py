@@ -63,7 +63,7 @@ class COSCResult(Result):
         contracted graph; with more clusters, those of every split that was tried, one after the
         other, each on the part that was split. Large graphs are searched, and so counted, on a
         coarse level.
-    gap : float
+    duality_gap : float
         Duality gap of the last inner problem, relative to the norm of its data. `converged` states
         whether that problem proved that no vector near the answer is lower.
     n_inner : int
@@ -74,7 +74,7 @@ class COSCResult(Result):
     violated: Constraints | None = None
     gamma: float = 0.0
     path: tuple[TradeOff, ...] = ()
-    gap: float = 0.0
+    duality_gap: float = 0.0
     n_inner: int = 0
 
 
@@ -134,7 +134,7 @@ def cosc(
         violated=constraints.violated(labels),
         gamma=scale * gamma,
         path=tuple(TradeOff(scale * g, value_scale * unit * value, n) for g, value, n in path),
-        gap=record.gap,
+        duality_gap=record.gap,
         n_inner=record.n_iter,
     )
 
@@ -282,6 +282,7 @@ class COSC(ConstrainedClusterer):
 
     paper = "Rangapuram & Hein 2012"
     family = "constrained cut"
+    minimizes_cut = True
     enforcement = "hard, or soft with violations"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "violations": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],
@@ -309,6 +310,9 @@ class COSC(ConstrainedClusterer):
     random_state: int | np.random.RandomState | None = None
     n_jobs: int | None = None
     verbose: int = 0
+
+    def _has_bound(self) -> bool:
+        return isinstance(self.vertex_weights, str) and self.vertex_weights == "degree"
 
     def _check_settings(self) -> None:
         if self.violations is not None and not self.refine and self.n_clusters > 2:
