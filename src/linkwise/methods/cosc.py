@@ -273,8 +273,8 @@ class COSC(ConstrainedClusterer):
     violations : int or "auto", default=None
         None satisfies every certain constraint and trades pairs of lower belief. A number makes all
         constraints soft and looks for the lowest cut that violates at most so many (with
-        `refine=False` for the minimiser at the lowest penalty that does); ``"auto"`` takes the penalty of half a mean degree. Contradictory constraints are accepted
-        then.
+        `refine=False` for the minimiser at the lowest penalty that does); ``"auto"`` takes the
+        penalty of half a mean degree. Contradictory constraints are accepted then.
     vertex_weights : {"degree", "unit"} or array of shape (n_samples,), default="degree"
         What balances the clusters: degrees (normalised cut), one (ratio cut), or positive weights.
     refine : bool, default=True
