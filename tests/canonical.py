@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linkwise import Prepared
-from linkwise.auto.canonical import canonical_order
+from linkwise.auto.views import canonical_order
 
 
 def in_canonical_order(X, y):

@@ -17,6 +17,7 @@ from linkwise.constraints.coloring import (
     pairs_of,
     peel,
 )
+from linkwise.constraints.coloring.search import subgraph
 
 
 def random_pairs(rng, n, p):
@@ -69,6 +70,17 @@ def test_rows_are_symmetric_and_sorted(seed):
         row = graph.indices[graph.indptr[v] : graph.indptr[v + 1]]
         assert_array_equal(row, np.flatnonzero(A[v]))
     assert_array_equal(pairs_of(graph), pairs)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.2, 1.0])
+def test_a_subgraph_is_that_of_the_table(p):
+    rng = np.random.RandomState(0)
+    table = np.triu(rng.rand(15, 15) < 0.3, 1)
+    kept = rng.rand(15) < p
+    vertices, graph = subgraph(graph_of(np.argwhere(table), 15), kept)
+    assert_array_equal(vertices, np.flatnonzero(kept))
+    assert_array_equal(pairs_of(graph), np.argwhere(table[np.ix_(kept, kept)]))
+    assert (graph.indptr.dtype, graph.indices.dtype) == (np.int64, np.int32)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5])

@@ -8,8 +8,15 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
+from linkwise.linalg import laplacian
 from linkwise.linalg.laplacian import symmetric_components
 from linkwise.partition import relabelled
+
+
+@pytest.fixture(autouse=True, params=["scipy's search", "the kernel"])
+def route(request, monkeypatch):
+    if request.param == "the kernel":  # as for graphs of many edges
+        monkeypatch.setattr(laplacian, "SMALL_GRAPH", -1)
 
 
 @pytest.mark.parametrize("n_edges", [0, 20, 60, 100, 400])

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import coo_array, csr_array, lil_array, random_array
 
 from linkwise import METHODS, Affinity, NCut, Prepared
-from linkwise._sparse_format import checked_format
+from linkwise._inputs import checked_format
 from linkwise.evaluate import Problem
 from linkwise.graph.transformer import transformer_graph
 from linkwise.metrics import ncut

@@ -23,8 +23,8 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import Auto, Constraints, NCut
 from linkwise.auto.consensus import FEW_RATE
-from linkwise.auto.misfit import smooth_directions
-from linkwise.auto.noise import log_likelihood
+from linkwise.auto.constraint_model import log_likelihood
+from linkwise.auto.mixture import smooth_directions
 from linkwise.auto.prior import MIXTURE, SEPARATE
 from linkwise.metrics import adjusted_rand
 
@@ -249,9 +249,9 @@ def evidence():
     X, y = rectangle()
     known = Constraints.sample(y, 12, random_state=0)
     answer = fitted(Auto(2, random_state=0), X, known)
-    belief = answer.model.belief
+    given = answer.model.reliability
     shown = [
-        (float(log_likelihood(one.held_out, belief, FEW_RATE)), one)
+        (float(log_likelihood(one.held_out, given, FEW_RATE)), one)
         for one in answer.members
         if one.name in EXAMPLES
     ]

@@ -1,4 +1,4 @@
-"""Compiled helpers: random numbers and a heap for searches, clusters numbered in order."""
+"""Helpers: random numbers and a heap for searches, compiled; clusters numbered in order."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def put(heap: Heap, v: int, key: float) -> None:
 @njit(cache=True, nogil=True)
 def remove(heap: Heap, v: int) -> None:
     """Take a vertex out."""
-    hole = heap.place[v]
+    hole = np.int64(heap.place[v])
     heap.place[v] = -1
     heap.size[0] -= 1
     last = heap.vertex[heap.size[0]]
@@ -157,23 +157,14 @@ def relabelled(labels: AnyArray) -> Ints:
     [0, 1, 0, 2]
     """
     labels = np.asarray(labels)
-    if labels.dtype.kind == "i" and labels.dtype.isnative and labels.size and labels.min() >= 0:
+    if labels.dtype.kind == "i" and labels.size and labels.min() >= 0:
         top = int(labels.max())
         if top <= 4 * labels.size:  # no sort then
-            return np.asarray(_ranks(labels, top)[labels], dtype=np.intp)
+            rows, first = np.arange(labels.size), np.empty(top + 1, dtype=np.intp)
+            first[labels[::-1]] = rows[::-1]  # the last assignment stays
+            place = first[labels]
+            return np.asarray((np.cumsum(place == rows) - 1)[place], dtype=np.intp)
     _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(first.size, dtype=np.intp)
     rank[np.argsort(first)] = np.arange(first.size)
     return rank[codes]
-
-
-@njit(cache=True, nogil=True)
-def _ranks(labels, top):  # type: ignore[no-untyped-def]
-    """Return the place of each label up to `top` in the order of first appearance."""
-    rank = np.full(top + 1, -1, np.intp)
-    n_met = 0
-    for label in labels:
-        if rank[label] < 0:
-            rank[label] = n_met
-            n_met += 1
-    return rank

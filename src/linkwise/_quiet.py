@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -45,60 +45,47 @@ TRANSIENT = (
 )
 
 
-class _Owner:
-    """Puts the filter in when the first block begins, and takes it out when the last one ends."""
+class _Blocks:
+    """The blocks that run at the moment, in all threads, and the filters before the first."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_blocks = 0
-        self._before: Any = None
-
-    def enter(self) -> None:
-        with self._lock:
-            self._n_blocks += 1
-            if self._n_blocks == 1:
-                self._before = warnings.filters
-            current: Any = warnings.filters  # of the user, or of a recording, in between
-            if current[:1] != [FILTER]:
-                current.insert(0, FILTER)
-
-    def leave(self) -> None:
-        with self._lock:
-            self._n_blocks -= 1
-            if self._n_blocks:
-                return
-            # Two checks of scikit-learn that overlapped leave a copy behind.
-            current: Any = warnings.filters
-            if _lasting(current) == _lasting(self._before):
-                warnings.filters = current = self._before
-            for filters in (self._before, current):
-                filters[:] = _without_ours(filters)
-            self._before = None
-
-
-def _lasting(filters: Any) -> list[Any]:
-    """Return filters without those at the beginning that are there for a moment."""
-    kept = _without_ours(filters)
-    while kept and kept[0] in TRANSIENT:
-        kept.pop(0)
-    return kept
-
-
-def _without_ours(filters: Any) -> list[Any]:
-    return [one for one in filters if one is not FILTER]
-
-
-_OWNER = _Owner()
+    lock = threading.Lock()
+    n = 0
+    before: Any = None
 
 
 @contextmanager
 def kept_filters() -> Iterator[None]:
     """Leave the warning filters as they were, whatever overlaps with this block."""
-    _OWNER.enter()
+    with _Blocks.lock:
+        _Blocks.n += 1
+        if _Blocks.n == 1:
+            _Blocks.before = warnings.filters
+        current: Any = warnings.filters  # of the user, or of a recording, in between
+        if current[:1] != [FILTER]:
+            current.insert(0, FILTER)
     try:
         yield
     finally:
-        _OWNER.leave()
+        with _Blocks.lock:
+            _Blocks.n -= 1
+            if not _Blocks.n:
+                _restore(_Blocks.before)
+                _Blocks.before = None
+
+
+def _restore(before: Any) -> None:
+    """Take the filter out, and a copy of the filters that is equal to those before."""
+    lasting, current = [], cast("Any", warnings.filters)
+    for filters in (before, current):
+        while FILTER in filters:
+            filters.remove(FILTER)
+        kept = list(filters)
+        while kept and kept[0] in TRANSIENT:  # they are there for a moment
+            kept.pop(0)
+        lasting.append(kept)
+    # Two checks of scikit-learn that overlapped leave a copy behind.
+    if lasting[0] == lasting[1]:
+        warnings.filters = before
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from contextlib import contextmanager
-from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import ThreadpoolController
@@ -14,80 +14,72 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+_lock = threading.Lock()
+_seen: dict[int, ThreadpoolController] = {}  # by the number of modules: a new one may load another
+
+
 def controller() -> ThreadpoolController:
     """Look for the libraries with threads of their own, which takes milliseconds."""
-    return _controller(len(sys.modules))  # a new module may have loaded one
+    n_modules = len(sys.modules)
+    known = _seen.get(n_modules)
+    if known is None:
+        known = ThreadpoolController()
+        _seen.clear()
+        _seen[n_modules] = known
+    return known
 
 
-@lru_cache(maxsize=1)
-def _controller(_: int) -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-class _Owner:
-    """Limits BLAS while a block wants it; the last block to end takes the limit away.
+class _Limit:
+    """The limit of BLAS, which the first block that wants it sets and the last one takes away.
 
     Two threads that save and restore a limit crosswise, as `threadpool_limits` does, leave it
     behind for good.
     """
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_limited = 0
-        self._limiter: Any = None
-        self._n_blocks = 0
-        self._before: list[tuple[Any, int]] = []
-
-    def limit(self) -> None:
-        with self._lock:
-            self._n_limited += 1
-            if self._n_limited == 1:
-                self._limiter = controller().limit(limits=1, user_api="blas")
-
-    def release(self) -> None:
-        with self._lock:
-            self._n_limited -= 1
-            if not self._n_limited:
-                self._limiter.restore_original_limits()
-
-    def enter(self) -> None:
-        with self._lock:
-            self._n_blocks += 1
-            if self._n_blocks == 1 and not self._n_limited:
-                pools = controller().lib_controllers
-                self._before = [(p, p.num_threads) for p in pools if p.user_api == "blas"]
-
-    def leave(self) -> None:
-        with self._lock:
-            self._n_blocks -= 1
-            if self._n_blocks or self._n_limited:
-                return
-            for pool, n_threads in self._before:
-                # A one is what scikit-learn sets for a moment, in k-means and neighbour searches.
-                if pool.num_threads == 1 != n_threads:
-                    pool.set_num_threads(n_threads)
-            self._before = []
+    n_blocks = 0
+    limiter: Any = None
 
 
-_OWNER = _Owner()
+class _Kept:
+    """The numbers of threads before the first block that keeps them."""
+
+    n_blocks = 0
+    before: tuple[tuple[Any, int], ...] = ()
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Let BLAS and OpenMP use one thread; so sums have one order, and many blocks no contest."""
-    _OWNER.limit()
+    with _lock:
+        _Limit.n_blocks += 1
+        if _Limit.n_blocks == 1:
+            _Limit.limiter = controller().limit(limits=1, user_api="blas")
     try:
         with controller().limit(limits=1, user_api="openmp"):  # each thread has its own number
             yield
     finally:
-        _OWNER.release()
+        with _lock:
+            _Limit.n_blocks -= 1
+            if not _Limit.n_blocks:
+                _Limit.limiter.restore_original_limits()
 
 
 @contextmanager
 def kept_limits() -> Iterator[None]:
     """Leave the number of threads of BLAS as it was, whatever overlaps with this block."""
-    _OWNER.enter()
+    with _lock:
+        _Kept.n_blocks += 1
+        if _Kept.n_blocks == 1 and not _Limit.n_blocks:
+            pools = controller().select(user_api="blas").lib_controllers
+            _Kept.before = tuple(zip(pools, map(attrgetter("num_threads"), pools), strict=True))
     try:
         yield
     finally:
-        _OWNER.leave()
+        with _lock:
+            _Kept.n_blocks -= 1
+            if not (_Kept.n_blocks or _Limit.n_blocks):
+                for pool, n_threads in _Kept.before:
+                    # A one is what scikit-learn sets for a moment, in k-means and searches.
+                    if pool.num_threads == 1 != n_threads:
+                        pool.set_num_threads(n_threads)
+                _Kept.before = ()

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from linkwise import ConflictError, Constraints
-from linkwise.auto.assign import feasible_labels, in_order, likeliest_labels
+from linkwise.auto.consensus import feasible_labels, in_order, likeliest_labels
 
 
 def best_cost(log_p, known):

@@ -15,8 +15,8 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import Affinity, Auto, ConflictError, Constraints, NCut, Prepared
-from linkwise.auto import classifier, ensemble, view
-from linkwise.auto.view import Views
+from linkwise.auto import ensemble, learner, views
+from linkwise.auto.views import Views
 from linkwise.datasets import make_xor
 
 
@@ -320,9 +320,9 @@ def test_an_affinity_in_prepared_data(iris):
 @pytest.fixture
 def few_rows(monkeypatch):
     """Partition 120 samples; the others follow a classifier."""
-    monkeypatch.setattr(view, "MAX_ROWS", 120)
+    monkeypatch.setattr(views, "MAX_ROWS", 120)
     monkeypatch.setattr(ensemble, "FOLD_ROWS", 60)
-    monkeypatch.setattr(classifier, "BLOCK", 70)
+    monkeypatch.setattr(learner, "BLOCK", 70)
 
 
 def many_blobs():
@@ -392,6 +392,16 @@ def test_tiny_data(n):
     labels = Auto(2, random_state=0).fit(X, constraints=known).labels_
     assert set(labels) == {0, 1}
     assert Auto(random_state=0).fit(X).n_clusters_ >= 2
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_equal_samples_in_two_clusters_are_themselves(form):
+    X = np.repeat(make_blobs(20, centers=2, random_state=0)[0], 2, axis=0)
+    known = Constraints(40, cannot_link=[(0, 1), (6, 7), (14, 15)])
+    model = Auto(2, hard=True, random_state=0).fit(form(X), constraints=known)
+    assert model.labels_[0] != model.labels_[1]
+    assert_array_equal(model.predict(form(X)), model.labels_)
+    assert_array_equal(model.predict(form(X[:2])), model.labels_[[0, 0]])  # the first of both
 
 
 def test_duplicates_and_constant_features():
@@ -479,11 +489,11 @@ def test_prepared_data_are_described_once(iris, fitted):
     first, second = (Constraints.sample(y, m, random_state=0) for m in (9, 30))
     data = Prepared(X)
     Auto(3, random_state=0).fit(data, constraints=first)
-    views = data.attached(Views)
+    views = data.attached[Views]
     described = views.view(views.scalings[0], 3)
     partitions = dict(described.partitions)
     again = Auto(3, random_state=0).fit(data, constraints=second)
-    assert data.attached(Views) is views
+    assert data.attached[Views] is views
     assert all(described.partitions[name] is one for name, one in partitions.items())
     assert_array_equal(again.result_.probability, fitted.result_.probability)
     assert_array_equal(again.predict_proba(X[:9] + 0.1), fitted.predict_proba(X[:9] + 0.1))
@@ -499,7 +509,7 @@ def test_bases_for_more_clusters_begin_with_those_for_fewer(iris, fitted):
 
 
 def test_contradictions_are_found_before_anything_is_computed(iris, monkeypatch):
-    monkeypatch.setattr(view, "build_bases", None)  # never reached
+    monkeypatch.setattr(views, "build_bases", None)  # never reached
     known = Constraints(150, must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])
     with pytest.raises(ConflictError, match="0 - 1 - 2"):
         Auto(hard=True).fit(iris[0], constraints=known)

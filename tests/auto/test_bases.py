@@ -12,7 +12,14 @@ from sklearn.decomposition import PCA
 
 from linkwise import Affinity
 from linkwise.auto import bases
-from linkwise.auto.bases import Components, Landmarks, Spectrum, build_bases, n_vectors
+from linkwise.auto.bases import (
+    Landmarks,
+    Spectrum,
+    build_bases,
+    n_vectors,
+    principal_components,
+)
+from linkwise.auto.coarse_cut import coarse_cuts
 from linkwise.linalg.laplacian import combinatorial, degrees
 
 
@@ -24,31 +31,25 @@ def blobs():
 @pytest.mark.parametrize("d", [6, 120])
 def test_components_are_those_of_pca(d):
     X = np.random.RandomState(0).normal(size=(50, d)) * np.linspace(1, 5, d)
-    found = Components.of(X)
-    pca = PCA(found.scores.shape[1]).fit(X)
+    found = principal_components(X)
+    pca = PCA(found.shape[1]).fit(X)
     turned = pca.transform(X)
     assert_allclose(
-        np.abs(found.scores / np.linalg.norm(found.scores, axis=0)),
+        np.abs(found / np.linalg.norm(found, axis=0)),
         np.abs(turned / np.linalg.norm(turned, axis=0)),
         atol=1e-6,
     )
-    assert pca.explained_variance_ratio_.sum() >= 0.98 or found.scores.shape[1] == 40
-
-
-def test_components_of_training_samples_are_theirs(blobs):
-    found = Components.of(blobs)
-    assert_allclose(found.new(blobs), found.scores, atol=1e-10)
+    assert pca.explained_variance_ratio_.sum() >= 0.98 or found.shape[1] == 40
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_no_scale_of_the_data_overflows(blobs, scale):
-    small, usual = Components.of(scale * blobs).scores, Components.of(blobs).scores
+    small, usual = principal_components(scale * blobs), principal_components(blobs)
     assert_allclose(small, usual, rtol=1e-6, atol=1e-9)
 
 
 def test_constant_data_have_no_components():
-    found = Components.of(np.ones((5, 3)))
-    assert_allclose(found.scores, 0.0)
+    assert_allclose(principal_components(np.ones((5, 3))), 0.0)
 
 
 def test_functions_on_the_graph_are_eigenvectors_of_the_walk(blobs):
@@ -75,31 +76,33 @@ def test_the_pieces_of_a_graph_have_functions_of_their_own():
 
 
 def test_landmarks_approximate_the_kernel(blobs):
-    scores = Components.of(blobs).scores
-    found = Landmarks.of(scores, np.random.RandomState(0))
-    features = found.new(scores)
+    scores = principal_components(blobs)
+    found = Landmarks.of(scores, np.random.RandomState(2))
+    features = build_bases(blobs, Affinity().fit_transform(blobs), 3).at(slice(None))["kernel"][0]
     squares = ((scores[:, None] - scores[None]) ** 2).sum(axis=2)
     K = np.exp(-squares / found.bandwidth)
     assert np.abs(features @ features.T - K).max() < 0.05
-    at_landmarks = found.new(found.centers)
     between = ((found.centers[:, None] - found.centers[None]) ** 2).sum(axis=2)
-    assert_allclose(at_landmarks @ at_landmarks.T, np.exp(-between / found.bandwidth), atol=1e-6)
+    K = np.exp(-between / found.bandwidth)
+    assert_allclose(K @ found.whiten @ found.whiten.T @ K, K, atol=1e-6)
 
 
 def test_all_bases_have_a_penalty(blobs):
     bases = build_bases(blobs, Affinity().fit_transform(blobs), 3)
-    assert set(bases.names) == {"linear", "kernel", "graph"}
-    here, some = bases.features(), bases.features(np.array([3, 5]))
-    for name in bases.names:
-        assert here[name].shape == (80, bases.penalty(name).size)
-        assert_allclose(some[name], here[name][[3, 5]])
+    here, some = bases.at(slice(None)), bases.at(np.array([3, 5]))
+    assert list(here) == ["linear", "kernel", "graph"]
+    for name, basis in here.items():
+        assert basis.features.shape == (80, basis.penalty.size)
+        assert_allclose(some[name].features, basis.features[[3, 5]])
+        assert_array_equal(some[name].penalty, basis.penalty)
 
 
 def test_a_graph_alone(blobs):
     W = Affinity().fit_transform(blobs)
     bases = build_bases(None, W, 3)
-    assert bases.names == ("smooth", "graph")
-    assert bases.features()["smooth"].shape == (80, bases.penalty("smooth").size) == (80, 3)
+    found = bases.at(slice(None))
+    assert list(found) == ["linear", "graph"]
+    assert found["linear"].features.shape == (80, found["linear"].penalty.size) == (80, 3)
     assert_allclose(np.linalg.norm(bases.embedding(3), axis=1), 1.0)
 
 
@@ -111,20 +114,20 @@ def test_number_of_functions(k, n, m):
 def test_only_the_first_components_of_wide_data(monkeypatch):
     rng = np.random.RandomState(0)
     X = rng.normal(size=(120, 5)) @ rng.normal(size=(5, 90)) + 0.01 * rng.normal(size=(120, 90))
-    whole = Components.of(X)
+    whole = principal_components(X)
     monkeypatch.setattr(bases, "WIDE", 50)
-    some = Components.of(X)
-    assert some.scores.shape == whole.scores.shape == (120, 10)
-    assert_allclose(some.scores[:, :5], whole.scores[:, :5], atol=1e-6)
+    some = principal_components(X)
+    assert some.shape == whole.shape == (120, 10)
+    assert_allclose(some[:, :5], whole[:, :5], atol=1e-6)
 
 
 def test_bases_for_fewer_clusters(blobs):
     W = Affinity().fit_transform(blobs)
     many, few = build_bases(blobs, W, 9), build_bases(blobs, W, 3)
-    cut = many.for_clusters(3)
-    for name in few.names:
-        assert_allclose(cut.penalty(name), few.penalty(name), atol=1e-5)
-        assert cut.features()[name].shape == few.features()[name].shape
+    cut = many.for_clusters(3).at(slice(None))
+    for name, basis in few.at(slice(None)).items():
+        assert_allclose(cut[name].penalty, basis.penalty, atol=1e-5)
+        assert cut[name].features.shape == basis.features.shape
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
@@ -132,23 +135,18 @@ def test_components_of_sparse_data(scale):
     rng = np.random.RandomState(0)
     X = rng.poisson(0.3, size=(150, 80)) * rng.gamma(2.0, size=80)
     X[:70, :5] += 4
-    dense = Components.of(scale * X)
-    sparse = Components.of(csr_array(scale * X))
-    assert sparse.scores.shape == dense.scores.shape == (150, 40)
+    dense = principal_components(scale * X)
+    sparse = principal_components(csr_array(scale * X))
+    assert sparse.shape == dense.shape == (150, 40)
     unit = X.max() / np.abs(X - X.mean(axis=0)).max()  # each is in units of its own
-    assert_allclose(sparse.scores * unit, dense.scores, atol=1e-6 * np.abs(dense.scores).max())
-    assert_allclose(sparse.new(csr_array(scale * X[:9])), sparse.scores[:9])
-    assert_allclose(sparse.new(scale * X[:9]), sparse.scores[:9])
+    assert_allclose(sparse * unit, dense, atol=1e-6 * np.abs(dense).max())
 
 
 @pytest.mark.parametrize("value", [0.0, 3.0])
 def test_sparse_samples_that_are_all_equal(value):
     X = np.zeros((60, 50))
     X[:, 3] = value
-    found = Components.of(csr_array(X))
-    assert not found.scores.any()
-    assert_array_equal(found.mean, X[0])
-    assert not found.new(csr_array(X + 0.5)).any()
+    assert not principal_components(csr_array(X)).any()
 
 
 @pytest.mark.parametrize("m", [1, 4, 7, 9])
@@ -164,13 +162,16 @@ def test_fewer_functions_than_pieces(m):
 def test_ten_components_are_kept_where_fewer_explain_the_variance():
     rng = np.random.RandomState(0)
     X = rng.normal(size=(100, 1)) * np.ones(25) + 1e-2 * rng.normal(size=(100, 25))
-    assert Components.of(X).scores.shape[1] == 10
-    assert Components.of(X[:, :4]).scores.shape[1] == 4  # all of few features
+    assert principal_components(X).shape[1] == 10
+    assert principal_components(X[:, :4]).shape[1] == 4  # all of few features
 
 
 def test_no_two_components_of_a_graph_share_a_place():
     W = csr_array(block_diag(*[np.ones((8, 8)) - np.eye(8) for _ in range(7)]))
     bases = build_bases(None, W, 2)
-    places = np.unique(bases.wide_embedding.round(6), axis=0)
-    assert len(places) == 7
-    assert build_bases(None, W[:16][:, :16], 2).wide_embedding.shape[1] == 4
+    start = np.arange(56) // 8 % 2
+    for cut in coarse_cuts(bases, start, 2, rng=np.random.RandomState(0)):
+        assert len(cut.levels) == 3
+        for level in cut.levels[1:]:  # no micro-cluster has samples of two components
+            found = np.unique(level.labels * 7 + np.arange(56) // 8) // 7
+            assert np.unique(found).size == found.size

@@ -10,14 +10,13 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from canonical import in_canonical_order
-from linkwise import Affinity, ConflictError, Constraints, Prepared
+from linkwise import GFHF, Affinity, Auto, ConflictError, Constraints, Prepared
 from linkwise.auto import candidates
-from linkwise.auto.candidates import CANDIDATES
+from linkwise.auto.candidates import CANDIDATES, UNSUPERVISED
+from linkwise.auto.consensus import EPS, ERROR_RATE
 from linkwise.auto.constraint_model import ConstraintModel
-from linkwise.auto.ensemble import is_used
-from linkwise.auto.partition import ERROR_RATE
-from linkwise.auto.trial import Trial, without_held
-from linkwise.auto.view import Views
+from linkwise.auto.evidence import Trial, without_held
+from linkwise.auto.views import Views
 from linkwise.constraints import feasible
 
 BY_NAME = {one.name: one for one in CANDIDATES}
@@ -43,10 +42,11 @@ def trial_of(view, known):
     """Return a trial with all samples and the unsupervised partitions of its view."""
     model = ConstraintModel.of(known, view.k)
     rows = np.arange(view.n_samples)
-    trial = Trial(view, known, model, rows, lambda: view.design(rows, model.vertices))
+    design = view.design(rows, model.vertices)
+    trial = Trial(view, known, model, rows, lambda: design)
     if not view.partitions:
         for one in CANDIDATES:
-            if one.group == "unsupervised" and is_used(one, trial):
+            if one.group == UNSUPERVISED and one.is_used(trial):
                 view.partitions[one.name] = trial.found[one.name] = one.find(trial)
         trial.found.clear()
     return trial
@@ -61,7 +61,9 @@ def found_by(name, trial):
 @pytest.mark.parametrize("name", BY_NAME)
 def test_every_candidate_finds_clear_clusters(blobs, name):
     X, y = blobs
-    trial = trial_of(view_of(X), Constraints.sample(y, 60, random_state=0))
+    pairs = Constraints.sample(y, 60, random_state=0).table
+    labels = np.where(np.arange(90) % 9 == 0, y, -1)
+    trial = trial_of(view_of(X), Constraints.from_table(90, pairs, labels=labels))
     for one in CANDIDATES:  # a candidate may begin from those above it
         found = found_by(one.name, trial)
         if one.name == name:
@@ -91,8 +93,8 @@ def test_names_of_clusters_do_not_matter_to_a_learner(iris):
     trial = trial_of(view_of(X), Constraints.sample(y, 40, random_state=0))
     labels = trial.view.partitions["k-means"].labels
     order = np.array([2, 0, 1])
-    one = trial.learn("one", ("linear", "graph"), trial.begin(labels))
-    two = trial.learn("two", ("linear", "graph"), trial.begin(order[labels]))
+    one = trial.learn("one", ("linear", "graph"), labels)
+    two = trial.learn("two", ("linear", "graph"), order[labels])
     assert_allclose(one.posterior, two.posterior[:, order], atol=1e-6)
     assert_allclose(one.score, two.score, rtol=1e-6)
 
@@ -100,22 +102,20 @@ def test_names_of_clusters_do_not_matter_to_a_learner(iris):
 def test_a_learner_continues_where_it_ended(iris):
     X, y = iris
     trial = trial_of(view_of(X), Constraints.sample(y, 40, random_state=0))
-    begin = trial.begin(trial.view.partitions["k-means"].labels)
+    begin = trial.view.partitions["k-means"].labels
     first = trial.learn("a", ("linear",), begin)
     again = trial.learn("a", ("linear",), begin)
     assert np.abs(first.posterior - again.posterior).mean() < 2e-3
-    other = trial.learn("a", ("linear",), trial.begin(np.arange(150) % 3))  # not from there
-    assert_array_equal(
-        other.labels, trial.learn("b", ("linear",), trial.begin(np.arange(150) % 3)).labels
-    )
+    other = trial.learn("a", ("linear",), np.arange(150) % 3)  # not from there
+    assert_array_equal(other.labels, trial.learn("b", ("linear",), np.arange(150) % 3).labels)
 
 
 def test_the_better_learner_has_the_larger_vote(iris):
     X, y = iris
     trial = trial_of(view_of(X), Constraints.sample(y, 75, random_state=0))
     wrong = np.random.RandomState(0).permutation(y)
-    trial.found["noise"] = trial.learn("noise", ("graph",), trial.begin(wrong))
-    trial.found["truth"] = trial.learn("truth", ("linear", "graph"), trial.begin(y))
+    trial.found["noise"] = trial.learn("noise", ("graph",), wrong)
+    trial.found["truth"] = trial.learn("truth", ("linear", "graph"), y)
     assert trial.found["truth"].score > trial.found["noise"].score
     assert_array_equal(trial.first_learners.leader, trial.found["truth"].posterior)
     agreed = trial.first_learners.consensus.argmax(axis=1)
@@ -132,7 +132,7 @@ def test_held_out_constraints_are_not_in_a_trial(blobs):
     assert given.n_pairs == 8
     assert_array_equal(np.flatnonzero(given.labels >= 0), np.flatnonzero(labels >= 0)[~held[12:]])
     trial = trial_of(view_of(X), known)
-    part = trial.without(held, trial.make_design)
+    part = trial.without(held, trial.design)
     assert part.model.n_constraints == (~held).sum()
     assert_array_equal(part.model.vertices, trial.model.vertices)
     assert part.found == {}
@@ -145,22 +145,22 @@ def test_constraints_are_propagated_where_they_are_not_too_many(blobs, monkeypat
     X, y = blobs
     for data, options in ((X, {}), (Affinity().fit_transform(X), {"affinity": "precomputed"})):
         trial = trial_of(view_of(data, **options), Constraints.sample(y, 50, random_state=0))
-        assert is_used(BY_NAME["e2cp"], trial)
+        assert BY_NAME["e2cp"].is_used(trial)
         assert adjusted_rand_score(y, found_by("e2cp", trial).labels) == 1.0
     few = trial_of(trial.view, Constraints.sample(y, 40, random_state=0))
-    assert not is_used(BY_NAME["e2cp"], few)
+    assert not BY_NAME["e2cp"].is_used(few)
     for name, value in (
         ("PROPAGATION_SAMPLES", 89),
         ("PROPAGATION_FROM", trial.model.vertices.size - 1),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(candidates, name, value)
-            assert not is_used(BY_NAME["e2cp"], trial)
+            assert not BY_NAME["e2cp"].is_used(trial)
     labels = Constraints.from_labels(np.where(np.arange(90) % 2 == 0, y, -1))
     labelled = trial_of(trial.view, labels)
-    assert is_used(BY_NAME["e2cp"], labelled)
+    assert BY_NAME["e2cp"].is_used(labelled)
     monkeypatch.setattr(candidates, "PROPAGATION_LABELS", 44)
-    assert not is_used(BY_NAME["e2cp"], labelled)
+    assert not BY_NAME["e2cp"].is_used(labelled)
 
 
 # The constrained cut ----------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def test_the_cut_satisfies_constraints(blobs, cut):
     random = np.random.RandomState(0).permutation(y)
     known = Constraints.sample(random, 20, random_state=0)
     trial = trial_of(view_of(X), known)
-    assert is_used(cut, trial)
+    assert cut.is_used(trial)
     assert known.n_violated(cut.find(trial).labels) == 0
 
 
@@ -189,10 +189,10 @@ def test_it_is_used_with_many_constraints_on_a_small_graph(blobs, monkeypatch):
         trial_of(view, Constraints.sample(y, m, random_state=0))
         for m in (int(90 * candidates.CUT_SHARE) + 1, int(90 * candidates.CUT_SHARE))
     )
-    assert is_used(one, many)
-    assert not is_used(one, few)
+    assert one.is_used(many)
+    assert not one.is_used(few)
     monkeypatch.setattr(candidates, "CUT_ENTRIES", view.W.nnz - 1)
-    assert not is_used(one, many)
+    assert not one.is_used(many)
 
 
 def test_what_cannot_be_satisfied_is_not_cut(blobs, cut):
@@ -200,25 +200,25 @@ def test_what_cannot_be_satisfied_is_not_cut(blobs, cut):
     triangle = Constraints(90, [(0, 1), (1, 2)], [(0, 2)])
     four = Constraints(90, [], [(i, j) for i in range(4) for j in range(i)])
     ring = Constraints(90, [(0, 1), (1, 2), (0, 3)], [(0, 4), (4, 5), (6, 7)])
-    assert not is_used(cut, trial_of(view, triangle))
-    assert not is_used(cut, trial_of(view, four))
-    assert is_used(cut, trial_of(view, ring))
+    assert not cut.is_used(trial_of(view, triangle))
+    assert not cut.is_used(trial_of(view, four))
+    assert cut.is_used(trial_of(view, ring))
 
 
 def test_too_many_labels_are_not_cut(blobs, cut, monkeypatch):
     X, y = blobs
     known = Constraints.from_labels(np.where(np.arange(90) % 9 == 0, y, -1))
     trial = trial_of(view_of(X), known)
-    assert is_used(cut, trial)
+    assert cut.is_used(trial)
     monkeypatch.setattr(feasible, "MAX_LABEL_PAIRS", 2)
-    assert not is_used(cut, trial)
+    assert not cut.is_used(trial)
 
 
 def test_a_dense_graph_is_not_cut(blobs, cut):
     X, y = blobs
     W = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
     view = view_of(W, affinity="precomputed")
-    assert not is_used(cut, trial_of(view, Constraints.sample(y, 9, random_state=0)))
+    assert not cut.is_used(trial_of(view, Constraints.sample(y, 9, random_state=0)))
 
 
 def test_a_cut_that_is_not_found_satisfies_nothing(blobs, cut, monkeypatch):
@@ -242,10 +242,57 @@ def test_on_a_graph_candidates_need_no_features(blobs):
     X, y = blobs
     view = view_of(Affinity().fit_transform(X), affinity="precomputed")
     trial = trial_of(view, Constraints.sample(y, 60, random_state=0))
-    used = [one.name for one in CANDIDATES if is_used(one, trial)]
+    used = [one.name for one in CANDIDATES if one.is_used(trial)]
     assert not any("kernel" in name or "k-means" in name or "tree" in name for name in used)
-    assert {one.group for one in CANDIDATES if one.name in used} == {
+    assert {one.group.name for one in CANDIDATES if one.name in used} == {
         *("unsupervised", "coarse cut", "learner", "propagation", "constrained cut"),
     }
     for name in used:
         assert adjusted_rand_score(y, found_by(name, trial).labels) == 1.0
+
+
+# Label propagation -------------------------------------------------------------------------------
+
+
+def test_label_propagation_is_the_harmonic_function_of_each_label(blobs):
+    X, y = blobs
+    W = Affinity().fit_transform(X)
+    labels = np.full(y.size, -1)
+    labels[::6] = y[::6]
+    known = Constraints.from_labels(labels)
+    view = view_of(W, affinity="precomputed")
+    trial = trial_of(view, known)
+    found = np.exp(found_by("label propagation", trial).log_probability) - EPS
+    harmonic = GFHF(3, affinity="precomputed").fit(W, constraints=known).label_distributions_
+    free = labels < 0
+    # A label says nothing about its own sample: that is added later, and may be doubted.
+    mean = (W @ harmonic) / np.asarray(W.sum(axis=1)).reshape(-1, 1)
+    sharp = np.where(free[:, None], harmonic, mean) ** 3
+    assert_allclose(found, sharp / sharp.sum(axis=1, keepdims=True), atol=1e-8)
+
+
+def test_label_propagation_needs_a_graph_alone_and_two_labels(blobs):
+    X, y = blobs
+    W, one = Affinity().fit_transform(X), BY_NAME["label propagation"]
+    labels = np.full(y.size, -1)
+    labels[::6] = y[::6]
+    every, single = (Constraints.from_labels(np.where(labels < k, labels, -1)) for k in (3, 1))
+    graph = view_of(W, affinity="precomputed")
+    assert one.is_used(trial_of(graph, every))
+    assert not one.is_used(trial_of(graph, single))
+    assert not one.is_used(trial_of(graph, Constraints.sample(y, 20, random_state=0)))
+    assert not one.is_used(trial_of(view_of(X), every))
+    # A fold may have lost all labels: it says nothing.
+    none = trial_of(graph, Constraints.sample(y, 20, random_state=0))
+    assert np.ptp(one.find(none).log_probability) == 0
+
+
+def test_two_labels_and_many_pairs_on_a_graph(blobs):
+    X, y = blobs
+    pairs = Constraints.sample(y, 30, random_state=0).table
+    labels = np.full(y.size, -1)
+    labels[[0, np.flatnonzero(y != y[0])[0]]] = 0, 1
+    known = Constraints.from_table(y.size, pairs, labels=labels)
+    model = Auto(3, affinity="precomputed", random_state=0)
+    model.fit(Affinity().fit_transform(X), constraints=known)
+    assert adjusted_rand_score(y, model.labels_) == 1.0

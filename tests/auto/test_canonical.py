@@ -10,8 +10,8 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Affinity, Auto, Constraints, Prepared
-from linkwise.auto import canonical
-from linkwise.auto.canonical import canonical_order, constraint_places, in_given_order, reordered
+from linkwise.auto import views
+from linkwise.auto.views import Views, canonical_order, constraint_places, permuted
 
 
 @pytest.fixture(scope="module")
@@ -33,19 +33,21 @@ def test_a_graph_and_many_samples_stay_as_they_are(overlapping, monkeypatch):
     X = overlapping[0]
     W = Affinity().fit_transform(X)
     assert canonical_order(Prepared(W, affinity="precomputed")) is None
-    monkeypatch.setattr(canonical, "UP_TO", 119)
+    monkeypatch.setattr(views, "ORDERED_UP_TO", 119)
     assert canonical_order(Prepared(X)) is None
 
 
 def test_a_graph_that_is_there_is_reordered(overlapping):
-    X, _, order = overlapping
+    X = overlapping[0]
     data = Prepared(X)
     W = data.W
-    other = reordered(data, order)
+    found = Views(data)
+    order, other = found.order, found.prepared
     assert_array_equal(other.X, X[order])
+    assert other.affinity_ is None  # not built again
     assert_allclose(other.W.toarray(), W.toarray()[np.ix_(order, order)])
-    assert_allclose(in_given_order(other.W, order).toarray(), W.toarray())
-    assert_allclose(in_given_order(W.toarray()[np.ix_(order, order)], order), W.toarray())
+    assert_allclose(permuted(other.W, np.argsort(order)).toarray(), W.toarray())
+    assert_allclose(permuted(other.W.toarray(), np.argsort(order)), W.toarray())
 
 
 def test_constraints_are_found_again(overlapping):
@@ -57,7 +59,7 @@ def test_constraints_are_found_again(overlapping):
         120, pairs.must_link, pairs.cannot_link, labels=labels, must_link_belief=belief
     )
     inner = known.restrict(order)
-    place = constraint_places(known, inner, order)
+    place = constraint_places(known, order)
     assert_array_equal(np.sort(place), np.arange(20 + (labels >= 0).sum()))
     inner_pairs = np.vstack((inner.must_link, inner.cannot_link))
     given = np.vstack((known.must_link, known.cannot_link))

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkwise._kernels import new_stream
 from linkwise.auto import coarse_cut
-from linkwise.auto.coarse_cut import CoarseCut, Level, contracted, split_to
+from linkwise.auto.coarse_cut import Clusters, CoarseCut, Level, contracted, split_to
 from linkwise.datasets import make_xor
 from linkwise.graph import Affinity
 from linkwise.linalg.embedding import spectral_embedding
@@ -24,6 +24,10 @@ def random_graph(n, seed, density=0.3):
     rng = np.random.RandomState(seed)
     W = np.triu(rng.uniform(size=(n, n)) * (rng.uniform(size=(n, n)) < density), 1)
     return W + W.T
+
+
+def level_of(W, labels):
+    return Level(labels, contracted(W, labels))
 
 
 def random_pairs(n, m, seed):
@@ -87,7 +91,7 @@ def test_a_descent_ends_where_no_single_move_gains(seed):
     n, k, price = 60, 4, 0.2
     W = random_graph(n, seed)
     pairs, weight = random_pairs(n, 20, seed)
-    level = Level.of(W, np.arange(n) % 15)
+    level = level_of(W, np.arange(n) % 15)
     group = np.random.RandomState(seed).permutation(np.arange(15) % k)
 
     def cost(group):
@@ -95,7 +99,8 @@ def test_a_descent_ends_where_no_single_move_gains(seed):
         return ncut(W, labels, k) + price * violated_weight(labels, pairs, weight)
 
     before = cost(group)
-    value = coarse_cut._descend(level.penalised(pairs, weight, price), group, k)
+    clusters = Clusters.empty(15, k)._replace(group=group)
+    value = coarse_cut._descend(level.penalised(pairs, weight, price), clusters)
     lowest = cost(group)
     assert_allclose(value + value_of_separation(level, pairs, weight, price), lowest)
     assert lowest <= before
@@ -110,26 +115,26 @@ def test_a_search_finds_the_best_of_all_groupings():
     k, price = 3, 0.1
     W = random_graph(32, 1)
     pairs, weight = random_pairs(32, 10, 1)
-    level = Level.of(W, np.arange(32) % 8)
+    level = level_of(W, np.arange(32) % 8)
 
     def cost(group):
         labels = group[level.labels]
         return ncut(W, labels, k) + price * violated_weight(labels, pairs, weight)
 
     groupings = (np.array(g) for g in product(range(k), repeat=8) if len(set(g)) == k)
-    graph = level.penalised(pairs, weight, price)
-    found = coarse_cut._search(graph, level.grouped(None, k), k, 12, 0)
-    assert_allclose(cost(found), min(cost(g) for g in groupings))
+    found = CoarseCut((level, level), k, seed=0, start=None).partitions(pairs, weight, price)[0]
+    assert_allclose(cost(found[:8]), min(cost(g) for g in groupings))
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_split_and_merge_changes_three_clusters_at_most(seed):
     k = 4
-    level = Level.of(random_graph(40, seed), np.arange(40) % 20)
+    level = level_of(random_graph(40, seed), np.arange(40) % 20)
     graph = level.penalised(*NO_PAIRS, 0.0)
     before = np.arange(20) % k
     after = before.copy()
-    coarse_cut._split_merge(graph, after, k, new_stream(seed))
+    clusters = Clusters.empty(20, k)._replace(group=after)
+    coarse_cut._split_merge(graph, clusters, new_stream(seed))
     assert set(after) == set(range(k))
     same = [c for c in range(k) if np.array_equal(np.flatnonzero(after == c), np.arange(c, 20, k))]
     assert len(same) == k - 3
@@ -143,7 +148,7 @@ def test_four_pairs_tell_which_corners_belong_together():
     corner = np.arange(160) // 40
     pairs = np.array([[0, 80], [40, 120], [0, 40], [80, 120]])
     weight = np.array([1.0, 1.0, -1.0, -1.0])
-    cut = CoarseCut.of(W, unit_embedding(W, 4), 2, np.random.RandomState(0))
+    cut = CoarseCut.of(W, unit_embedding(W, 4), 2, rng=np.random.RandomState(0))
     for labels in cut.partitions(pairs, weight, 0.2):
         assert adjusted_rand_score(labels, y) == 1.0
     for labels in cut.partitions(*NO_PAIRS, 0.0):
@@ -154,7 +159,7 @@ def test_the_search_begins_with_the_given_partition():
     W = rings(20, 6)
     truth = np.arange(120) // 20 % 3  # any grouping of six components has cut 0
     embedding = unit_embedding(W, 6)
-    cut = CoarseCut.of(W, embedding, 3, np.random.RandomState(0), start=truth)
+    cut = CoarseCut.of(W, embedding, 3, rng=np.random.RandomState(0), start=truth)
     for labels in cut.partitions(*NO_PAIRS, 0.0):
         assert adjusted_rand_score(labels, truth) == 1.0
 
@@ -164,18 +169,18 @@ def test_the_same_seed_gives_the_same_partitions():
     embedding, pairs = unit_embedding(W, 6), random_pairs(80, 12, 0)
 
     def found():
-        return CoarseCut.of(W, embedding, 3, np.random.RandomState(5)).partitions(*pairs, 0.2)
+        return CoarseCut.of(W, embedding, 3, rng=np.random.RandomState(5)).partitions(*pairs, 0.2)
 
     assert_array_equal(found(), found())
-    cut = CoarseCut.of(W, embedding, 3, np.random.RandomState(5))
+    cut = CoarseCut.of(W, embedding, 3, rng=np.random.RandomState(5))
     assert_array_equal(cut.partitions(*pairs, 0.2), cut.partitions(*pairs, 0.2))
 
 
 def test_levels_have_2_5_and_12_micro_clusters_for_each_cluster():
     embedding = np.random.RandomState(0).normal(size=(200, 3))
-    cut = CoarseCut.of(random_graph(200, 0), embedding, 3, np.random.RandomState(0))
+    cut = CoarseCut.of(random_graph(200, 0), embedding, 3, rng=np.random.RandomState(0))
     assert [level.affinity.shape[0] for level in cut.levels] == [6, 15, 36]
-    small = CoarseCut.of(random_graph(20, 0), embedding[:20], 3, np.random.RandomState(0))
+    small = CoarseCut.of(random_graph(20, 0), embedding[:20], 3, rng=np.random.RandomState(0))
     assert [level.affinity.shape[0] for level in small.levels] == [6, 10, 10]
 
 
@@ -186,7 +191,7 @@ def test_centres_of_many_rows_are_sought_on_a_sample():
     neighbor = (np.arange(n) + 3) % n  # of the same block, but for the last ones
     W = csr_array((np.ones(n), (np.arange(n), neighbor)), shape=(n, n))
     embedding = np.eye(3)[block] + 0.05 * rng.normal(size=(n, 3))
-    for labels in CoarseCut.of(W + W.T, embedding, 3, rng).partitions(*NO_PAIRS, 0.0):
+    for labels in CoarseCut.of(W + W.T, embedding, 3, rng=rng).partitions(*NO_PAIRS, 0.0):
         assert adjusted_rand_score(labels, block) == 1.0
 
 
@@ -220,7 +225,7 @@ def test_degenerate_data_give_k_clusters(case, as_graph, m):
     n = len(W)
     pairs = random_pairs(n, m, 0) if m else NO_PAIRS
     for start in (None, np.arange(n) % k, np.zeros(n, np.intp)):
-        cut = CoarseCut.of(as_graph(W), embedding, k, np.random.RandomState(0), start=start)
+        cut = CoarseCut.of(as_graph(W), embedding, k, rng=np.random.RandomState(0), start=start)
         found = cut.partitions(*pairs, 0.2)
         assert len(found) == 2
         for labels in found:

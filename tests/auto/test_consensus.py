@@ -8,9 +8,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
 from linkwise.auto import consensus
-from linkwise.auto.consensus import Member, find_consensus, stacking_weights, temperature, weigh
-from linkwise.auto.noise import Reliability, likelihood, log_likelihood
-from linkwise.auto.partition import from_labels
+from linkwise.auto.candidates import COARSE_CUT, LEARNER, UNSUPERVISED
+from linkwise.auto.consensus import (
+    ANCHOR,
+    Member,
+    find_consensus,
+    from_labels,
+    stacking_weights,
+    temperature,
+    weigh,
+)
+from linkwise.auto.constraint_model import Reliability, likelihood, log_likelihood
 
 Y = np.arange(60) % 3
 
@@ -20,10 +28,18 @@ def given(belief):
     return Reliability(belief, np.ones(belief.size))
 
 
+GROUPS = {
+    "anchor": ANCHOR,
+    "unsupervised": UNSUPERVISED,
+    "coarse cut": COARSE_CUT,
+    "learner": LEARNER,
+}
+
+
 def member(name, labels=Y, *, group="unsupervised", prior=0.5, held_out=None, is_apart=False):
     if held_out is not None:
         held_out = np.asarray(held_out, float)
-    return Member(name, group, from_labels(labels, 3), prior, held_out, is_apart)
+    return Member(name, GROUPS[group], from_labels(labels, 3), prior, held_out, is_apart)
 
 
 def test_without_constraints_weights_are_the_prior():
@@ -102,8 +118,8 @@ def test_coarse_cuts_are_doubted_while_constraints_are_few():
 
     few, enough = weights(consensus.FEW - 1), weights(consensus.FEW)
     apart = weights(consensus.FEW - 1, is_apart=True)
-    usual = consensus.GROUPS["coarse cut"] / consensus.GROUPS["unsupervised"]
-    assert_allclose(few[1] / few[0], consensus.FEW_COARSE / consensus.GROUPS["unsupervised"])
+    usual = COARSE_CUT.prior / UNSUPERVISED.prior
+    assert_allclose(few[1] / few[0], COARSE_CUT.few / UNSUPERVISED.prior)
     assert_allclose([enough[1] / enough[0], apart[1] / apart[0]], usual)
 
 
@@ -120,7 +136,7 @@ def test_with_many_constraints_groups_are_stacked():
     prior = np.array([0.3, 0.3, 0.3])
     logits = np.log(prior) + log_likelihood(held_out, given(np.ones(m)), consensus.LEAST_RATE)
     inside = softmax(logits[:2] / temperature(m))
-    groups = np.array([consensus.STACK_GROUPS[name] for name in ("unsupervised", "learner")])
+    groups = np.array([UNSUPERVISED.stacked, LEARNER.prior])
     share = stacking_weights(
         np.array([inside @ held_out[:2], held_out[2]]), given(np.ones(m)), groups
     )

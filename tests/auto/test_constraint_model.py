@@ -8,8 +8,8 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from linkwise import Constraints
+from linkwise.auto.consensus import softened
 from linkwise.auto.constraint_model import ConstraintModel, cluster_of_label, matching, misplaced
-from linkwise.auto.partition import softened
 
 
 def some_constraints(seed=0, n=14, k=3):
@@ -40,8 +40,8 @@ def test_the_vertices_are_the_constrained_samples():
     assert_array_equal(model.vertices[model.labelled], np.flatnonzero(known.labels >= 0))
     given = known.labels[known.labels >= 0]
     assert_array_equal(np.unique(given)[model.label], given)  # numbers, not names
-    assert model.n_constraints == model.belief.size == 9 + (known.labels >= 0).sum()
-    assert_array_equal(model.belief[9:], 1.0)
+    assert model.n_constraints == model.reliability.belief.size == 9 + (known.labels >= 0).sum()
+    assert_array_equal(model.reliability.belief[9:], 1.0)
 
 
 def test_a_subset_keeps_the_vertices():
@@ -50,7 +50,9 @@ def test_a_subset_keeps_the_vertices():
     some = model.subset(kept)
     assert some.vertices is model.vertices
     assert some.n_constraints == kept.sum()
-    assert_array_equal(some.belief, model.belief[kept])
+    assert_array_equal(some.reliability.belief, model.reliability.belief[kept])
+    assert_array_equal(some.reliability.n_wrong, model.reliability.n_wrong[kept])
+    assert some.n_constraints == kept.sum()
     assert_array_equal(some.pairs.ends, model.pairs.ends[kept[:9]])
     assert_array_equal(some.labelled, model.labelled[kept[9:]])
 

@@ -13,10 +13,9 @@ from sklearn.preprocessing import StandardScaler
 
 from canonical import in_canonical_order
 from linkwise import Auto, Constraints, Prepared
-from linkwise.auto import consensus, ensemble
-from linkwise.auto.candidates import CANDIDATES, Candidate
-from linkwise.auto.partition import from_labels
-from linkwise.auto.prior import PREFERRED
+from linkwise.auto import consensus, ensemble, prior
+from linkwise.auto.candidates import CANDIDATES, COARSE_CUT, LEARNER, UNSUPERVISED, Candidate
+from linkwise.auto.consensus import ANCHOR, Group, from_labels
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +36,12 @@ def data(iris):
 def test_every_candidate_is_registered_once():
     names = [one.name for one in CANDIDATES]
     assert len(set(names)) == len(names)
-    assert {one.group for one in CANDIDATES} | {"anchor"} == set(consensus.GROUPS)
-    assert set(consensus.STACK_GROUPS) == set(consensus.GROUPS)
-    lists = (ensemble.UNSUPERVISED, ensemble.CHEAP, ensemble.OTHERS)
+    groups = {one.group for one in CANDIDATES} | {ANCHOR}
+    assert len({group.name for group in groups}) == len(groups)
+    lists = (ensemble.ALONE, ensemble.CHEAP, ensemble.OTHERS)
     assert sorted(one.name for part in lists for one in part) == sorted(names)
-    assert set(PREFERRED) <= {one.name for one in ensemble.UNSUPERVISED}
-    assert all(one.least == 0 for one in ensemble.UNSUPERVISED)
+    assert all(one.group == UNSUPERVISED for one in CANDIDATES if one.is_preferred or one.optimism)
+    assert all(one.least == 0 for one in ensemble.ALONE)
     assert all(one.least >= ensemble.FEW for one in ensemble.CHEAP + ensemble.OTHERS)
 
 
@@ -50,25 +49,28 @@ def by_name(model):
     return {one.name: one for one in model.report_.candidates}
 
 
-@pytest.mark.parametrize("group", ["unsupervised", "learner", "coarse cut"])
+@pytest.mark.parametrize(
+    "group", [UNSUPERVISED, LEARNER, COARSE_CUT, Group("new", 0.2)], ids=lambda group: group.name
+)
 def test_a_candidate_is_added_by_one_entry(group, monkeypatch):
     # Only the new candidate knows a partition that the samples do not show.
     y = np.random.RandomState(0).permutation(np.arange(90) % 3)
     X, y = in_canonical_order(make_blobs(90, centers=3, random_state=3)[0], y)
     entry = Candidate("oracle", group, lambda trial: from_labels(y[trial.rows], 3), least=0)
-    name = "UNSUPERVISED" if group == "unsupervised" else "OTHERS"
+    name = "ALONE" if group == UNSUPERVISED else "OTHERS"  # as if the registry had it
     monkeypatch.setattr(ensemble, name, [*getattr(ensemble, name), entry])
+    monkeypatch.setitem(prior.BY_NAME, "oracle", entry)
     known = Constraints.sample(y, 40, random_state=0)
     model = Auto(3, random_state=0).fit(X, constraints=known)
-    assert by_name(model)["oracle"].group == group
+    assert by_name(model)["oracle"].group == group.name
     assert by_name(model)["oracle"].weight > 0.4
     assert adjusted_rand_score(y, model.labels_) > 0.95
 
 
 def test_a_candidate_is_used_from_its_least_number_of_constraints_on(iris, monkeypatch):
     X, y = iris
-    entry = Candidate("late", "learner", lambda trial: from_labels(y[trial.rows], 3), least=12)
-    never = Candidate("never", "learner", lambda trial: 1 / 0, applies=lambda trial: False)
+    entry = Candidate("late", LEARNER, lambda trial: from_labels(y[trial.rows], 3), least=12)
+    never = Candidate("never", LEARNER, lambda trial: 1 / 0, applies=lambda trial: False)
     monkeypatch.setattr(ensemble, "OTHERS", [entry, never])
     for m, is_used in ((11, False), (12, True)):
         known = Constraints.sample(y, m, random_state=0)
@@ -91,14 +93,14 @@ def trace(monkeypatch):
             folds.extend(folds_of(model, number))
             return folds
 
-        def find(trial, used, progress, find_all=ensemble.find_all):
-            find_all(trial, used, progress)
-            if trial not in found:
+        def find(self, trial, used, find_in=ensemble.Ensemble._find_in):
+            find_in(self, trial, used)
+            if trial.model.n_constraints and trial not in found:
                 found.append(trial)
 
         with monkeypatch.context() as patch:
             patch.setattr(ensemble, "folds_of", make)
-            patch.setattr(ensemble, "find_all", find)
+            patch.setattr(ensemble.Ensemble, "_find_in", find)
             Auto(3, random_state=0).fit(X, constraints=known)
         return folds, found
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from linkwise.auto.constraint_model import ConstraintModel
+from linkwise.auto.constraint_model import DENSE, ConstraintModel, Pairs, Reliability
 from linkwise.auto.evidence import (
     FOLDS,
     LEAVE_ONE_OUT,
@@ -19,7 +19,6 @@ from linkwise.auto.evidence import (
     make_folds,
     n_folds_for,
 )
-from linkwise.auto.propagation import Pairs
 from linkwise.constraints import Constraints
 
 
@@ -28,7 +27,10 @@ def model_of(ends, together, labels=None, *, n=12, k=3):
     labelled = np.flatnonzero(labels >= 0)
     ends = np.asarray(ends, np.int32).reshape(-1, 2)
     pairs = Pairs(ends, np.asarray(together, bool), np.ones(len(ends)))
-    return ConstraintModel(np.arange(n), pairs, labelled, labels[labelled], k)
+    m = len(ends) + labelled.size
+    n_wrong = np.repeat([1.0, k - 1.0], [len(ends), labelled.size])
+    given, is_dense = Reliability(np.ones(m), n_wrong), len(ends) > DENSE * n
+    return ConstraintModel(np.arange(n), pairs, labelled, labels[labelled], k, m, given, is_dense)
 
 
 def some_model(seed=0):

@@ -15,9 +15,14 @@ from sklearn.preprocessing import StandardScaler
 from linkwise import Auto, Constraints, Prepared
 from linkwise.auto import ensemble
 from linkwise.auto.constraint_model import ConstraintModel
-from linkwise.auto.evidence import LEAVE_ONE_OUT, n_folds_for
-from linkwise.auto.fold_cache import STALE_SHARE, FoldCache, constraint_keys
-from linkwise.auto.view import Views
+from linkwise.auto.evidence import (
+    LEAVE_ONE_OUT,
+    STALE_SHARE,
+    FoldCache,
+    constraint_keys,
+    n_folds_for,
+)
+from linkwise.auto.views import Views
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +173,7 @@ def test_what_is_held_out_was_never_seen(iris, found):
     for m in (30, 31, 32, 33):
         found.clear()
         Auto(3, random_state=0).fit(data, constraints=some_pairs(y, m))
-    cache = data.attached(Views).folds[3]
+    cache = data.attached[Views].folds[3]
     folds = cache._fold
     trials = next(iter(cache._trials.values()))
     for number, trial in enumerate(trials):

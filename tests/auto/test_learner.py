@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from linkwise.auto import learner
-from linkwise.auto.learner import Ridge, fit_learner, log_softmax
+from linkwise.auto.bases import Basis
+from linkwise.auto.learner import Design, Ridge, fit_learner, log_softmax
 
 
 @pytest.fixture
@@ -27,16 +28,24 @@ def regression(features, penalty, Q, weights):
     return np.linalg.solve(A, features.T @ (weights[:, None] * Q))
 
 
+def design_of(weights, *bases):
+    """Return what a learner with one or two bases learns from."""
+    ridges = [Ridge.of(Basis(*basis), weights) for basis in bases]
+    names = ("linear", "graph")[: len(ridges)]
+    return Design(np.arange(weights.size), weights, dict(zip(names, ridges, strict=True)))
+
+
 def test_coefficients_are_those_of_the_normal_equations(case):
     features, penalty, Q, weights = case
-    ridge = Ridge.of(features, penalty, weights)
-    assert_allclose(ridge.coefficients(Q), regression(*case), atol=1e-10)
+    _, found = fit_learner(design_of(weights, (features, penalty)), ("linear",), Q)
+    assert_allclose(found.coefficients[0], regression(*case), atol=1e-10)
 
 
-def test_leaving_out_equals_refitting(case):
+def test_leaving_out_equals_refitting(case, monkeypatch):
     features, penalty, Q, weights = case
-    ridge = Ridge.of(features, penalty, weights)
-    F = ridge.left_out(ridge.coefficients(Q), Q)
+    monkeypatch.setattr(learner, "_discriminant", lambda F, Q, weights: (np.eye(3), np.zeros(3)))
+    monkeypatch.setattr(learner, "log_softmax", lambda logits: logits)
+    F, _ = fit_learner(design_of(weights, (features, penalty)), ("linear",), Q)
     for i in range(len(Q)):
         others = np.arange(len(Q)) != i
         M = regression(features[others], penalty, Q[others], weights[others])
@@ -72,15 +81,15 @@ def test_a_new_sample_gets_the_log_probability_of_a_sample_that_is_left_out(case
     # With weight zero, the last sample has no part in anything.
     weights = weights.copy()
     weights[-1] = 0.0
-    ridge = Ridge.of(features, penalty, weights)
-    left_out, found = fit_learner([ridge], ("linear",), Q, weights)
-    assert_allclose(found.log_probability({"linear": features[-1:]})[0], left_out[-1], atol=1e-9)
+    left_out, found = fit_learner(design_of(weights, (features, penalty)), ("linear",), Q)
+    last = {"linear": Basis(features[-1:], penalty)}
+    assert_allclose(found.log_probability(last)[0], left_out[-1], atol=1e-9)
 
 
 def test_several_bases_are_stacked(case):
     features, penalty, Q, weights = case
-    ridges = [Ridge.of(features, penalty, weights), Ridge.of(features[:, :2], penalty[:2], weights)]
-    left_out, found = fit_learner(ridges, ("linear", "graph"), Q, weights)
+    design = design_of(weights, (features, penalty), (features[:, :2], penalty[:2]))
+    left_out, found = fit_learner(design, ("linear", "graph"), Q)
     assert left_out.shape == Q.shape
     assert_allclose(np.exp(left_out).sum(axis=1), 1.0, atol=1e-4)
     assert found.names == ("linear", "graph")
@@ -90,7 +99,6 @@ def test_several_bases_are_stacked(case):
 def test_no_log_probability_is_certain(case):
     features, penalty, _, weights = case
     Q = np.eye(3)[(features[:, 0] > 0).astype(int)]
-    ridge = Ridge.of(100 * features, penalty, weights)
-    left_out, _ = fit_learner([ridge], ("linear",), Q, weights)
+    left_out, _ = fit_learner(design_of(weights, (100 * features, penalty)), ("linear",), Q)
     assert left_out.min() >= learner.FLOOR
     assert np.isfinite(left_out).all()

@@ -8,8 +8,8 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Auto, Constraints
-from linkwise.auto import many_labels
-from linkwise.auto.many_labels import learnt_constraints
+from linkwise.auto import constraint_model
+from linkwise.auto.constraint_model import learnt_constraints
 
 
 def test_few_labels_are_all_learnt():
@@ -20,8 +20,8 @@ def test_few_labels_are_all_learnt():
 
 
 def test_some_of_every_label_are_learnt(monkeypatch):
-    monkeypatch.setattr(many_labels, "MOST_LABELS", 60)
-    monkeypatch.setattr(many_labels, "LEAST_OF_LABEL", 10)
+    monkeypatch.setattr(constraint_model, "MOST_LABELS", 60)
+    monkeypatch.setattr(constraint_model, "LEAST_OF_LABEL", 10)
     labels = np.array([0] * 300 + [1] * 80 + [2] * 12 + [-1] * 8)
     known = Constraints(400, must_link=[(0, 1)], labels=labels)
     learnt = learnt_constraints(known, 0)
@@ -43,8 +43,8 @@ def test_the_other_labels_decide_in_the_end(monkeypatch):
     labels[wrong] = (y[wrong] + 1) % 3
     known = Constraints.from_labels(labels)
     whole = Auto(3, random_state=0).fit(X, constraints=known)
-    monkeypatch.setattr(many_labels, "MOST_LABELS", 60)
-    monkeypatch.setattr(many_labels, "LEAST_OF_LABEL", 10)
+    monkeypatch.setattr(constraint_model, "MOST_LABELS", 60)
+    monkeypatch.setattr(constraint_model, "LEAST_OF_LABEL", 10)
     model = Auto(3, random_state=0).fit(X, constraints=known)
     assert model.report_.n_constraints == len(model.suspects_) == 180
     free = slice(None, None, 4)

@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise.auto import micro_clusters
-from linkwise.auto.micro_clusters import MicroClusters, Small
+from linkwise.auto import coarse_cut
+from linkwise.auto.coarse_cut import MicroClusters, Small
 
 NO_PAIRS = np.zeros((0, 2), np.intp), np.zeros(0)
 
@@ -41,7 +41,7 @@ def test_a_descent_ends_where_no_single_move_gains(seed):
         rng.normal(size=(n, 2)), rng.uniform(1, 5, n), np.triu(apart, 1) + np.triu(apart, 1).T
     )
     start = np.arange(n) % k
-    group, value = micro_clusters._descend(small, start, k)
+    group, value = coarse_cut._lower_inertia(small, start, k)
     assert_allclose(value, cost(small, group, k))
     assert value <= cost(small, start, k)
     for a, c in product(range(n), range(k)):
@@ -78,8 +78,8 @@ def test_the_same_pairs_give_the_same_clusters():
 
 def test_many_rows_follow_the_centres_of_some(monkeypatch):
     X, blob = four_blobs()
-    monkeypatch.setattr(micro_clusters, "SAMPLE", 40)
-    monkeypatch.setattr(micro_clusters, "SAMPLE_EACH", 1)
+    monkeypatch.setattr(coarse_cut, "SAMPLE", 40)
+    monkeypatch.setattr(coarse_cut, "SAMPLE_EACH", 1)
     assert adjusted_rand_score(merged(X, NO_PAIRS, factor=2), blob // 2) == 1.0
 
 

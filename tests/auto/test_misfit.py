@@ -9,13 +9,12 @@ from scipy.sparse import csr_array
 from scipy.stats import multivariate_normal
 from sklearn.datasets import make_blobs, make_circles, make_moons
 
-from linkwise.auto import misfit
-from linkwise.auto.misfit import (
+from linkwise.auto import mixture
+from linkwise.auto.mixture import (
     gaussian_likelihood,
     gaussian_misfit,
     gaussian_rows,
     kernel_rows,
-    mixture_rows,
     smooth_directions,
 )
 from linkwise.graph import Affinity
@@ -106,7 +105,7 @@ def test_leaving_a_sample_out_is_a_change_of_rank_one():
     Z = samples(n, q) / 3
     labels = np.random.RandomState(0).permutation(np.arange(n) % k)
     model = described(Z, labels, 1e-3)
-    found = gaussian_rows(Z, labels, k)
+    found = gaussian_rows(Z, labels, k)[0]
     for i in range(n):
         mean, covariance, size = model[labels[i]]
         d = Z[i] - mean
@@ -119,7 +118,7 @@ def test_leaving_a_sample_out_is_a_change_of_rank_one():
 def test_in_a_large_cluster_it_is_the_gaussian_of_the_others():
     Z = samples(5_000, 2)
     labels = np.zeros(5_000, np.intp)
-    found = gaussian_rows(Z, labels, 1)
+    found = gaussian_rows(Z, labels, 1)[0]
     others = Z[1:]
     expected = multivariate_normal(others.mean(axis=0), np.cov(others.T)).logpdf(Z[0])
     assert_allclose(found[0], expected, rtol=5e-3)
@@ -129,7 +128,7 @@ def test_a_cluster_of_one_sample_and_an_empty_one():
     Z = samples(20, 2)
     labels = np.zeros(20, np.intp)
     labels[3] = 2
-    found = gaussian_rows(Z, labels, 4)
+    found = gaussian_rows(Z, labels, 4)[0]
     _, covariance, _ = described(Z, labels, 1e-3)[2]
     log_det = np.linalg.slogdet(2 * np.pi * covariance)[1]
     assert_allclose(found[3], np.log(1 / 20) - 0.5 * (log_det + 8))
@@ -142,7 +141,7 @@ def test_a_mixture_is_left_out_of_its_own_cluster_alone():
     Z = samples(n, q) / 3
     labels = np.random.RandomState(0).permutation(np.arange(n) % (k - 1))  # the last is empty
     model = described(Z, labels, 1e-3)
-    found = mixture_rows(Z, labels, k)
+    found = gaussian_rows(Z, labels, k)[1]
     for i in range(n):
         density = 0.0
         for c, (mean, covariance, size) in model.items():
@@ -159,7 +158,7 @@ def test_a_mixture_is_left_out_of_its_own_cluster_alone():
 def test_a_mixture_of_one_is_a_gaussian():
     Z = samples(30, 2)
     labels = np.zeros(30, np.intp)
-    assert_allclose(mixture_rows(Z, labels, 1), gaussian_rows(Z, labels, 1))
+    assert_allclose(*gaussian_rows(Z, labels, 1))
 
 
 # Kernel density ----------------------------------------------------------------------------
@@ -240,8 +239,8 @@ def test_a_mixture_describes_blobs_that_overlap():
 def test_many_samples_are_compared_at_some(monkeypatch):
     X, y = make_blobs(400, centers=3, random_state=0)
     exact = gaussian_misfit(X, y, 3)
-    monkeypatch.setattr(misfit, "N_EVALUATED", 100)
-    monkeypatch.setattr(misfit, "N_KERNELS", 300)
+    monkeypatch.setattr(mixture, "N_EVALUATED", 100)
+    monkeypatch.setattr(mixture, "N_KERNELS", 300)
     assert_allclose(gaussian_misfit(X, y, 3), exact, atol=0.15)
     assert gaussian_misfit(X, y, 3) == gaussian_misfit(X, y, 3)
 

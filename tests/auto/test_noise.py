@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_allclose
 
-from linkwise.auto import noise
-from linkwise.auto.noise import (
+from linkwise.auto import constraint_model as noise
+from linkwise.auto.constraint_model import (
     Reliability,
     likelihood,
     log_likelihood,

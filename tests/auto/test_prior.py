@@ -10,18 +10,27 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from canonical import in_canonical_order
-from linkwise import Affinity, Auto, Prepared
+from linkwise import Affinity, Auto, Constraints, Prepared
 from linkwise.auto import prior
-from linkwise.auto.ensemble import UNSUPERVISED, Progress, find_unsupervised
-from linkwise.auto.prior import has_few_values, ncut_value
-from linkwise.auto.view import Views
+from linkwise.auto.constraint_model import ConstraintModel
+from linkwise.auto.ensemble import ALONE
+from linkwise.auto.evidence import Trial
+from linkwise.auto.prior import FEW_SHARE, data_prior, few_valued, judged_coordinates, ncut_value
+from linkwise.auto.views import Views
 
 
-def view_of(X, k, **options):
-    """Return the samples with all unsupervised partitions."""
+def view_of(X, k, candidates=ALONE, **options):
+    """Return the samples with unsupervised partitions, and the prior of these."""
     views = Views(Prepared(X, **options))
     view = views.view(None if options else views.scalings[0], k)
-    find_unsupervised(view, UNSUPERVISED, Progress(None, 1))
+    none = Constraints(len(view.rows))
+    model = ConstraintModel.of(none, k)
+    design = view.design(view.rows, model.vertices)
+    trial = Trial(view, none, model, view.rows, lambda: design, found=view.partitions)
+    for one in candidates:
+        if one.is_used(trial):
+            trial.found[one.name] = one.find(trial)
+    view.prior = data_prior(view)
     return view
 
 
@@ -65,7 +74,7 @@ def test_where_clusters_overlap_two_candidates_are_preferred():
     assert max(found.kinds, key=found.kinds.get) == "overlapping"
     assert found.misfit.mixture < found.misfit.separate
     best = sorted(found.weights, key=found.weights.get)[-2:]
-    assert set(best) == set(prior.PREFERRED)
+    assert set(best) == {"spectral", "linear"}
 
 
 def test_features_with_few_values_are_compared_by_their_likelihood():
@@ -91,10 +100,11 @@ def test_weights_are_the_formula():
     kinds = {"compact": 0.5, "overlapping": 0.2, "other shapes": 0.3}
     fit = {"k-means": -1.0, "spectral": -1.02, "mixture, k-means": -0.97}
     cut = {"k-means": 0.5, "spectral": 0.3, "mixture, k-means": 0.6}
-    found = prior._weights(kinds, fit, cut, k=2)
+    values = np.array(list(fit.values())), np.array(list(cut.values()))
+    found = prior._weights(list(fit), kinds, values[0], cut=values[1] / 2)
     total = {}
     for name, value in fit.items():
-        paid = prior.OPTIMISM if name.startswith("mixture") else 0.0
+        paid = 0.03 if name.startswith("mixture") else 0.0
         by_fit = np.exp((value - paid) / prior.TAU_LIKELIHOOD)
         by_cut = (cut[name] / 2 + prior.CUT_FLOOR) ** (-1 / prior.TAU_CUT)
         total[name] = by_fit, by_cut, float(name == "spectral")
@@ -126,24 +136,26 @@ def test_what_few_values_are():
     rng = np.random.RandomState(0)
     binary = rng.randint(2, size=(200, 8)).astype(float)
     real = rng.normal(size=(200, 8))
-    assert has_few_values(binary)
-    assert has_few_values(csr_array(binary))
-    assert not has_few_values(real)
-    assert not has_few_values(csr_array(real))
-    assert not has_few_values(np.hstack((binary[:, :4], real[:, :4])))
-    assert has_few_values(np.hstack((binary[:, :7], real[:, :1])))
-    assert not has_few_values(rng.normal(size=(9, 2)))  # few samples, not few values
+    assert few_valued(binary).all()
+    assert few_valued(csr_array(binary)).all()
+    assert not few_valued(real).any()
+    assert not few_valued(csr_array(real)).any()
+    assert few_valued(np.hstack((binary[:, :4], real[:, :4]))).mean() < FEW_SHARE
+    assert few_valued(np.hstack((binary[:, :7], real[:, :1]))).mean() >= FEW_SHARE
+    assert not few_valued(rng.normal(size=(9, 2))).any()  # few samples, not few values
 
 
 def test_the_prior_is_computed_once_for_all_partitions():
     X, _ = make_blobs(60, centers=2, random_state=0)
-    view = view_of(X, 2)
-    assert view.prior is view.prior
-    fewer = Views(Prepared(X)).view(view.scaling, 2)
-    find_unsupervised(fewer, UNSUPERVISED[:2], Progress(None, 1))
-    assert len(fewer.prior.weights) == 2
-    find_unsupervised(fewer, UNSUPERVISED, Progress(None, 1))
-    assert fewer.prior.weights == view.prior.weights
+    data = Prepared(X)
+    few = view_of(X, 2, ALONE[:2])
+    assert len(few.prior.weights) == 2
+    Auto(2, random_state=0).fit(data)
+    view = Views.of(data).view(few.scaling, 2)
+    first = view.prior
+    assert first.weights.keys() == view.partitions.keys()
+    Auto(2, random_state=0).fit(data)
+    assert view.prior is first
 
 
 @pytest.mark.parametrize("n_levels", [2, 3, 5])
@@ -155,3 +167,16 @@ def test_a_category_that_means_nothing_does_not_decide(n_levels):
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     X = np.hstack((X, np.eye(n_levels)[rng.randint(n_levels, size=200)]))
     assert adjusted_rand_score(y, Auto(3, random_state=0).fit(X).labels_) == 1.0
+
+
+def test_nearly_constant_features_are_judged_with_the_others():
+    """A rare value makes no cluster, so leaving its feature out would only lose what it tells."""
+    rng = np.random.RandomState(0)
+    X = np.column_stack((rng.normal(size=(200, 3)), np.arange(200) < 6, np.arange(200) % 2))
+    view = view_of(X, 2)
+    few = few_valued(X)
+    assert few.tolist() == [False, False, False, True, True]
+    assert judged_coordinates(view, few).shape[1] == 4
+    assert_allclose(
+        judged_coordinates(view, few & (np.arange(5) == 3)), view.coordinates[view.rows]
+    )

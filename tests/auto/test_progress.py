@@ -94,17 +94,30 @@ def test_an_interrupt_leaves_the_best_so_far(iris, moment, again):
 CALLS: dict[str, int] = {}
 
 
-def test_before_the_first_candidate_there_is_no_answer(iris):
+def test_before_the_first_candidate_the_first_ones_are_found(iris):
     X, y = iris
     known = Constraints.sample(y, 12, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = Auto(3, callback=Callback(1), random_state=0).fit(X, constraints=known)
+    assert {one.name for one in model.report_.candidates} == {"k-means", "spectral"}
+    assert adjusted_rand_score(y, model.labels_) > 0.5
+    assert model.report_.interrupted
+
+
+def test_interrupted_again_there_is_no_answer(iris, monkeypatch):
+    def interrupt(trial):
+        raise KeyboardInterrupt
+
+    first = ensemble.ALONE[0]._replace(find=interrupt)
+    monkeypatch.setattr(ensemble, "ALONE", [first, *ensemble.ALONE[1:]])
     with pytest.raises(KeyboardInterrupt):
-        Auto(3, callback=Callback(1), random_state=0).fit(X, constraints=known)
+        Auto(3, random_state=0).fit(iris[0])
 
 
 def test_interrupted_in_the_second_scaling_the_first_answers(raw):
     X, y = raw
     known = Constraints.sample(y, 6, random_state=0)
-    n_first = len(ensemble.UNSUPERVISED) + 1
+    n_first = len(ensemble.ALONE) + 1
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = Auto(3, callback=Callback(n_first + 5), random_state=0).fit(X, constraints=known)
     alone = Auto(3, scaling="given", random_state=0).fit(X)

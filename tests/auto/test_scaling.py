@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import Affinity, Auto, Constraints, Prepared
 from linkwise.auto import estimator
-from linkwise.auto.scaling import GIVEN, STANDARDIZED, both_scalings, plausible_scalings
+from linkwise.auto.views import GIVEN, STANDARDIZED, both_scalings, plausible_scalings
 
 RNG = np.random.RandomState(0)
 

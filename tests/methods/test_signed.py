@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from linkwise import Affinity, Constraints, NCut, SignedCSC
 from linkwise.linalg.eigen import largest
 from linkwise.linalg.laplacian import absolute_degrees
+from linkwise.methods import ncut
 from linkwise.methods.ncut import ratio_sum
 from linkwise.methods.signed import (
     VIOLATION_PENALTY,
@@ -128,6 +129,9 @@ def test_signed_ncut_equals_its_slow_twin(n, seed, k):
     expected, d = slow_signed_ncut(A, labels), absolute_degrees(A)
     assert_allclose(ratio_sum(A, labels, d), expected, atol=1e-12)
     assert_allclose(ratio_sum(csr_array(A), labels, d), expected, atol=1e-12)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ncut, "SMALL_GRAPH", -1)  # the kernel, as for graphs of many edges
+        assert_allclose(ratio_sum(csr_array(A), labels, d), expected, atol=1e-12)
 
 
 @given(st.integers(3, 12), st.integers(0, 1000))

@@ -1,10 +1,10 @@
 """Bases: descriptions of the samples that do not depend on constraints, computed once.
 
 =============  ==================================================================================
-`linear`       principal components, for clusters that a plane separates
-`graph`        the smoothest functions on the neighbour graph, for clusters of any shape
-`smooth`       the very smoothest of them, in place of principal components if there are none
+`linear`       principal components, for clusters that a plane separates; of a graph alone, the
+               very smoothest functions on it
 `kernel`       radial functions around landmarks (Nyström), for what is in between
+`graph`        the smoothest functions on the neighbour graph, for clusters of any shape
 =============  ==================================================================================
 
 Each comes with a penalty for every column, which says how readily a learner uses it.
@@ -41,56 +41,63 @@ GRAPH_PENALTY, KERNEL_PENALTY = 10.0, 0.1
 LARGE, LARGE_TOL = 20_000, 1e-4  # samples above which eigenvectors are a little less exact
 
 
-class Components(NamedTuple):
-    """Principal components of the data."""
+# --- principal components
 
-    scores: Floats  # (n, q)
-    mean: Floats
-    axes: Floats  # (d, q)
 
-    @classmethod
-    def of(cls, X: Any) -> Components:
-        """Keep 98 % of the variance, but at least 10 components and at most 40."""
-        if issparse(X):
-            return cls.of_sparse(X)
-        mean = X.mean(axis=0)
-        centred = X - mean
-        unit = float(np.abs(centred).max(initial=0.0)) or 1.0
-        centred /= unit  # squares of the data as given may overflow
-        n, d = X.shape
-        values, axes = _principal_axes(centred)
-        share = np.cumsum(values) / max(float(np.vdot(centred, centred)), 1e-300)
-        q = min(_n_components(share), d, n)
-        axes = _with_signs(axes[:, :q])
-        return cls(centred @ axes, mean, axes / unit)
+def principal_components(X: Any) -> Floats:
+    """Return the scores that keep 98 % of the variance, but at least 10 columns and at most 40.
 
-    @classmethod
-    def of_sparse(cls, X: Any) -> Components:
-        """Do the same to a sparse matrix, which stays sparse."""
-        if min(X.shape) <= MAX_COMPONENTS + 1:  # it is small, at least in one direction
-            return cls.of(X.toarray())
-        unit = float(np.abs(X.data).max(initial=0.0)) or 1.0
-        lowest, highest = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
-        if (lowest == highest).all():  # there is nothing to decompose
-            return cls(np.zeros((X.shape[0], 1)), lowest, np.zeros((X.shape[1], 1)))
-        model = PCA(MAX_COMPONENTS, svd_solver="arpack", random_state=0).fit(X / unit)
-        share = np.cumsum(model.explained_variance_ratio_)
-        q = _n_components(share)
-        axes = _with_signs(model.components_[:q].T) / unit
-        centred = cls(np.zeros((0, q)), unit * model.mean_, axes)
-        return centred._replace(scores=centred.new(X))
+    In units of the largest entry: squares of the data as given may overflow.
+    """
+    if issparse(X):
+        if min(X.shape) > MAX_COMPONENTS + 1:
+            return _sparse_components(X)
+        X = X.toarray()  # it is small, at least in one direction
+    centred = X - X.mean(axis=0)
+    centred /= float(np.abs(centred).max(initial=0.0)) or 1.0
+    values, axes = _principal_axes(centred)
+    share = np.cumsum(values) / max(float(np.vdot(centred, centred)), 1e-300)
+    scores: Floats = centred @ _leading(axes, share)
+    return scores
 
-    @property
-    def unit_scores(self) -> Floats:
-        """The scores, scaled by one factor to a mean variance of 1."""
-        return self.scores / _rms(self.scores)
 
-    def new(self, X: Any) -> Floats:
-        """Return the components of new samples."""
-        if issparse(X):
-            return np.asarray(X @ self.axes) - self.mean @ self.axes
-        scores: Floats = (X - self.mean) @ self.axes
-        return scores
+def _sparse_components(X: Any) -> Floats:
+    """Do the same to a sparse matrix, which stays sparse."""
+    if (X.min(axis=0).toarray() == X.max(axis=0).toarray()).all():  # nothing to decompose
+        return np.zeros((X.shape[0], 1))
+    X = X / float(np.abs(X.data).max())
+    model = PCA(MAX_COMPONENTS, svd_solver="arpack", random_state=0).fit(X)
+    axes = _leading(model.components_.T, np.cumsum(model.explained_variance_ratio_))
+    return np.asarray(X @ axes) - model.mean_ @ axes
+
+
+def _principal_axes(centred: Floats) -> tuple[Floats, Floats]:
+    """Return squared singular values, descending, and right singular vectors."""
+    n, d = centred.shape
+    if min(n, d) > WIDE:  # only the first ones are wanted
+        _, singular, rows = randomized_svd(centred, MAX_COMPONENTS, random_state=0)
+        return singular**2, rows.T
+    if d <= n:
+        values, axes = np.linalg.eigh(centred.T @ centred)
+        return np.maximum(values[::-1], 0.0), axes[:, ::-1]
+    values, left = np.linalg.eigh(centred @ centred.T)
+    values, left = np.maximum(values[::-1], 0.0), left[:, ::-1]
+    return values, centred.T @ (left / np.sqrt(np.maximum(values, 1e-300)))
+
+
+def _leading(axes: Floats, share: Floats) -> Floats:
+    """Return the first axes, given the share of the variance that so many of them keep.
+
+    The largest entry of every axis is positive: the same data, the same axes.
+    """
+    enough = int(np.searchsorted(share, VARIANCE)) + 1
+    axes = axes[:, : min(max(enough, MIN_COMPONENTS), MAX_COMPONENTS)]
+    largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
+    signed: Floats = axes * np.where(largest < 0, -1.0, 1.0)
+    return signed
+
+
+# --- functions on the graph, and radial functions
 
 
 class Spectrum(NamedTuple):
@@ -130,22 +137,32 @@ class Landmarks(NamedTuple):
     @classmethod
     def of(cls, scores: Floats, rng: np.random.RandomState) -> Landmarks:
         """Place landmarks by k-means."""
-        n = scores.shape[0]
-        sample = scores if n <= LANDMARK_SAMPLE else scores[_choice(rng, n, LANDMARK_SAMPLE)]
+        n, sample = scores.shape[0], scores
+        if n > LANDMARK_SAMPLE:
+            sample = scores[np.sort(rng.choice(n, LANDMARK_SAMPLE, replace=False))]
         m = max(1, min(N_LANDMARKS, n // 2))
         with quiet(ConvergenceWarning):
             model = KMeans(m, n_init=1, random_state=rng).fit(sample)
         centers: Floats = np.unique(model.cluster_centers_, axis=0)
         bandwidth = float(np.median(_squares(sample, centers))) or 1.0
-        K = np.exp(-_squares(centers, centers) / bandwidth)
-        values, V = np.linalg.eigh(K)
+        values, V = np.linalg.eigh(np.exp(-_squares(centers, centers) / bandwidth))
         kept = values > 1e-8 * values[-1]
         return cls(centers, bandwidth, V[:, kept] / np.sqrt(values[kept]))
 
-    def new(self, scores: Floats) -> Floats:
-        """Return the functions at rows of principal components."""
-        features: Floats = np.exp(-_squares(scores, self.centers) / self.bandwidth) @ self.whiten
-        return features
+
+def _squares(rows: Floats, centers: Floats) -> Floats:
+    squares = (rows**2).sum(axis=1)[:, None] - 2 * rows @ centers.T + (centers**2).sum(axis=1)
+    return np.maximum(squares, 0.0)
+
+
+# --- all of them
+
+
+class Basis(NamedTuple):
+    """Functions at some samples, in columns, and what a learner pays for each."""
+
+    features: Floats
+    penalty: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,74 +171,50 @@ class Bases:
 
     Parameters
     ----------
-    n_samples : int
-        Number of samples.
-    components : Components or None
-        None if the data are a graph.
-    spectrum : Spectrum
-        Smooth functions on the graph.
-    landmarks : Landmarks or None
-        None if the data are a graph.
-    n_clusters : int
-        Number of clusters, at most, that the bases are meant for.
     W : csr_array or ndarray
         The graph.
+    n_clusters : int
+        Number of clusters, at most, that the bases are meant for.
+    spectrum : Spectrum
+        Smooth functions on the graph.
+    scores : ndarray of shape (n_samples, q) or None
+        Principal components; None if the data are a graph.
+    rms : float
+        Root of their mean squared entry.
+    landmarks : Landmarks or None
+        None if the data are a graph.
     """
 
-    n_samples: int
-    components: Components | None
+    W: Any
+    n_clusters: int
     spectrum: Spectrum
-    landmarks: Landmarks | None
-    n_clusters: int = 0
-    W: Any = None
+    scores: Floats | None = None
+    rms: float = 1.0
+    landmarks: Landmarks | None = None
 
     def for_clusters(self, k: int) -> Bases:
         """Return the bases with as many functions on the graph as `k` clusters need."""
-        spectrum = self.spectrum.first(n_vectors(k, self.n_samples))
+        spectrum = self.spectrum.first(n_vectors(k, self.W.shape[0]))
         return replace(self, spectrum=spectrum, n_clusters=k)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The bases there are."""
-        features = ("linear", "kernel") if self.components is not None else ("smooth",)
-        return (*features, "graph")
+    def at(self, rows: Ints | slice) -> dict[str, Basis]:
+        """Return every basis at some of the samples, the most rigid one first."""
+        penalty = GRAPH_PENALTY * self.spectrum.values + CONSTANT_PENALTY
+        graph, k = Basis(self.spectrum.vectors[rows], penalty), self.n_clusters
+        if self.scores is None or self.landmarks is None:
+            return {"linear": Basis(graph.features[:, :k], penalty[:k]), "graph": graph}
+        scores = self.scores[rows]
+        linear = np.hstack((scores / self.rms, np.ones((scores.shape[0], 1))))
+        paid = np.full(linear.shape[1], LINEAR_PENALTY)
+        paid[-1] = CONSTANT_PENALTY
+        squares = _squares(scores, self.landmarks.centers)
+        radial = np.exp(-squares / self.landmarks.bandwidth) @ self.landmarks.whiten
+        kernel = Basis(radial, np.full(radial.shape[1], KERNEL_PENALTY))
+        return {"linear": Basis(linear, paid), "kernel": kernel, "graph": graph}
 
-    def features(self, rows: Ints | slice = slice(None)) -> dict[str, Floats]:
-        """Return every basis at some of the samples."""
-        scores = None if self.components is None else self.components.scores[rows]
-        return self._described(scores, self.spectrum.vectors[rows])
-
-    def _described(self, scores: Floats | None, vectors: Floats) -> dict[str, Floats]:
-        described = {"graph": vectors}
-        if scores is not None and self.components is not None and self.landmarks is not None:
-            ones = np.ones((scores.shape[0], 1))
-            described["linear"] = np.hstack((scores / _rms(self.components.scores), ones))
-            described["kernel"] = self.landmarks.new(scores)
-        else:
-            described["smooth"] = vectors[:, : self.n_clusters]
-        return described
-
-    def penalty(self, name: str) -> Floats:
-        """Return what the columns of a basis cost."""
-        if name == "smooth":
-            return self.penalty("graph")[: self.n_clusters]
-        if name == "graph":
-            return GRAPH_PENALTY * self.spectrum.values + CONSTANT_PENALTY
-        if name == "linear" and self.components is not None:
-            penalty = np.full(self.components.scores.shape[1] + 1, LINEAR_PENALTY)
-            penalty[-1] = CONSTANT_PENALTY
-            return penalty
-        assert self.landmarks is not None
-        return np.full(self.landmarks.whiten.shape[1], KERNEL_PENALTY)
-
-    def embedding(self, m: int, rows: Ints | slice = slice(None)) -> Floats:
-        """Return the first `m` functions on the graph at some samples, rows scaled to length 1."""
-        return unit_rows(self.spectrum.first(m).vectors[rows])
-
-    @property
-    def wide_embedding(self) -> Floats:
-        """The embedding that micro-clusters are sought in: no two components share a place."""
-        return self.embedding(max(2 * self.n_clusters, self.spectrum.n_pieces))
+    def embedding(self, m: int) -> Floats:
+        """Return the first `m` functions on the graph, rows scaled to length 1."""
+        return unit_rows(self.spectrum.first(m).vectors)
 
 
 def n_vectors(k: int, n: int) -> int:
@@ -235,52 +228,11 @@ def build_bases(X: Any, W: Any, k: int) -> Bases:
     The bases describe the data: no seed of the caller's changes them, and bases for more clusters
     begin with those for fewer.
     """
-    n = W.shape[0]
     with one_thread():  # with more threads of BLAS the last bits would differ
-        spectrum = Spectrum.of(W, n_vectors(k, n), np.random.RandomState(0))
+        spectrum = Spectrum.of(W, n_vectors(k, W.shape[0]), np.random.RandomState(0))
         if X is None:
-            return Bases(n, None, spectrum, None, n_clusters=k, W=W)
-        components = Components.of(X)
-        landmarks = Landmarks.of(components.scores, np.random.RandomState(2))
-    return Bases(n, components, spectrum, landmarks, n_clusters=k, W=W)
-
-
-def _n_components(share: Floats) -> int:
-    """Return how many components to keep, given the share of the variance of the first ones."""
-    enough = int(np.searchsorted(share, VARIANCE)) + 1
-    return min(max(enough, MIN_COMPONENTS), MAX_COMPONENTS)
-
-
-def _principal_axes(centred: Floats) -> tuple[Floats, Floats]:
-    """Return squared singular values, descending, and right singular vectors."""
-    n, d = centred.shape
-    if min(n, d) > WIDE:  # only the first ones are wanted
-        _, singular, rows = randomized_svd(centred, MAX_COMPONENTS, random_state=0)
-        return singular**2, rows.T
-    if d <= n:
-        values, axes = np.linalg.eigh(centred.T @ centred)
-        return np.maximum(values[::-1], 0.0), axes[:, ::-1]
-    values, left = np.linalg.eigh(centred @ centred.T)
-    values, left = np.maximum(values[::-1], 0.0), left[:, ::-1]
-    return values, centred.T @ (left / np.sqrt(np.maximum(values, 1e-300)))
-
-
-def _with_signs(axes: Floats) -> Floats:
-    """Make the largest entry of every column positive: the same data, the same axes."""
-    largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
-    signed: Floats = axes * np.where(largest < 0, -1.0, 1.0)
-    return signed
-
-
-def _rms(scores: Floats) -> float:
-    """Return the root of the mean squared entry."""
-    return float(np.sqrt((scores**2).mean())) or 1.0
-
-
-def _squares(rows: Floats, centers: Floats) -> Floats:
-    squares = (rows**2).sum(axis=1)[:, None] - 2 * rows @ centers.T + (centers**2).sum(axis=1)
-    return np.maximum(squares, 0.0)
-
-
-def _choice(rng: np.random.RandomState, n: int, m: int) -> Ints:
-    return np.sort(rng.choice(n, m, replace=False))
+            return Bases(W, k, spectrum)
+        scores = principal_components(X)
+        landmarks = Landmarks.of(scores, np.random.RandomState(2))
+    rms = float(np.sqrt((scores**2).mean())) or 1.0
+    return Bases(W, k, spectrum, scores, rms, landmarks)

@@ -1,8 +1,8 @@
 """The candidates: partitions of different kinds, of which `Auto` forms its answer.
 
-Each is one entry of `CANDIDATES`: a name, a group, a function of a
-:class:`~linkwise.auto.trial.Trial` that returns a partition of the trial's rows, and when it is
-used. Candidates of the group ``"unsupervised"`` see no constraint. The others run once with all
+Each is one entry of `CANDIDATES`: a name, a group with its prior, a function of a
+:class:`~linkwise.auto.evidence.Trial` that returns a partition of the trial's rows, and when it is
+used. Candidates of the group `UNSUPERVISED` see no constraint. The others run once with all
 constraints and once for each fold. A candidate may begin from those above it.
 """
 
@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from linkwise.auto.constraint_model import labelled_samples
-from linkwise.auto.learner import log_softmax
-from linkwise.auto.mixture import mixture_partition
-from linkwise.auto.partition import (
+from linkwise.auto.consensus import (
     TRUST,
+    Group,
     Partition,
     centred_mean,
     from_labels,
@@ -26,13 +24,18 @@ from linkwise.auto.partition import (
     matched_mean,
     softened,
 )
+from linkwise.auto.learner import log_softmax
+from linkwise.auto.mixture import mixture_partition
 from linkwise.auto.spanning_tree import balanced_partition
 from linkwise.constraints import Constraints
 from linkwise.constraints.coloring import find_coloring
 from linkwise.constraints.feasible import feasible_groups
 from linkwise.exceptions import ConflictError, TooLargeError
+from linkwise.linalg.laplacian import degrees
+from linkwise.linalg.solve import dirichlet
 from linkwise.methods.e2cp import propagated_graph
 from linkwise.methods.ncut import normalized_cut
+from linkwise.partition import kmeans
 from linkwise.search.cut import CutObjective
 from linkwise.search.objective import Context, Task, hard_labels
 from linkwise.search.problem import rescaled
@@ -41,11 +44,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from linkwise._types import Ints
-    from linkwise.auto.trial import Trial
+    from linkwise.auto.evidence import Trial
 
 
 MIXTURE_COMPONENTS = 10  # principal components that mixtures describe
 MIXTURE_ROWS = 3_000  # samples that a mixture is fitted to
+SHARPENED = 3  # power of the probabilities of label propagation
+TINY = 1e-300  # instead of a degree of zero
 CUT_PENALTY = 1.0  # of a violated pair of lower belief in a constrained cut; see `ConstrainedCut`
 # When a candidate is used: number of constraints, samples, entries of the graph.
 PROPAGATION_SAMPLES, PROPAGATION_DENSE = 20_000, 3_000
@@ -58,18 +63,32 @@ class Candidate(NamedTuple):
     """A kind of partition."""
 
     name: str
-    group: str
+    group: Group
     find: Callable[[Trial], Partition]
     least: int = 0  # constraints from which on it is used
+    needs_features: bool = False  # a graph alone is not enough
     applies: Callable[[Trial], bool] | None = None  # any other condition
     is_quick: bool = False  # then it is found in every scaling, to choose one
+    optimism: float = 0.0  # nats per sample that it gains by maximising the likelihood itself
+    is_preferred: bool = False  # where clusters overlap: it holds on such data
+
+    def is_used(self, trial: Trial) -> bool:
+        """Whether the candidate is used, given all constraints."""
+        if trial.model.n_constraints < self.least:
+            return False
+        if self.needs_features and not trial.view.has_features:
+            return False
+        return self.applies is None or self.applies(trial)
 
 
 # --- unsupervised
 
 
 def _kmeans(trial: Trial) -> Partition:
-    return from_labels(trial.view.kmeans[trial.rows], trial.view.k)
+    view = trial.view
+    assert view.bases.scores is not None
+    labels = kmeans(view.bases.scores, view.k, np.random.RandomState(0), n_init=10).labels
+    return from_labels(labels[trial.rows], view.k)
 
 
 def _spectral(trial: Trial) -> Partition:
@@ -78,32 +97,28 @@ def _spectral(trial: Trial) -> Partition:
 
 def _coarse_cut(trial: Trial, penalty: float) -> Partition:
     """Average the partitions of several micro-clusterings, around their centre."""
-    found = [
-        softened(labels[trial.rows], trial.view.k, TRUST)
-        for cut in trial.view.coarse_cuts
-        for labels in cut.partitions(*trial.pairs, penalty)
-    ]
-    return from_probability(centred_mean(found, np.ones(len(found)), power=2.0).probability)
+    parts = []
+    for cut in trial.view.coarse_cuts:
+        for labels in cut.partitions(*trial.pairs, penalty):
+            some = labels[trial.rows]
+            parts.append(softened(some, trial.view.k, TRUST))
+    return from_probability(centred_mean(parts, np.ones(len(parts)), power=2.0).probability)
 
 
 def _linear(trial: Trial) -> Partition:
     """Average learners that see no constraint, from several starts."""
-    rigid = _rigid(trial)
-    starts = [
-        trial.labels_of(name)
-        for name in ("k-means", "spectral", "coarse cut")
-        if name in trial.found
-    ]
-    plans: list[tuple[tuple[str, ...], Ints]] = [((rigid,), labels) for labels in starts]
-    plans += [((rigid, "graph"), labels) for labels in starts[-2:]]  # those of the graph
+    plans: list[tuple[tuple[str, ...], Ints]] = []
+    if "k-means" in trial.found:
+        plans.append((LINEAR, trial.found["k-means"].labels))
+    spectral, cut = trial.found["spectral"].labels, trial.found["coarse cut"].labels
+    plans += [(LINEAR, spectral), (LINEAR, cut), (GRAPH, spectral), (GRAPH, cut)]
     if trial.view.has_features:
-        merged = (_merged(trial, factor) for factor in trial.view.micro_clusters)
-        plans += [((rigid,), labels) for labels in merged]
-    found = [
-        trial.learn(f"linear {number}", bases, trial.begin(labels))
-        for number, (bases, labels) in enumerate(plans)
-    ]
-    parts = [np.exp(log_softmax(one.log_probability)) for one in found]
+        for micro_clusters in trial.view.micro_clusters.values():
+            plans.append((LINEAR, micro_clusters.merged(*trial.pairs)[trial.rows]))
+    parts = []
+    for number, (bases, labels) in enumerate(plans):
+        found = trial.learn(f"linear {number}", bases, labels)
+        parts.append(np.exp(log_softmax(found.log_probability)))
     alike = np.full(len(parts), 1 / len(parts))
     return from_probability(matched_mean(parts, alike, parts[0]))
 
@@ -111,8 +126,8 @@ def _linear(trial: Trial) -> Partition:
 def _tree(trial: Trial, limit: float, *, robust: bool = False) -> Partition:
     """Merge along a spanning tree, the smallest cluster first while sizes differ too much."""
     view = trial.view
-    edges = view.robust_tree if robust else view.tree
-    return from_labels(balanced_partition(edges, view.rows.size, view.k, limit), view.k)
+    edges = view.tree(robust=robust)
+    return from_labels(balanced_partition(edges, view.rows.size, view.k, limit=limit), view.k)
 
 
 def _mixture(trial: Trial, start: str) -> Partition:
@@ -132,43 +147,26 @@ def _mixture(trial: Trial, start: str) -> Partition:
 
 
 def _micro_clusters(trial: Trial, factor: int) -> Partition:
-    return from_labels(_merged(trial, factor), trial.view.k)
-
-
-def _merged(trial: Trial, factor: int) -> Ints:
-    """Return micro-clusters merged the way the pairs want it, on the rows."""
-    return trial.view.micro_clusters[factor].merged(*trial.pairs)[trial.rows]
+    """Merge micro-clusters the way the pairs want it."""
+    labels = trial.view.micro_clusters[factor].merged(*trial.pairs)
+    return from_labels(labels[trial.rows], trial.view.k)
 
 
 def _learner(trial: Trial, bases: tuple[str, ...], start: str) -> Partition:
-    """Learn from the constraints, beginning from another partition; see `Trial.first_learners`."""
+    """Learn from the constraints, beginning from another partition.
+
+    The second learners, with more flexible bases, begin from what the first ones have learnt: the
+    `"consensus"` of them, or their `"leader"`.
+    """
+    key = f"{bases}, {start}"
+    if start in ("consensus", "leader"):
+        first = trial.first_learners
+        begin = first.consensus if start == "consensus" else first.leader
+        return trial.learn(key, bases, begin, rate=first.error_rate)
     if start.startswith("merged"):
-        labels = _merged(trial, int(start[-1]))
-    else:
-        labels = trial.labels_of(start)
-    name = learner_name(bases, start)
-    return trial.learn(name, _bases(trial, bases), trial.begin(labels))
-
-
-def _second_learner(trial: Trial, bases: tuple[str, ...], start: str) -> Partition:
-    """Learn with more flexible bases, beginning from what the first learners have learnt."""
-    first = trial.first_learners
-    begin = first.consensus if start == "consensus" else first.leader
-    name = learner_name(bases, start)
-    return trial.learn(name, _bases(trial, bases), begin, rate=first.error_rate)
-
-
-def learner_name(bases: tuple[str, ...], start: str) -> str:
-    """Return the name of a learner."""
-    return f"{' + '.join(bases)}, {start}"
-
-
-def _rigid(trial: Trial) -> str:
-    return "linear" if trial.view.has_features else "smooth"
-
-
-def _bases(trial: Trial, bases: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(_rigid(trial) if name == "linear" else name for name in bases)
+        labels = trial.view.micro_clusters[int(start[-1])].merged(*trial.pairs)
+        return trial.learn(key, bases, labels[trial.rows])
+    return trial.learn(key, bases, trial.labels_of(start))
 
 
 def _propagation(trial: Trial) -> Partition:
@@ -183,12 +181,34 @@ def _propagation(trial: Trial) -> Partition:
     return from_labels(labels[trial.rows], trial.view.k)
 
 
+def _harmonic(trial: Trial) -> Partition:
+    """Spread the labels over the graph: their harmonic functions (GFHF)."""
+    W, model = trial.view.W, trial.model
+    labelled = model.vertices[model.labelled]
+    if not labelled.size:  # in a fold without labels
+        return from_probability(np.zeros((trial.rows.size, model.k)))
+    known = np.zeros(trial.view.n_samples, bool)
+    known[labelled] = True
+    F = dirichlet(W, known, np.eye(model.k)[model.label]).x
+    # What a label says about its own sample is added later: here it has the mean of its neighbours.
+    F[labelled] = np.asarray(W[labelled] @ F) / np.maximum(degrees(W)[labelled], TINY)[:, None]
+    # Walks from far away meet all labels alike: the probabilities are flatter than they should be.
+    P = F[trial.rows] ** SHARPENED
+    return from_probability(P / np.maximum(P.sum(axis=1, keepdims=True), TINY))
+
+
+def _can_spread(trial: Trial) -> bool:
+    """Whether there is a graph alone, not too large, with labels of two clusters or more."""
+    n_labels, W = np.unique(trial.model.label).size, trial.view.W
+    most = PROPAGATION_SAMPLES if issparse(W) else PROPAGATION_DENSE
+    return not trial.view.has_features and n_labels > 1 and W.shape[0] <= most
+
+
 def _can_propagate(trial: Trial) -> bool:
     """Whether constraints are not too many to spread over the graph, and not too far."""
-    W, constraints = trial.view.W, trial.constraints
+    W = trial.view.W
     most = PROPAGATION_SAMPLES if issparse(W) else PROPAGATION_DENSE
-    n_labelled = labelled_samples(constraints)[0].size
-    n_constrained = trial.model.vertices.size
+    n_labelled, n_constrained = trial.model.labelled.size, trial.model.vertices.size
     return (
         W.shape[0] <= most
         and n_constrained <= PROPAGATION_FROM
@@ -227,38 +247,40 @@ def _can_cut(trial: Trial) -> bool:
     return find_coloring(groups.graph, trial.view.k, rng).n_left == 0
 
 
-def _has_features(trial: Trial) -> bool:
-    return trial.view.has_features
-
-
 LINEAR, GRAPH, KERNEL = ("linear",), ("linear", "graph"), ("linear", "kernel")
 
+UNSUPERVISED = Group("unsupervised", 0.6, stacked=0.3)
+COARSE_CUT = Group("coarse cut", 0.1, few=0.03)
+LEARNER = Group("learner", 0.3)
+MICRO_CLUSTERS = Group("micro-clusters", 0.05)
+
 CANDIDATES = (
-    Candidate("k-means", "unsupervised", _kmeans, applies=_has_features, is_quick=True),
-    Candidate("spectral", "unsupervised", _spectral, is_quick=True),
-    Candidate("coarse cut", "unsupervised", partial(_coarse_cut, penalty=0.0), is_quick=True),
-    Candidate("linear", "unsupervised", _linear),
-    Candidate("tree .1", "unsupervised", partial(_tree, limit=0.1), applies=_has_features),
-    Candidate("tree .3", "unsupervised", partial(_tree, limit=0.3), applies=_has_features),
+    Candidate("k-means", UNSUPERVISED, _kmeans, needs_features=True, is_quick=True),
+    Candidate("spectral", UNSUPERVISED, _spectral, is_quick=True, is_preferred=True),
+    Candidate("coarse cut", UNSUPERVISED, partial(_coarse_cut, penalty=0.0), is_quick=True),
+    Candidate("linear", UNSUPERVISED, _linear, is_preferred=True),
+    Candidate("tree .1", UNSUPERVISED, partial(_tree, limit=0.1), needs_features=True),
+    Candidate("tree .3", UNSUPERVISED, partial(_tree, limit=0.3), needs_features=True),
     Candidate(
         "robust tree .3",
-        "unsupervised",
+        UNSUPERVISED,
         partial(_tree, limit=0.3, robust=True),
-        applies=_has_features,
+        needs_features=True,
     ),
     *(
         Candidate(
             f"mixture, {start}",
-            "unsupervised",
+            UNSUPERVISED,
             partial(_mixture, start=start),
-            applies=_has_features,
+            needs_features=True,
+            optimism=0.03,
         )
         for start in ("k-means", "spectral", "coarse cut", "tree .3", "tree .1", "robust tree .3")
     ),
     *(
         Candidate(
             f"coarse cut, penalty {penalty:g}",
-            "coarse cut",
+            COARSE_CUT,
             partial(_coarse_cut, penalty=penalty),
             least=4,
             is_quick=True,
@@ -267,45 +289,51 @@ CANDIDATES = (
     ),
     *(
         Candidate(
-            learner_name(bases, start),
-            "learner",
+            f"{' + '.join(bases)}, {start}",
+            LEARNER,
             partial(_learner, bases=bases, start=start),
             least=9,
-            applies=_has_features if start in ("k-means", "merged 2", "merged 4") else None,
+            needs_features="kernel" in bases or start in ("k-means", "merged 2", "merged 4"),
         )
-        for start, bases in (
-            ("k-means", LINEAR),
-            ("spectral", LINEAR),
-            ("spectral", GRAPH),
-            ("merged 2", LINEAR),
-            ("merged 4", LINEAR),
-            ("coarse cut, penalty 0.05", LINEAR),
-            ("coarse cut, penalty 0.05", GRAPH),
-            ("coarse cut, penalty 0.2", LINEAR),
-            ("coarse cut, penalty 0.2", GRAPH),
+        for bases, start in (
+            (LINEAR, "k-means"),
+            (LINEAR, "spectral"),
+            (GRAPH, "spectral"),
+            (LINEAR, "merged 2"),
+            (LINEAR, "merged 4"),
+            (LINEAR, "coarse cut, penalty 0.05"),
+            (GRAPH, "coarse cut, penalty 0.05"),
+            (LINEAR, "coarse cut, penalty 0.2"),
+            (GRAPH, "coarse cut, penalty 0.2"),
+            (KERNEL, "consensus"),
+            (KERNEL, "leader"),
+            (GRAPH, "consensus"),
+            (GRAPH, "leader"),
         )
-    ),
-    *(
-        Candidate(
-            learner_name(bases, start),
-            "learner",
-            partial(_second_learner, bases=bases, start=start),
-            least=9,
-            applies=_has_features if "kernel" in bases else None,
-        )
-        for bases in (KERNEL, GRAPH)
-        for start in ("consensus", "leader")
     ),
     *(
         Candidate(
             f"micro-clusters, {factor} k",
-            "micro-clusters",
+            MICRO_CLUSTERS,
             partial(_micro_clusters, factor=factor),
             least=12,
-            applies=_has_features,
+            needs_features=True,
         )
         for factor in (2, 4)
     ),
-    Candidate("e2cp", "propagation", _propagation, least=41, applies=_can_propagate),
-    Candidate("constrained cut", "constrained cut", _constrained_cut, least=41, applies=_can_cut),
+    Candidate("e2cp", Group("propagation", 0.05), _propagation, least=41, applies=_can_propagate),
+    Candidate(
+        "label propagation",
+        Group("label propagation", 0.1),
+        _harmonic,
+        least=9,
+        applies=_can_spread,
+    ),
+    Candidate(
+        "constrained cut",
+        Group("constrained cut", 0.05),
+        _constrained_cut,
+        least=41,
+        applies=_can_cut,
+    ),
 )

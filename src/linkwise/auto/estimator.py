@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -13,34 +12,44 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._params import Interval, StrOptions
+from linkwise._params import Interval, StrOptions, validates_parameters
+from linkwise._progress import Progress
+from linkwise._quiet import kept_filters
 from linkwise._rows import RowIndex
-from linkwise._threads import one_thread
-from linkwise.auto.assign import feasible_labels, in_order, likeliest_labels
-from linkwise.auto.canonical import constraint_places, in_given_order
-from linkwise.auto.classifier import blocks, everywhere
-from linkwise.auto.constraint_model import ConstraintModel
+from linkwise._threads import kept_limits, one_thread
+from linkwise.auto.consensus import feasible_labels, in_order, likeliest_labels
+from linkwise.auto.constraint_model import (
+    add_other_labels,
+    learnt_constraints,
+    misplaced,
+)
 from linkwise.auto.ensemble import Answer, Ensemble
-from linkwise.auto.many_labels import add_other_labels, learnt_constraints
+from linkwise.auto.learner import blocks, everywhere
 from linkwise.auto.n_clusters import Choice, choose_n_clusters, numbers_of_clusters
-from linkwise.auto.report import AutoReport, make_report, n_violated, rank_suspects
-from linkwise.auto.scaling import GIVEN, NAMES, both_scalings
-from linkwise.auto.view import View, Views
+from linkwise.auto.report import AutoReport, committee_of, make_report, rank_suspects
+from linkwise.auto.views import (
+    GIVEN,
+    NAMES,
+    View,
+    Views,
+    both_scalings,
+    constraint_places,
+    permuted,
+)
 from linkwise.constraints import Constraints
 from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.result import Result
-from linkwise.search.objective import certain_groups, warn_interrupted, workers
+from linkwise.search.objective import certain_groups, warn_interrupted
 from linkwise.search.soft import check_label_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from linkwise._progress import Report
     from linkwise._types import Floats, Ints
-    from linkwise.auto.scaling import Scaling
+    from linkwise.auto.views import Scaling
     from linkwise.constraints.conflict import Suspect
-    from linkwise.graph import Affinity, Prepared
-    from linkwise.linalg.warm import WarmStarts
-    from linkwise.search.objective import Run
+    from linkwise.graph import Affinity
 
 
 SECOND_SCALING_UP_TO = 20_000  # samples; beyond, a second graph takes too long
@@ -112,9 +121,11 @@ class Auto(ConstrainedClusterer):
     callback : callable, default=None
         Called as ``callback(share, what)`` with the share of the work that is done, from 0 to 1,
         and what was done last. Raising KeyboardInterrupt in it ends the fit, as Ctrl-C does, with
-        the best answer so far.
-    verbose : int, default=0
-        Whether to print progress.
+        the best answer so far. Before the first candidate, the first two are found; a second
+        interrupt then leaves no answer.
+    verbose : int or None, default=None
+        None shows a progress bar on a terminal or in a notebook if the fit takes more than two
+        seconds, 0 shows nothing, 1 prints a line for each step.
 
     Attributes
     ----------
@@ -128,6 +139,9 @@ class Auto(ConstrainedClusterer):
         What was chosen, and why; print it.
     result_ : AutoResult
         All of this, and the probabilities of the training samples.
+    committee_ : Committee
+        The candidate partitions: `names`, `labels` of the `samples`, `weights`, and `evidence`, the
+        log-likelihood of held-out constraints.
     affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
         The graph, in the scaling that was chosen.
 
@@ -149,12 +163,13 @@ class Auto(ConstrainedClusterer):
     """
 
     family = "ensemble"
+    max_clusters = 100
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "scaling": [StrOptions({"auto", "given", "standardize"})],
         "n_jobs": [Integral, None],
         "callback": [callable, None],
-        "verbose": ["verbose"],
+        "verbose": ["verbose", None],
     }
     n_clusters: int | str = "auto"
     _: KW_ONLY
@@ -164,81 +179,117 @@ class Auto(ConstrainedClusterer):
     random_state: int | np.random.RandomState | None = None
     n_jobs: int | None = None
     callback: Callable[[float, str], None] | None = None
-    verbose: int = 0
+    verbose: int | None = None
+
+    needs_features = False  # they are used if there are any
 
     @property
     def _arguments(self) -> Collection[str]:
         return ("X", "W", "constraints")
 
-    def _solve(
-        self, prepared: Prepared, constraints: Constraints | None, warm: WarmStarts | None
+    @validates_parameters(prefer_skip_nested_validation=False)
+    def fit(  # noqa: D102  (that of the base class)
+        self, X: Any, y: object = None, *, constraints: Constraints | None = None
+    ) -> Auto:
+        with kept_filters(), kept_limits():
+            prepared = self._checked(X, y, constraints)
+            given = Constraints(prepared.n_samples) if constraints is None else constraints
+            if self.hard and isinstance(self.n_clusters, str):
+                given.check(given.n_samples)  # contradictions, whatever the number
+            if not self.hard and not isinstance(self.n_clusters, str) and given.labels is not None:
+                check_label_count(given, self.n_clusters)
+            rng = check_random_state(self.random_state)
+            views = Views.of(prepared)
+            found = self._found(views, given, seed=int(rng.randint(2**31)))
+            result = self._result(found, given, rng)
+            self._keep_view(found.answer.view, views, result)
+            self.committee_ = committee_of(found.answer, views.order)
+        self._keep_result(result, constraints)
+        return self
+
+    fit.__doc__ = ConstrainedClusterer.fit.__doc__
+
+    def _result(
+        self, found: Found, constraints: Constraints, rng: np.random.RandomState
     ) -> AutoResult:
-        constraints = Constraints(prepared.n_samples) if constraints is None else constraints
-        rng = check_random_state(self.random_state)
-        views = Views.of(prepared)
-        found = self._found(views, constraints, seed=int(rng.randint(2**31)))
-        k, probability = found.choice.best, found.probability
-        # What the others say about each constraint, and what all of it tells
-        given = ConstraintModel.of(constraints, k).reliability
-        rate = found.answer.consensus.error_rate
-        suspects = rank_suspects(constraints, found.left_out, given, error_rate=rate)
-        report = make_report(found.answer, found.choice, suspects)
+        """Return labels, numbered, and the report about them."""
+        answer, probability = found.answer, found.probability
         if self.hard:
             labels = feasible_labels(np.log(probability + 1e-12), constraints, rng)
         else:
             labels = likeliest_labels(probability)
-        numbers = in_order(labels, constraints, k)
+        numbers = in_order(labels, constraints, probability.shape[1])
         labels, probability = np.argsort(numbers)[labels], probability[:, numbers]
-        self._keep_view(found.answer.view, views, probability)
+        suspects = rank_suspects(constraints, found.left_out, answer)
+        n_violated = int(constraints.table.is_violated(labels).sum())
+        if constraints.labels is not None:
+            n_violated += int(misplaced(constraints, labels)[1].sum())
+        report = replace(
+            make_report(answer, found.choice, suspects, labels=labels),
+            n_violated=n_violated,
+            scaling_is_chosen=self.scaling == "auto",
+        )
         return AutoResult(
             labels=labels,
             objective=-report.score,
-            n_iter=len(found.answer.members),
-            converged=not found.answer.interrupted,
+            n_iter=len(answer.members),
+            converged=not answer.interrupted,
             probability=probability,
             noise=report.noise,
             suspects=suspects,
-            report=replace(
-                report.with_labels(labels, n_violated(constraints, labels)),
-                scaling_is_chosen=self.scaling == "auto",
-            ),
+            report=report,
         )
 
     def _found(self, views: Views, constraints: Constraints, *, seed: int) -> Found:
         """Choose the number of clusters and find the answer, in an order of the samples' own."""
-        n = constraints.n_samples
-        order = np.arange(n) if views.order is None else views.order
+        order = np.arange(constraints.n_samples) if views.order is None else views.order
         inner = constraints if views.order is None else constraints.restrict(order)
-        learnt = learnt_constraints(inner, seed)
+        learnt = inner if inner.labels is None else learnt_constraints(inner, seed)
         # One thread of BLAS: its many calls are tiny, and with more the last bits would differ.
         # Threads that share prepared data take turns.
-        with views.lock, one_thread(), workers(effective_n_jobs(self.n_jobs)) as run:
-            choice = self._choice(views, learnt)
+        shown = Progress("Auto", self.verbose, callback=self.callback)
+        with views.lock, one_thread(), shown as progress:
+            if isinstance(self.n_clusters, str):
+                choice = self._choice(views, learnt, progress.part(last=CHOICE_SHARE))
+            else:
+                choice = Choice(int(self.n_clusters), (int(self.n_clusters),), np.ones(1))
             if self.hard:
                 certain_groups(constraints, choice.best, np.random.RandomState(0))  # or why not
-            answer = self._answer(views, learnt, choice, seed=seed, run=run)
-            found = everywhere(answer)
+            rest = progress.part(CHOICE_SHARE if len(choice.numbers) > 1 else 0.0)
+            ensemble = self._ensemble(views, learnt, choice, seed=seed, callback=rest)
+            answer = ensemble.answer(hurry=choice.interrupted)
+            found = answer.probability.copy()
+            if answer.rows.size < order.size:
+                found = everywhere(answer.view, answer.rows, found)
         if answer.interrupted:
             warn_interrupted()
-        left_out = add_other_labels(found, inner, learnt, answer)
+        left_out = answer.posterior.left_out
+        if learnt is not inner:
+            rate = answer.consensus.error_rate
+            left_out = add_other_labels(found, inner, learnt, said=answer.posterior, rate=rate)
         probability = np.empty_like(found)
         probability[order] = found
-        places = constraint_places(constraints, inner, order)
-        return Found(answer, choice, probability, left_out[places])
+        return Found(answer, choice, probability, left_out[constraint_places(constraints, order)])
 
-    def _answer(
-        self, views: Views, constraints: Constraints, choice: Choice, *, seed: int, run: Run
-    ) -> Answer:
-        """Find candidates, and their consensus."""
-        model = ConstraintModel.of(constraints, choice.best)
-        scalings = self._scalings(views, constraints)
-        makers = [partial(views.view, scaling, choice.best) for scaling in scalings]
-        rest = partial(self._tell, first=CHOICE_SHARE if len(choice.numbers) > 1 else 0.0)
-        cache = views.folds[choice.best]
-        ensemble = Ensemble(
-            makers, model, constraints, cache=cache, seed=seed, run=run, callback=rest
+    def _ensemble(
+        self,
+        views: Views,
+        constraints: Constraints,
+        choice: Choice,
+        *,
+        seed: int,
+        callback: Report | None,
+    ) -> Ensemble:
+        """Return what finds candidates and their consensus."""
+        return Ensemble(
+            views,
+            self._scalings(views, constraints),
+            constraints,
+            k=choice.best,
+            seed=seed,
+            n_jobs=effective_n_jobs(self.n_jobs),
+            callback=callback,
         )
-        return ensemble.answer(hurry=choice.interrupted)
 
     def _scalings(self, views: Views, constraints: Constraints) -> list[Scaling | None]:
         """Return the scalings to compare, the most plausible one first; None for a graph."""
@@ -248,36 +299,28 @@ class Auto(ConstrainedClusterer):
         if self.scaling != "auto" or prepared.affinity is not None:
             name = NAMES.get(self.scaling, GIVEN)
             return [one for one in both_scalings(prepared.X) if one.name == name]
-        one_is_enough = constraints.is_empty or prepared.n_samples > SECOND_SCALING_UP_TO
-        return list(views.scalings[: 1 if one_is_enough else None])
+        given = len(constraints.table.pairs) or constraints.labels is not None
+        two = given and prepared.n_samples <= SECOND_SCALING_UP_TO
+        return list(views.scalings[: 2 if two else 1])
 
-    def _choice(self, views: Views, constraints: Constraints) -> Choice:
-        """Return the number of clusters, given or chosen."""
-        if not isinstance(self.n_clusters, str):
-            return Choice((int(self.n_clusters),), np.ones(1))
+    def _choice(self, views: Views, constraints: Constraints, callback: Report | None) -> Choice:
+        """Choose the number of clusters."""
         numbers = numbers_of_clusters(constraints)
+        self._check_many(numbers[0])
         scaling = self._scalings(views, constraints)[0]
         bases = views.bases(scaling, numbers[-1])[1]
-        tell = partial(self._tell, last=CHOICE_SHARE)
-        return choose_n_clusters(bases, constraints, numbers, callback=tell)
+        return choose_n_clusters(bases, constraints, numbers, callback=callback)
 
-    def _tell(self, share: float, what: str, *, first: float = 0.0, last: float = 1.0) -> None:
-        """Report progress, of a part of the work."""
-        done = first + share * (last - first)
-        if self.callback is not None:
-            self.callback(done, what)
-        if self.verbose:
-            print(f"[Auto] {done:4.0%} {what}")
-
-    def _keep_view(self, view: View, views: Views, probability: Floats) -> None:
+    def _keep_view(self, view: View, views: Views, result: AutoResult) -> None:
         """Keep the graph of the view, and what `predict` needs."""
+        probability: Any = result.probability
         given, order = views.given, views.order
         self._scaling = view.scaling
         self.affinity_ = view.prepared.affinity_
         self.affinity_matrix_, self._neighbors = view.W, probability
         if order is not None:
             is_given = given.has_graph and view.prepared is views.prepared
-            self.affinity_matrix_ = given.W if is_given else in_given_order(view.W, order)
+            self.affinity_matrix_ = given.W if is_given else permuted(view.W, np.argsort(order))
             if is_given:
                 self.affinity_ = given.affinity_
             else:
@@ -285,7 +328,7 @@ class Auto(ConstrainedClusterer):
         self._known = RowIndex(given.X) if view.has_features else None
         if view.has_features and not view.coordinates.any():
             message = "All samples are equal: only constraints can tell them apart."
-            warnings.warn(message, UserWarning, stacklevel=5)
+            warnings.warn(message, UserWarning, stacklevel=4)
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each cluster for new samples.
@@ -308,6 +351,9 @@ class Auto(ConstrainedClusterer):
 
     def predict(self, X: Any) -> Ints:
         """Assign new samples to their likeliest clusters; copies of training samples to theirs.
+
+        The training samples as a whole get `labels_`. Otherwise a copy of several training samples,
+        which constraints may have put into several clusters, goes where the first of them is.
 
         Parameters
         ----------
@@ -334,6 +380,8 @@ class Auto(ConstrainedClusterer):
         else:
             X = self._known.in_form(X)
             copies = self._known.find(X)
+            if self._known.is_all(X):  # of equal samples, each is itself
+                copies = np.arange(X.shape[0])
             assert self._scaling is not None
             X = self._scaling.transform(X)
         probability = np.empty((X.shape[0], known.shape[1]))
@@ -377,15 +425,3 @@ class Auto(ConstrainedClusterer):
     def accepts_contradictions(self) -> bool:
         """Whether constraints may be found wrong: then contradictory ones are accepted."""
         return not self.hard
-
-    @property
-    def needs_features(self) -> bool:
-        """False: features are used if there are any."""
-        return False
-
-    def _check_feasible(self, constraints: Constraints) -> None:
-        if self.hard and isinstance(self.n_clusters, str):
-            constraints.check(constraints.n_samples)  # contradictions, whatever the number
-        if self.hard or isinstance(self.n_clusters, str):
-            return  # `fit` looks for a partition itself, and explains if there is none
-        check_label_count(constraints, self.n_clusters)

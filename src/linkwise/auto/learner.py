@@ -11,24 +11,31 @@ values gives the log-probabilities. Ridge regression of indicators followed
 by discriminant analysis is discriminant analysis in the space of the basis, so this learns a metric
 as well; and as the covariance is shared, the log-probabilities of a new sample are a linear
 function of its basis.
+
+A learner also carries the clusters of some samples over to all others: the *classifier* of a large
+data set.
 """
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
-    from linkwise._types import Floats
+    from linkwise._types import Floats, Ints
+    from linkwise.auto.bases import Basis
+    from linkwise.auto.views import View
 
 
 MAX_LEVERAGE = 0.98  # bounds the leave-one-out value of a sample that determines its own fit
 SHRINKAGE = 0.1  # of the covariance to its diagonal
 FLOOR = -12.0  # of a log-probability: nothing is certain
+BLOCK = 20_000  # samples described at a time
 
 
 class Ridge(NamedTuple):
@@ -39,56 +46,55 @@ class Ridge(NamedTuple):
     leverage: Floats  # (n,): w_i phi_i' A^-1 phi_i
 
     @classmethod
-    def of(cls, features: Floats, penalty: Floats, weights: Floats) -> Ridge:
+    def of(cls, basis: Basis, weights: Floats) -> Ridge:
         """Factor the normal equations once; every later regression is two products."""
+        features = basis.features
         weighted = features * weights[:, None]
-        factor = cho_factor(features.T @ weighted + np.diag(penalty))
+        factor = cho_factor(features.T @ weighted + np.diag(basis.penalty))
         solved = cho_solve(factor, weighted.T).T
         leverage = np.einsum("ij,ij->i", features, solved)
         return cls(features, solved, np.minimum(leverage, MAX_LEVERAGE))
 
-    def coefficients(self, Q: Floats) -> Floats:
-        """Return the regression of the columns of `Q` on the basis."""
-        coefficients: Floats = self.solved.T @ Q
-        return coefficients
 
-    def left_out(self, coefficients: Floats, Q: Floats) -> Floats:
-        """Return the value at every sample of the regression without this sample."""
-        h = self.leverage[:, None]
-        F: Floats = (self.features @ coefficients - h * Q) / (1 - h)
-        return F
+class Design(NamedTuple):
+    """Samples to learn from, their weights, and the normal equations of each basis."""
+
+    rows: Ints
+    weights: Floats
+    ridges: dict[str, Ridge]
 
 
 class Learner(NamedTuple):
     """A linear function of some bases, which also holds for new samples."""
 
     names: tuple[str, ...]  # of the bases
-    coefficients: tuple[Floats, ...]  # (b, k) for each basis
+    coefficients: tuple[Floats, ...]  # (b, k) for each basis: the regressions
+    slopes: tuple[Floats, ...]  # (k, k) for each basis: the discriminants of their values
     intercept: Floats  # (k,)
 
-    def log_probability(self, features: dict[str, Floats]) -> Floats:
+    def log_probability(self, bases: dict[str, Basis]) -> Floats:
         """Return log-probabilities of clusters for rows of bases."""
-        logits = self.intercept + sum(
-            features[name] @ M for name, M in zip(self.names, self.coefficients, strict=True)
-        )
+        logits = self.intercept
+        for name, M, slope in zip(self.names, self.coefficients, self.slopes, strict=True):
+            logits = logits + bases[name].features @ (M @ slope)
         return np.maximum(log_softmax(logits), FLOOR)
 
 
-def fit_learner(
-    ridges: Sequence[Ridge], names: tuple[str, ...], Q: Floats, weights: Floats
-) -> tuple[Floats, Learner]:
+def fit_learner(design: Design, names: tuple[str, ...], Q: Floats) -> tuple[Floats, Learner]:
     """Return the leave-one-out log-probabilities of every sample, and the learner behind them."""
     # All k columns, although they add up to a constant: no cluster is different from the others.
     # The shrunken covariance is regular.
-    coefficients = [ridge.coefficients(Q) for ridge in ridges]
-    F = np.concatenate(
-        [r.left_out(M, Q) for r, M in zip(ridges, coefficients, strict=True)], axis=1
-    )
-    slope, intercept = _discriminant(F, Q, weights)
+    coefficients, values = [], []
+    for name in names:
+        ridge = design.ridges[name]
+        M, h = ridge.solved.T @ Q, ridge.leverage[:, None]
+        coefficients.append(M)
+        values.append((ridge.features @ M - h * Q) / (1 - h))  # the regression without the sample
+    F = np.concatenate(values, axis=1)
+    slope, intercept = _discriminant(F, Q, design.weights)
     left_out = np.maximum(log_softmax(F @ slope + intercept), FLOOR)
-    parts = np.split(slope, len(ridges))
-    linear = tuple(M @ part for M, part in zip(coefficients, parts, strict=True))
-    return left_out, Learner(names, linear, intercept)
+    slopes = tuple(np.split(slope, len(names)))
+    return left_out, Learner(names, tuple(coefficients), slopes, intercept)
 
 
 def _discriminant(F: Floats, Q: Floats, weights: Floats) -> tuple[Floats, Floats]:
@@ -114,3 +120,39 @@ def log_softmax(logits: Floats) -> Floats:
     shifted = logits - logits.max(axis=1, keepdims=True)
     normal: Floats = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return normal
+
+
+# --- from the samples that were partitioned to all others of a large data set
+
+
+def fit_classifier(view: View, rows: Ints, probability: Floats) -> Learner:
+    """Return the learner that repeats a soft partition with the fewest errors, each left out."""
+    design = view.design(rows, rows)
+    rigid, *flexible = design.ridges
+    labels = probability.argmax(axis=1)
+    best, lowest = None, np.inf
+    for size in range(len(flexible) + 1):
+        for more in combinations(flexible, size):
+            left_out, learner = fit_learner(design, (rigid, *more), probability)
+            loss = float((left_out.argmax(axis=1) != labels).mean())
+            if loss < lowest:
+                best, lowest = learner, loss
+    assert best is not None
+    return best
+
+
+def everywhere(view: View, rows: Ints, probability: Floats) -> Floats:
+    """Return probabilities of all samples, given those of the rows."""
+    learner = fit_classifier(view, rows, probability)
+    found = np.empty((view.n_samples, view.k))
+    for block in blocks(view.n_samples, rows):
+        found[block] = np.exp(log_softmax(learner.log_probability(view.bases.at(block))))
+    found[rows] = probability
+    return found
+
+
+def blocks(n: int, known: Ints) -> Iterator[Ints]:
+    """Yield the samples that are not known, in blocks."""
+    rest = np.setdiff1d(np.arange(n), known, assume_unique=True)
+    for start in range(0, rest.size, BLOCK):
+        yield rest[start : start + BLOCK]

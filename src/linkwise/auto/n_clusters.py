@@ -8,13 +8,11 @@ import numpy as np
 from scipy.special import softmax
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
-from linkwise.auto.coarse_cut import CoarseCut
-from linkwise.auto.constraint_model import ConstraintModel
-from linkwise.auto.evidence import Prediction, held_out_probability, make_folds
-from linkwise.auto.noise import log_likelihood
-from linkwise.auto.partition import EPS, ERROR_RATE, TRUST, centred_mean, softened
-from linkwise.auto.trial import without_held
-from linkwise.auto.view import representative_rows
+from linkwise.auto.coarse_cut import coarse_cuts
+from linkwise.auto.consensus import EPS, ERROR_RATE, TRUST, centred_mean, softened
+from linkwise.auto.constraint_model import ConstraintModel, log_likelihood
+from linkwise.auto.evidence import Prediction, held_out_probability, make_folds, without_held
+from linkwise.auto.views import representative_rows
 from linkwise.exceptions import ConflictError
 from linkwise.partition import kmeans
 
@@ -34,16 +32,12 @@ NUMBERS = 2.0  # log-likelihood that makes a number of clusters e times as proba
 
 
 class Choice(NamedTuple):
-    """Numbers of clusters and how probable each is."""
+    """Numbers of clusters, and how probable each is."""
 
+    best: int  # the most probable one
     numbers: tuple[int, ...]
     probability: Floats
     interrupted: bool = False
-
-    @property
-    def best(self) -> int:
-        """The most probable number."""
-        return self.numbers[int(self.probability.argmax())]
 
 
 def least_clusters(constraints: Constraints, most: int) -> int:
@@ -104,7 +98,7 @@ def choose_n_clusters(
     constraints: Constraints,
     numbers: tuple[int, ...],
     *,
-    callback: Callable[[float, str], None],
+    callback: Callable[[float, str], None] | None,
 ) -> Choice:
     """Return how probable each number of clusters is.
 
@@ -113,20 +107,19 @@ def choose_n_clusters(
     """
     prior = gap_prior(bases.spectrum.values, numbers)
     n_constraints = ConstraintModel.of(constraints, 2).n_constraints
-    if n_constraints < 2 or len(numbers) < 2:
-        return Choice(numbers, softmax(prior))
-    scores = np.full(len(numbers), -np.inf)
-    interrupted = False
+    scores, interrupted = np.full(len(numbers), -np.inf), False
     try:
-        for at, k in enumerate(numbers):
+        for at, k in enumerate(numbers if n_constraints > 1 and len(numbers) > 1 else ()):
             scores[at] = _predictive_score(bases.for_clusters(k), constraints) / NUMBERS
-            callback((at + 1) / len(numbers), f"{k} clusters")
+            if callback is not None:
+                callback((at + 1) / len(numbers), f"{k} clusters")
     except INTERRUPTS as error:
         raise_if_not_interrupt(error)
         interrupted = True
     if not np.isfinite(scores).any():
         scores[:] = 0.0
-    return Choice(numbers, softmax(scores + prior), interrupted)
+    probability = softmax(scores + prior)
+    return Choice(numbers[int(probability.argmax())], numbers, probability, interrupted)
 
 
 def _predictive_score(bases: Bases, constraints: Constraints) -> float:
@@ -138,10 +131,9 @@ def _predictive_score(bases: Bases, constraints: Constraints) -> float:
         return 0.0
     given = [without_held(constraints, fold.hidden).signed_pairs() for fold in folds]
     start = kmeans(bases.embedding(k), k, rng, n_init=3).labels
-    wide = bases.wide_embedding
-    rows = np.union1d(representative_rows(bases.n_samples), model.vertices)
+    rows = np.union1d(representative_rows(start.size), model.vertices)
     vertices = np.searchsorted(rows, model.vertices)
-    cuts = [CoarseCut.of(bases.W, wide, k, rng, start=start) for _ in range(N_COARSE)]
+    cuts = coarse_cuts(bases, start, N_COARSE, rng=rng)
     scores = []
     for penalty in PENALTIES:
         said = []

@@ -6,7 +6,7 @@ candidates are compared by their Gaussian likelihood `g`. If not even the mixtur
 describes the samples, clusters have other shapes, and candidates are compared by the logarithm `c`
 of their normalised cut, on a graph in which none of them was sought. In between, clusters are
 Gaussian but overlap: neither the likelihood nor the cut tells good partitions from bad ones there,
-and the spectral and the linear candidate, which hold on such data, are preferred. With the
+and the candidates that hold on such data, the spectral and the linear one, are preferred. With the
 probabilities of the three kinds,
 
 .. math:: \text{prior} = (1 - f) [p_g \, \mathrm{softmax}(g / \tau_g)
@@ -21,19 +21,14 @@ import numpy as np
 from scipy.sparse import csc_array, issparse
 from scipy.special import expit, softmax
 
-from linkwise.auto.bases import Components
-from linkwise.auto.misfit import (
-    Misfit,
-    gaussian_likelihood,
-    gaussian_misfit,
-    smooth_directions,
-)
-from linkwise.linalg.laplacian import degrees
-from linkwise.methods.ncut import ratio_sum
+from linkwise.auto.bases import principal_components
+from linkwise.auto.candidates import CANDIDATES
+from linkwise.auto.coarse_cut import contracted
+from linkwise.auto.mixture import Misfit, gaussian_likelihood, gaussian_misfit, smooth_directions
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Graph, Ints
-    from linkwise.auto.view import View
+    from linkwise.auto.views import View
 
 
 # Nats per sample that Gaussians may lose, and the softness of the border: those of separate
@@ -42,15 +37,15 @@ if TYPE_CHECKING:
 SEPARATE, SEPARATE_SOFT = 0.3, 0.05
 MIXTURE, MIXTURE_SOFT = 0.15, 0.05
 TAU_LIKELIHOOD = 0.05  # nats per sample that make a candidate e times as likely
-OPTIMISM = 0.03  # nats per sample that mixtures gain by maximising the likelihood themselves
 TAU_CUT = 0.1  # difference of logarithms of cuts that makes a candidate e times as likely
 CUT_FLOOR = 0.002  # of the cut for each cluster: below, a graph is as good as separated
 FLAT = 0.1  # share of the prior that is equal for all
-PREFERRED = ("spectral", "linear")  # where clusters overlap
 DIRECTIONS = 10
 LEAST_JUDGED = 2  # features with many values, to judge Gaussians in them alone
 FEW_VALUES, FEW_SHARE = 10, 0.75  # distinct values, and share of the features that have so few
+NEARLY_CONSTANT = 0.9  # share of a value that leaves too few samples for a partition by a feature
 CHECKED = 1_000  # rows and columns of which distinct values are counted
+BY_NAME = {one.name: one for one in CANDIDATES}
 
 
 class DataPrior(NamedTuple):
@@ -65,84 +60,85 @@ class DataPrior(NamedTuple):
 
 def data_prior(view: View) -> DataPrior:
     """Compare the unsupervised partitions of a view."""
-    labels = {name: one.labels for name, one in view.partitions.items()}
-    cut = {name: ncut_value(view.witness, one, view.k) for name, one in labels.items()}
-    fit: dict[str, float] = {}
-    misfit = None
-    compact = overlap = 0.0  # a graph has no features to describe
+    names, found, k = list(view.partitions), list(view.partitions.values()), view.k
+    cut, fit = np.empty(len(names)), np.zeros(len(names))
+    for at, partition in enumerate(found):
+        cut[at] = ncut_value(view.witness, partition.labels, k)
+    misfit, compact, overlap = None, 0.0, 0.0  # a graph has no features to describe
     if view.has_features:
-        P = judged_coordinates(view)
-        fit = {name: gaussian_likelihood(P, one, view.k) for name, one in labels.items()}
+        few = few_valued(view.prepared.X)
+        P = judged_coordinates(view, few) if few.any() else view.coordinates[view.rows]
+        for at, partition in enumerate(found):
+            fit[at] = gaussian_likelihood(P, partition.labels, k)
         compact = 1.0
-        if not has_few_values(view.prepared.X):
-            misfit = _misfit(view, P, labels[max(fit, key=lambda name: fit[name])])
+        if few.mean() < FEW_SHARE:
+            W = view.W if view.rows.size == view.n_samples else view.witness
+            Y = smooth_directions(P, W, min(DIRECTIONS, P.shape[1]))
+            misfit = gaussian_misfit(Y, found[int(fit.argmax())].labels, k)
             compact = float(expit((SEPARATE - misfit.separate) / SEPARATE_SOFT))
             overlap = (1 - compact) * float(expit((MIXTURE - misfit.mixture) / MIXTURE_SOFT))
     kinds = {"compact": compact, "overlapping": overlap, "other shapes": 1 - compact - overlap}
-    weights = _weights(kinds, fit, cut, k=view.k)
-    return DataPrior(weights, kinds, misfit, fit, cut)
+    weights = _weights(names, kinds, fit, cut=cut / k)
+    likelihood = dict(zip(names, fit.tolist(), strict=True)) if view.has_features else {}
+    cuts = dict(zip(names, cut.tolist(), strict=True))
+    return DataPrior(weights, kinds, misfit, likelihood, cuts)
 
 
 def _weights(
-    kinds: dict[str, float], fit: dict[str, float], cut: dict[str, float], *, k: int
+    names: list[str], kinds: dict[str, float], fit: Floats, *, cut: Floats
 ) -> dict[str, float]:
-    names = list(cut)
-    logs = np.log(np.array([cut[name] for name in names]) / k + CUT_FLOOR)
-    total = kinds["other shapes"] * softmax(-logs / TAU_CUT)
-    if fit:
-        paid = np.array([OPTIMISM if name.startswith("mixture") else 0.0 for name in names])
-        gain = np.array([fit[name] for name in names]) - paid
-        total = total + kinds["compact"] * softmax(gain / TAU_LIKELIHOOD)
-        preferred = np.array([float(name in PREFERRED) for name in names])
-        total = total + kinds["overlapping"] * preferred / max(preferred.sum(), 1.0)
+    """Mix what the cut, the likelihood, and a preference say, by the kinds of clusters."""
+    optimism, preferred = np.zeros(len(names)), np.zeros(len(names))
+    for at, name in enumerate(names):
+        optimism[at], preferred[at] = BY_NAME[name].optimism, BY_NAME[name].is_preferred
+    total = (
+        kinds["other shapes"] * softmax(-np.log(cut + CUT_FLOOR) / TAU_CUT)
+        + kinds["compact"] * softmax((fit - optimism) / TAU_LIKELIHOOD)
+        + kinds["overlapping"] * preferred / max(preferred.sum(), 1.0)
+    )
     weights = (1 - FLAT) * total / total.sum() + FLAT / len(names)
     return dict(zip(names, weights.tolist(), strict=True))
 
 
-def _misfit(view: View, P: Floats, labels: Ints) -> Misfit:
-    """Return the misfit of a partition in the smoothest directions on the graph."""
-    W = view.W if view.rows.size == view.n_samples else view.witness
-    directions = smooth_directions(P, W, min(DIRECTIONS, P.shape[1]))
-    return gaussian_misfit(directions, labels, view.k)
-
-
-def judged_coordinates(view: View) -> Floats:
+def judged_coordinates(view: View, few: Bools) -> Floats:
     """Return the coordinates of the rows in which Gaussians are judged.
 
     Features with few values, such as the columns of a category, are left out if there are enough
-    others: a partition by a category would have no variance in them, and any likelihood.
+    others: a partition by a category would have no variance in them, and any likelihood. Nearly
+    constant features stay: no partition into clusters of some size can be that of their values.
     """
     X = view.prepared.X
-    if not issparse(X) and not has_few_values(X):
-        has_many = ~few_valued(X)
-        if has_many.sum() >= LEAST_JUDGED and not has_many.all():
-            return Components.of(X[np.ix_(view.rows, has_many)]).unit_scores
-    return view.coordinates[view.rows]
+    if issparse(X) or few.mean() >= FEW_SHARE:
+        return view.coordinates[view.rows]
+    rows = X[view.rows]
+    judged = ~few | ((rows == np.median(rows, axis=0)).mean(axis=0) > NEARLY_CONSTANT)
+    if judged.all() or judged.sum() < LEAST_JUDGED:
+        return view.coordinates[view.rows]
+    scores = principal_components(rows[:, judged])
+    return scores / (float(np.sqrt((scores**2).mean())) or 1.0)
 
 
-def has_few_values(X: Any) -> bool:
-    """Whether most features have so few values that a density of them means nothing."""
+def few_valued(X: Any) -> Bools:
+    """Return which features have so few distinct values that a density of them means nothing.
+
+    Counted among samples from all of them, which may be sorted; of many sparse features, in some.
+    """
+    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], CHECKED)).astype(np.intp)
     if issparse(X):
-        columns = csc_array(X[_spread(X.shape[0])][:, _spread(X.shape[1])])
-        values = np.split(columns.data, columns.indptr[1:-1])
-        return bool(np.mean([np.unique(one).size < FEW_VALUES for one in values]) >= FEW_SHARE)
-    return bool(few_valued(X).mean() >= FEW_SHARE)
-
-
-def few_valued(X: Floats) -> Bools:
-    """Return which features have few distinct values, among samples from all of them."""
-    rows = X[_spread(X.shape[0])]
-    most = min(FEW_VALUES, rows.shape[0] // 4)
-    return np.array([np.unique(column).size <= most for column in rows.T])
-
-
-def _spread(n: int) -> Ints:
-    """Return at most `CHECKED` numbers below `n`, evenly: samples may be sorted."""
-    return np.linspace(0, n - 1, min(n, CHECKED)).astype(np.intp)
+        some = np.linspace(0, X.shape[1] - 1, min(X.shape[1], CHECKED)).astype(np.intp)
+        columns = csc_array(X[rows][:, some])
+        values, most = np.split(columns.data, columns.indptr[1:-1]), FEW_VALUES - 1
+    else:
+        values, most = list(X[rows].T), min(FEW_VALUES, rows.size // 4)
+    few = np.empty(len(values), bool)
+    for at, column in enumerate(values):
+        few[at] = np.unique(column).size <= most
+    return few
 
 
 def ncut_value(W: Graph, labels: Ints, k: int) -> float:
     """Return the normalised cut of a partition; a cluster without volume counts 1."""
-    d = degrees(W)
-    volume = np.bincount(labels, weights=d, minlength=k)
-    return ratio_sum(W, labels, d) + float((volume == 0).sum())
+    between = contracted(W, labels, k)
+    volume = between.sum(axis=1)
+    lost = volume - between.diagonal()
+    return float(np.divide(lost, volume, out=np.ones(k), where=volume > 0).sum())

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwise.auto.consensus import find_consensus
-from linkwise.auto.constraint_model import matching, misplaced
-from linkwise.auto.ensemble import guessing_score
-from linkwise.auto.noise import Reliability, likelihood, log_likelihood, probability_wrong
-from linkwise.auto.scaling import GIVEN
-from linkwise.constraints.conflict import Suspect, make_suspects
+from linkwise.auto.candidates import UNSUPERVISED
+from linkwise.auto.consensus import least_rate
+from linkwise.auto.constraint_model import (
+    ConstraintModel,
+    guessing_score,
+    likelihood,
+    log_likelihood,
+    matching,
+    probability_wrong,
+)
+from linkwise.auto.names import in_words
+from linkwise.auto.views import GIVEN
+from linkwise.constraints.table import make_suspects
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
     from linkwise.auto.ensemble import Answer
     from linkwise.auto.n_clusters import Choice
     from linkwise.constraints import Constraints
+    from linkwise.constraints.conflict import Suspect
 
 
 GUESS = 0.5  # probability of a number of clusters below which it is called a guess
@@ -115,10 +124,6 @@ class AutoReport:
     scaling_is_chosen: bool = True
     interrupted: bool = False
 
-    def with_labels(self, labels: Ints, n_violated: int) -> AutoReport:
-        """Return the report with what the labels show."""
-        return replace(self, n_violated=n_violated, small_clusters=small_clusters(labels))
-
     def summary(self) -> list[str]:
         """Return what was chosen, in some lines."""
         lines = [f"{self.n_clusters} clusters ({self._why_so_many()})", self._kind()]
@@ -138,8 +143,8 @@ class AutoReport:
         lines = self.summary()
         shown = [one for one in self.candidates[:N_SHOWN] if one.weight >= 0.005]
         lines.append(f"candidates, the {len(shown)} heaviest of {len(self.candidates)}:")
-        lines += [f"  {one.weight:6.1%}  {one.name} ({one.group})" for one in shown]
-        lines.append(f"the one that agrees most with the others: {self.centre}")
+        lines += [f"  {one.weight:6.1%}  {in_words(one.name)}" for one in shown]
+        lines.append(f"the one that agrees most with the others: {in_words(self.centre)}")
         return "\n".join(lines)
 
     def _why_so_many(self) -> str:
@@ -198,46 +203,48 @@ class AutoReport:
 
 
 def rank_suspects(
-    constraints: Constraints, left_out: Floats, given: Reliability, *, error_rate: float
+    constraints: Constraints, left_out: Floats, answer: Answer
 ) -> tuple[Suspect, ...]:
-    """Return all constraints, the one most likely wrong first."""
-    wrong = probability_wrong(left_out, given, error_rate)
+    """Return all constraints, the one most likely wrong first.
+
+    `left_out` is the probability of each pair, then of each label, given the others.
+    """
+    given = ConstraintModel.of(constraints, answer.model.k).reliability
+    wrong = probability_wrong(left_out, given, answer.consensus.error_rate)
     # Equal probabilities: the less expected one first.
     order = np.lexsort((left_out, -wrong))
     return make_suspects(constraints, order, probability=wrong[order])
 
 
-def n_violated(constraints: Constraints, labels: Ints) -> int:
-    """Return the number of pairs and labels that do not hold."""
-    return int(constraints.is_violated(labels).sum()) + int(misplaced(constraints, labels)[1].sum())
-
-
-def make_report(answer: Answer, choice: Choice, suspects: tuple[Suspect, ...]) -> AutoReport:
-    """Return what was chosen, and why; what the labels show is not known yet."""
-    prior, scaling = answer.view.prior, answer.view.scaling
+def make_report(
+    answer: Answer, choice: Choice, suspects: tuple[Suspect, ...], *, labels: Ints
+) -> AutoReport:
+    """Return what was chosen, and why."""
+    prior, weights = answer.view.prior, []
+    assert prior is not None
+    for one, weight in zip(answer.members, answer.consensus.weights.tolist(), strict=True):
+        score = float("nan") if one.held_out is None else _mean_score(answer, one.held_out)
+        weights.append(Weight(one.name, one.group.name, weight, score))
+    wrong = np.array(list(map(attrgetter("probability"), suspects)))
     score, without, guess = _scores(answer)
-    weights = [
-        Weight(one.name, one.group, float(weight), _mean_score(answer, one.held_out))
-        for one, weight in zip(answer.members, answer.consensus.weights, strict=True)
-    ]
-    numbers = zip(choice.numbers, choice.probability.tolist(), strict=True)
     return AutoReport(
         n_clusters=answer.model.k,
-        n_clusters_probability=dict(numbers),
+        n_clusters_probability=dict(zip(choice.numbers, choice.probability.tolist(), strict=True)),
         kinds=prior.kinds,
         misfit=float("nan") if prior.misfit is None else prior.misfit.separate,
-        scaling="" if scaling is None else scaling.name,
+        scaling=answer.view.name,
         scalings=answer.scalings,
-        candidates=tuple(sorted(weights, key=lambda one: -one.weight)),
+        candidates=tuple(sorted(weights, key=attrgetter("weight"), reverse=True)),
         centre=answer.consensus.centre,
         score=score,
         score_without=without,
         score_guess=guess,
-        noise=float(np.mean([one.probability for one in suspects])) if suspects else 0.0,
+        noise=float(wrong.mean()) if suspects else 0.0,
         n_constraints=len(suspects),
-        n_suspects=sum((one.probability or 0.0) > SUSPICIOUS for one in suspects),
+        n_suspects=int((wrong > SUSPICIOUS).sum()),
         n_held_back=answer.n_held_out,
         changed=_changed(answer),
+        small_clusters=small_clusters(labels),
         interrupted=answer.interrupted,
     )
 
@@ -247,36 +254,86 @@ def _scores(answer: Answer) -> tuple[float, float, float]:
     model, members = answer.model, answer.members
     if not model.n_constraints or members[0].held_out is None:
         return 0.0, 0.0, 0.0
-    held_out = np.array([one.held_out for one in members])
-    weights = answer.consensus.weights
-    alone = np.array([one.prior if one.group == "unsupervised" else 0.0 for one in members])
+    held_out, alone = [], np.zeros(len(members))
+    for at, one in enumerate(members):
+        held_out.append(one.held_out)
+        alone[at] = one.prior if one.group == UNSUPERVISED else 0.0
+    predicted = np.array(held_out)
     return (
-        _mean_score(answer, weights @ held_out),
-        _mean_score(answer, alone / alone.sum() @ held_out),
+        _mean_score(answer, answer.consensus.weights @ predicted),
+        _mean_score(answer, alone / alone.sum() @ predicted),
         guessing_score(model) / model.n_constraints,
     )
 
 
-def _mean_score(answer: Answer, held_out: Floats | None) -> float:
+def _mean_score(answer: Answer, held_out: Floats) -> float:
     """Return the mean log-likelihood at the error rate that explains it best."""
-    if held_out is None:
-        return float("nan")
     given = answer.model.reliability
     rate = likelihood(held_out, given)[1]
-    return float(log_likelihood(held_out, given, rate)) / max(given.size, 1)
+    return float(log_likelihood(held_out, given, rate)) / max(answer.model.n_constraints, 1)
 
 
 def _changed(answer: Answer) -> float:
     """Return the share of samples in another cluster than without constraints."""
-    alone = [one._replace(held_out=None) for one in answer.members if one.group == "unsupervised"]
-    before = find_consensus(alone).probability
-    k = before.shape[1]
-    was, now = (np.eye(k)[P.argmax(axis=1)] for P in (before, answer.probability))
+    one_of = np.eye(answer.model.k)
+    was = one_of[answer.without.argmax(axis=1)]
+    now = one_of[answer.probability.argmax(axis=1)]
     return float((was[:, matching(was, now)] != now).any(axis=1).mean())
 
 
 def small_clusters(labels: Ints) -> tuple[tuple[int, tuple[int, ...]], ...]:
     """Return clusters of one or two samples, and these samples."""
-    sizes = np.bincount(labels)
-    few = np.flatnonzero((sizes > 0) & (sizes <= SMALL))
-    return tuple((int(c), tuple(np.flatnonzero(labels == c).tolist())) for c in few)
+    sizes, found = np.bincount(labels), {}
+    for c in np.flatnonzero((sizes > 0) & (sizes <= SMALL)).tolist():
+        found[c] = tuple(np.flatnonzero(labels == c).tolist())
+    return tuple(found.items())
+
+
+# --- for whoever asks what tells the candidates apart
+
+
+class Committee(NamedTuple):
+    """Candidate partitions of some samples, in the order of the data, and how far each is believed.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the candidates.
+    samples : ndarray of shape (m,)
+        Samples that were partitioned, ascending: all, or a part of many.
+    labels : ndarray of shape (n_candidates, m)
+        The partitions.
+    weights : ndarray of shape (n_candidates,)
+        Weights, adding up to 1.
+    evidence : ndarray of shape (n_candidates,) or None
+        Log-likelihood of held-out constraints; None if none were held out.
+    coordinates : ndarray of shape (m, q)
+        Where the samples are.
+    """
+
+    names: tuple[str, ...]
+    samples: Ints
+    labels: Ints
+    weights: Floats
+    evidence: Floats | None
+    coordinates: Floats
+
+
+def committee_of(answer: Answer, order: Ints | None) -> Committee:
+    """Return the candidates of an answer; `order` are the samples in the order of its rows."""
+    samples = answer.rows if order is None else order[answer.rows]
+    ascending = np.argsort(samples)
+    members, given = answer.members, answer.model.reliability
+    evidence = None
+    if answer.n_held_out:
+        held_out = np.array([one.held_out for one in members])
+        evidence = log_likelihood(held_out, given, least_rate(answer.model.n_constraints))
+    labels = np.array([one.partition.labels for one in members])
+    return Committee(
+        tuple(one.name for one in members),
+        samples[ascending],
+        labels[:, ascending],
+        answer.consensus.weights,
+        evidence,
+        answer.view.coordinates[answer.rows][ascending],
+    )

@@ -33,24 +33,24 @@ def minimum_spanning_tree(Z: Floats, core: Floats | None = None) -> tuple[Ints, 
     """
     columns = np.ascontiguousarray(Z.T, dtype=np.float64)
     least = np.zeros(Z.shape[0]) if core is None else np.asarray(core, dtype=np.float64) ** 2
-    edges, squares = _prim(columns, least)
+    n = Z.shape[0]
+    edges, squares = np.zeros((max(n - 1, 0), 2), np.int64), np.zeros(max(n - 1, 0))
+    nearest, square = np.full(n, np.inf), np.zeros(n)
+    _prim(columns, least, (edges, squares), (nearest, square, np.zeros(n, np.int64)))
     order = np.argsort(squares, kind="stable")
     return edges[order].astype(np.intp, copy=False), np.sqrt(squares[order])
 
 
 @njit(cache=True, nogil=True)
-def _prim(columns: Floats, least: Floats) -> tuple[Int64s, Floats]:
-    """Return edges and squared lengths; `least` holds the squared core distances."""
+def _prim(columns, least, tree, scratch):  # type: ignore[no-untyped-def]
+    """Write edges and squared lengths; `least` holds the squared core distances."""
     q, n = columns.shape
-    edges = np.zeros((n - 1, 2), np.int64)
-    lengths = np.zeros(n - 1)
-    nearest = np.full(n, np.inf)  # squared distance of each sample to the tree
-    via = np.zeros(n, np.int64)
-    square = np.zeros(n)
-    is_outside = np.ones(n, np.bool_)
+    edges, lengths = tree
+    # The squared distance of each sample to the tree, and where; of a member, -1.
+    nearest, square, via = scratch
     last = 0
     for e in range(n - 1):
-        is_outside[last] = False
+        via[last] = -1
         # Column by column: then the loop over the samples runs in vector registers.
         for j in range(n):
             square[j] = 0.0
@@ -60,7 +60,7 @@ def _prim(columns: Floats, least: Floats) -> tuple[Int64s, Floats]:
                 square[j] += (columns[c, j] - x) ** 2
         following = -1
         for j in range(n):
-            if is_outside[j]:
+            if via[j] >= 0:
                 length = max(square[j], least[last], least[j])
                 if length < nearest[j]:
                     nearest[j] = length
@@ -71,7 +71,6 @@ def _prim(columns: Floats, least: Floats) -> tuple[Int64s, Floats]:
         edges[e, 0] = via[last]
         edges[e, 1] = last
         lengths[e] = nearest[last]
-    return edges, lengths
 
 
 class Sizes(NamedTuple):
@@ -81,8 +80,16 @@ class Sizes(NamedTuple):
     clusters: Int64s  # number of clusters of each size
     tree: Int64s  # Fenwick tree over the sizes: number of clusters, sum of their sizes
 
+    @classmethod
+    def equal(cls, n: int) -> Sizes:
+        """Return those of `n` clusters of one sample each."""
+        clusters, tree = np.zeros(n + 1, np.int64), np.zeros((n + 1, 2), np.int64)
+        clusters[1] = n
+        tree[2 ** np.arange(n.bit_length())] = n  # the sums that contain the size 1
+        return cls(np.ones(n, np.int64), clusters, tree)
 
-def balanced_partition(edges: Ints, n: int, k: int, limit: float) -> Ints:
+
+def balanced_partition(edges: Ints, n: int, k: int, *, limit: float) -> Ints:
     r"""Merge samples along the edges of a spanning tree into `k` clusters of similar size.
 
     Single linkage with a correction, as in Genie (Gagolewski, Bartoszuk & Cena 2016): as long as
@@ -116,37 +123,42 @@ def balanced_partition(edges: Ints, n: int, k: int, limit: float) -> Ints:
     Single linkage leaves the distant sample alone; balanced clusters do not.
 
     >>> edges, _ = minimum_spanning_tree(np.array([[0.0], [1.0], [3.0], [4.0], [9.0]]))
-    >>> balanced_partition(edges, 5, 2, 1.0).tolist(), balanced_partition(edges, 5, 2, 0.1).tolist()
-    ([0, 0, 0, 0, 1], [0, 0, 1, 1, 1])
+    >>> balanced_partition(edges, 5, 2, limit=1.0).tolist()
+    [0, 0, 0, 0, 1]
+    >>> balanced_partition(edges, 5, 2, limit=0.1).tolist()
+    [0, 0, 1, 1, 1]
     """
-    return relabelled(_merge(np.ascontiguousarray(edges, dtype=np.int64), n, k, limit))
+    parent = np.arange(n, dtype=np.int64)
+    end = len(edges)  # the edges that are left are a list, closed to a ring by `end`
+    before, after = np.arange(-1, end), np.arange(1, end + 2)
+    before[0], after[end] = end, 0
+    edges = np.ascontiguousarray(edges, dtype=np.int64)
+    _merge(edges, (before, after), parent, Sizes.equal(n), (k, limit))
+    return relabelled(parent)
 
 
 @njit(cache=True, nogil=True)
-def _merge(edges: Int64s, n: int, k: int, limit: float) -> Int64s:
-    """Return a representative of each sample's cluster."""
-    parent = np.arange(n)
-    sizes = Sizes(np.ones(n, np.int64), np.zeros(n + 1, np.int64), np.zeros((n + 1, 2), np.int64))
+def _merge(edges, ring, parent, sizes, wanted):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Write a representative of each sample's cluster to `parent`."""
+    before, after = ring
+    k, limit = wanted
+    n, end = parent.size, edges.shape[0]
     spread = 0  # sum of |s_i - s_j|
-    for _ in range(n):
-        _change(sizes, 1, 1)
-    # The edges that are left are a list, closed to a ring by `end`.
-    end: int = edges.shape[0]
-    before, after = np.arange(-1, end), np.arange(1, end + 2)
-    before[0], after[end] = end, 0
-    smallest, candidate = 1, 0  # no edge before the candidate is at a cluster of smallest size
+    # No edge before the candidate is at a cluster of smallest size. (Literals would make numba
+    # compile the callees twice.)
+    smallest, candidate = np.int64(1), np.int64(0)
     n_clusters = n
     while n_clusters > k and after[end] != end:
         e = after[end]
         if spread / (n * (n_clusters - 1.0)) > limit:
-            while candidate != end and not _is_at(edges[candidate], parent, sizes.of, smallest):
+            while candidate != end and not _is_at(edges, candidate, parent, sizes.of, smallest):
                 candidate = after[candidate]
             if candidate != end:
                 e = candidate
         after[before[e]], before[after[e]] = after[e], before[e]
         if candidate == e:
             candidate = after[e]
-        spread += _join(edges[e], parent, sizes)
+        spread += _join(edges, e, parent, sizes)
         n_clusters -= 1
         if sizes.clusters[smallest] == 0:
             while sizes.clusters[smallest] == 0:
@@ -154,7 +166,6 @@ def _merge(edges: Int64s, n: int, k: int, limit: float) -> Int64s:
             candidate = after[end]
     for i in range(n):
         parent[i] = _root(parent, i)
-    return parent
 
 
 @njit(cache=True, nogil=True)
@@ -166,24 +177,27 @@ def _root(parent: Int64s, i: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _is_at(edge: Int64s, parent: Int64s, size: Int64s, wanted: int) -> bool:
+def _is_at(  # noqa: PLR0917  (numba takes no keyword-only arguments)
+    edges: Int64s, e: int, parent: Int64s, size: Int64s, wanted: int
+) -> bool:
     """Tell whether an edge ends at a cluster of this size."""
-    a, b = _root(parent, edge[0]), _root(parent, edge[1])
+    a, b = _root(parent, edges[e, 0]), _root(parent, edges[e, 1])
     return size[a] == wanted or size[b] == wanted
 
 
 @njit(cache=True, nogil=True)
-def _join(edge: Int64s, parent: Int64s, sizes: Sizes) -> int:
+def _join(edges: Int64s, e: int, parent: Int64s, sizes: Sizes) -> int:
     """Join the clusters at an edge; return by how much the sum of size differences grows."""
-    a, b = _root(parent, edge[0]), _root(parent, edge[1])
+    one = np.int64(1)
+    a, b = _root(parent, edges[e, 0]), _root(parent, edges[e, 1])
     growth = -_differences(sizes, sizes.of[a])
-    _change(sizes, sizes.of[a], -1)
+    _change(sizes, sizes.of[a], -one)
     growth -= _differences(sizes, sizes.of[b])
-    _change(sizes, sizes.of[b], -1)
+    _change(sizes, sizes.of[b], -one)
     parent[b] = a
     sizes.of[a] += sizes.of[b]
     growth += _differences(sizes, sizes.of[a])
-    _change(sizes, sizes.of[a], 1)
+    _change(sizes, sizes.of[a], one)
     return growth
 
 

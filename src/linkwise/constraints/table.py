@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwise._jit import late_module
+from linkwise.constraints.conflict import Suspect
 from linkwise.exceptions import TooLargeError
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class PairTable(NamedTuple):
     def is_violated(self, labels: AnyArray) -> Bools:
         """Return which pairs a clustering violates: must-links apart, cannot-links together."""
         together: Bools = labels[self.pairs[:, 0]] == labels[self.pairs[:, 1]]
-        return together != self.is_must_link
+        return together != (self.sign > 0)
 
 
 def pair_keys(pairs: Ints, n_samples: int) -> Int64s:
@@ -238,7 +239,9 @@ def some_pairs(constraints: Constraints, limit: int) -> PairTable:
     Above `limit` label-implied pairs, a few of them with the same closure.
     """
     labels = constraints.labels
-    if labels is None or sum(count_implied(labels)) <= limit:
+    if labels is None:
+        return constraints.table
+    if sum(count_implied(labels)) <= limit:
         pairs = implied_pairs(labels)
     else:
         pairs = sparse_pairs(labels, max(0, limit - constraints.n_pairs))
@@ -251,3 +254,32 @@ def constraint_matrix(constraints: Constraints, limit: int = MAX_LISTED) -> csr_
     matrix = symmetric_matrix(listed.pairs, listed.weight, constraints.n_samples)
     matrix.eliminate_zeros()  # evidence that cancels out
     return matrix
+
+
+def make_suspects(
+    constraints: Constraints,
+    items: Ints,
+    *,
+    probability: Floats | None = None,
+    strength: Floats | None = None,
+) -> tuple[Suspect, ...]:
+    """Return chosen constraints as suspects, in the order given.
+
+    An item is a row of ``constraints.table`` or, counted on from there, a labelled sample
+    in ascending order. `probability` and `strength` have one entry per item.
+    """
+    table, labels = constraints.table, constraints.labels
+    labelled = () if labels is None else (labels >= 0).nonzero()[0].tolist()
+    n_pairs = len(table.pairs)
+    found = []
+    for position, item in enumerate(items.tolist()):
+        if item < n_pairs:
+            kind = "must-link" if table.sign[item] > 0 else "cannot-link"
+            samples, row = tuple(table.pairs[item].tolist()), int(table.row[item])
+        else:
+            row = labelled[item - n_pairs]
+            kind, samples = "label", (row,)
+        wrong = None if probability is None else float(probability[position])
+        penalty = None if strength is None else float(strength[position])
+        found.append(Suspect(kind, samples, row, wrong, penalty))
+    return tuple(found)

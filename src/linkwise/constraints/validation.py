@@ -149,26 +149,21 @@ def as_indices(value: Any, n_samples: int) -> Ints:
         array = np.flatnonzero(array)
     if array.size == 0:
         raise ValueError("indices selects no sample, but constraints need at least one.")
-    indices = as_integers(array, "indices", _INDEX_REMEDIES)
+    is_whole = array.dtype.kind == "i"
+    indices = array.astype(np.intp) if is_whole else as_integers(array, "indices", _INDEX_REMEDIES)
     wrong = np.flatnonzero((indices < 0) | (indices >= n_samples))
     if wrong.size:
         raise IndexError(
             f"indices[{wrong[0]}] is {indices[wrong[0]]}, but there are only {n_samples} samples "
             f"(valid indices are 0..{n_samples - 1})."
         )
-    _check_distinct(indices)
-    return indices
-
-
-def _check_distinct(indices: Ints) -> None:
-    values, first, counts = np.unique(indices, return_index=True, return_counts=True)
-    repeated = np.flatnonzero(counts > 1)
-    if repeated.size:
-        sample = values[repeated[np.argmin(first[repeated])]]
+    repeated = np.bincount(indices)[indices] > 1
+    if repeated.any():
         raise ValueError(
-            f"indices holds the sample {sample} more than once. "
+            f"indices holds the sample {indices[repeated.argmax()]} more than once. "
             "Constraints are about distinct samples: pass np.unique(indices)."
         )
+    return indices
 
 
 # Integers ----------------------------------------------------------------------------------

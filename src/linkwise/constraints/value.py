@@ -124,12 +124,12 @@ class Constraints:
     def _of(cls, n_samples: int, table: PairTable, known: Labels | None) -> Constraints:
         """Return the constraints of a table that is sorted and without duplicates."""
         for column in table:
-            read_only(column)
+            column.setflags(write=False)
         labels = classes = None
         if known is not None and (known.values >= 0).any():
             labels = read_only(known.values)
             classes = None if known.classes is None else read_only(known.classes)
-        n_must = int(table.is_must_link.sum())
+        n_must = int((table.sign > 0).sum())
         made = cls.__new__(cls)
         vars(made).update(
             n_samples=n_samples,
@@ -576,7 +576,7 @@ class Constraints:
             Belief of a must-link, minus the belief of a cannot-link.
         """
         listed = tables.some_pairs(self, limit)
-        return listed.pairs, listed.weight
+        return listed.pairs, listed.sign * listed.belief
 
     def with_belief(self, belief: float) -> Constraints:
         """Return the same pairs with one belief for all of them.

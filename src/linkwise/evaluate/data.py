@@ -10,8 +10,8 @@ import numpy as np
 from scipy.sparse import coo_array, issparse
 from sklearn.utils import check_array
 
+from linkwise._inputs import checked_format
 from linkwise._quiet import quiet
-from linkwise._sparse_format import checked_format
 from linkwise.evaluate.draws import encoded
 from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.graph import Affinity, Prepared, check_affinity

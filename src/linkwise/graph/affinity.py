@@ -15,9 +15,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from linkwise._inputs import checked_format
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise._quiet import kept_filters
-from linkwise._sparse_format import checked_format
 from linkwise._threads import kept_limits
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
 from linkwise.graph.approximate import ApproximateNeighbors
@@ -231,6 +231,11 @@ def symmetrized(A: Matrix, how: str) -> Matrix:
     if not issparse(A):
         return np.maximum(A, transposed) if how == "union" else np.minimum(A, transposed)
     return A.maximum(transposed) if how == "union" else A.minimum(transposed)
+
+
+def exact_is_cheap(n_samples: int, n_features: int) -> bool:
+    """Whether an exact search for neighbours is fast enough."""
+    return n_samples <= EXACT_SAMPLES or n_features <= EXACT_FEATURES
 
 
 class Affinity(TransformerMixin, BaseEstimator):
@@ -545,8 +550,7 @@ class Affinity(TransformerMixin, BaseEstimator):
     def _is_approximate(self, X: Any) -> bool:
         if self._kind != "nearest" or not self._is_euclidean or self.search == "exact":
             return False
-        is_cheap = X.shape[0] <= EXACT_SAMPLES or X.shape[1] <= EXACT_FEATURES
-        return self.search == "approximate" or not is_cheap
+        return self.search == "approximate" or not exact_is_cheap(*X.shape)
 
     def _reduced(self, X: Any) -> Any:
         """Return the samples in the space in which distances are taken."""

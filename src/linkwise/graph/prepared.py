@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, validate_data
 
-from linkwise._foreign import check_foreign
-from linkwise._sparse_format import checked_format
+from linkwise._inputs import check_foreign, checked_format
 from linkwise.graph import storage
 from linkwise.graph.affinity import Affinity
 from linkwise.graph.precomputed import check_affinity
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from linkwise._types import Floats, Graph, Ints
     from linkwise.linalg.eigen import EigenPairs
-
-T = TypeVar("T")
 
 
 class Prepared:
@@ -53,6 +51,8 @@ class Prepared:
         Names of the features, if the data are a frame with names.
     W : csr_array or ndarray of shape (n_samples, n_samples)
         The graph, built when it is first needed.
+    is_graph : bool
+        Whether the data are a precomputed graph.
     affinity_ : Affinity or None
         The fitted graph builder; None for a precomputed graph, and before the graph is built.
     degrees : ndarray of shape (n_samples,)
@@ -61,6 +61,8 @@ class Prepared:
         Connected component of each sample, numbered from 0.
     warm : linkwise.linalg.warm.WarmStarts
         Where the solvers of the next fit start.
+    attached : dict
+        What describes the data beside these, by its class; methods keep it here.
 
     Notes
     -----
@@ -116,13 +118,14 @@ class Prepared:
         self.n_samples = int(checked.shape[0])
         self.feature_names = getattr(names, "feature_names_in_", None)
         self.affinity = affinity
+        self.is_graph = isinstance(affinity, str)  # precomputed
         self.affinity_: Affinity | None = None
         self.warm = WarmStarts()
         self._W: Any = checked if isinstance(affinity, str) else None
         self._degrees: Floats | None = None
         self._components: Ints | None = None
         self._embedding: EigenPairs | None = None
-        self._attached: dict[type, Any] = {}
+        self.attached: dict[type, Any] = {}
         self._lock = RLock()
 
     @classmethod
@@ -143,11 +146,6 @@ class Prepared:
                 "elsewhere."
             )
         return X
-
-    @property
-    def is_graph(self) -> bool:
-        """Whether the data are a precomputed graph."""
-        return isinstance(self.affinity, str)
 
     @property
     def W(self) -> Graph:  # noqa: N802  (a matrix, as everywhere)
@@ -219,16 +217,8 @@ class Prepared:
         compared.
         """
         other = copy(self)
-        other.warm, other._embedding, other._attached = WarmStarts(), None, {}
+        other.warm, other._embedding, other.attached = WarmStarts(), None, {}
         return other
-
-    def attached(self, kind: type[T]) -> T | None:
-        """Return what was attached to the data of this class, or None."""
-        return self._attached.get(kind)
-
-    def attach(self, value: object) -> None:
-        """Keep a value that describes the data, in place of one of the same class."""
-        self._attached[type(value)] = value
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the data, the graph, the embedding and the warm starts to a file.
@@ -261,6 +251,15 @@ class Prepared:
         built = "" if self._W is None else ", graph built"
         return f"Prepared({self.n_samples} samples{built})"
 
+    def _attached_table(self) -> list[tuple[str, str, int]]:
+        """Return what was attached, by the name that it gives itself, and its size."""
+        own = (self, self.X, self._W, self._degrees, self._components, self._embedding, self.warm)
+        seen = {id(part) for part in own}
+        return [
+            (getattr(kind, "title", kind.__name__), "kept", _held_bytes(value, seen))
+            for kind, value in self.attached.items()
+        ]
+
     def __str__(self) -> str:
         rows = [("X", f"{self.X.shape[0]:,} x {self.X.shape[1]:,}", nbytes(self.X))]
         if self._W is not None:
@@ -276,10 +275,26 @@ class Prepared:
             vectors = self._embedding.vectors
             rows.append(("embedding", f"{vectors.shape[1]} vectors", nbytes(vectors)))
         rows += self.warm.table(None if self._embedding is None else self._embedding.vectors)
-        rows += [(kind.__name__, "attached", 0) for kind in self._attached]
+        rows += self._attached_table()
         rows.append(("total", "", sum(size for _, _, size in rows)))
         lines = [f"{name:<24}{note:>18}{size:>18,} bytes" for name, note, size in rows]
         return "\n".join([f"Prepared data of {self.n_samples:,} samples", *lines])
+
+
+def _held_bytes(value: Any, seen: set[int]) -> int:
+    """Return the bytes of the arrays that an object holds, each counted once."""
+    if id(value) in seen or isinstance(value, (str, int, float, type(None))):
+        return 0
+    seen.add(id(value))
+    if isinstance(value, np.ndarray) or issparse(value):
+        return nbytes(value)
+    if isinstance(value, Mapping):
+        parts: Any = value.values()
+    elif isinstance(value, (list, tuple)):
+        parts = value
+    else:
+        parts = getattr(value, "__dict__", {}).values()
+    return sum(_held_bytes(part, seen) for part in parts)
 
 
 def _is_same(affinity: Any, other: Any) -> bool:

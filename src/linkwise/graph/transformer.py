@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
-from linkwise._sparse_format import checked_format
+from linkwise._inputs import checked_format
 from linkwise.exceptions import LowRecallWarning
 from linkwise.graph.neighbors import without_diagonal
 

@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse.csgraph import connected_components
 
-from linkwise._jit import njit
+from linkwise._jit import SMALL_GRAPH, njit
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints, Matrix
@@ -158,7 +159,17 @@ def symmetric_components(W: Graph) -> tuple[int, Ints]:
             return 1, np.zeros(n, dtype=np.intp)
         W = linked
     graph = csr_array(W)
-    component, n_components = _joined(graph.indptr, graph.indices, graph.data)
+    if graph.nnz <= SMALL_GRAPH:
+        graph = csr_array((graph.data != 0, graph.indices, graph.indptr), shape=graph.shape)
+        graph.eliminate_zeros()
+        n_components, component = connected_components(graph, directed=False)
+        return int(n_components), component.astype(np.intp)
+    # One type each: the kernel is compiled once.
+    component, n_components = _joined(
+        graph.indptr.astype(np.int64, copy=False),
+        graph.indices.astype(np.int32, copy=False),
+        graph.data.astype(np.float64, copy=False),
+    )
     return int(n_components), component
 
 

@@ -5,6 +5,7 @@ Its `fit` validates, builds the graph, and calls the method's function with what
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -17,10 +18,9 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._docs import inherit_docs
-from linkwise._foreign import check_foreign
+from linkwise._inputs import check_foreign, checked_format
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise._quiet import kept_filters
-from linkwise._sparse_format import checked_format
 from linkwise._threads import kept_limits
 from linkwise.constraints import Constraints
 from linkwise.constraints.feasible import raise_too_few_groups
@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 
     from linkwise._types import Floats, Ints
     from linkwise.linalg.warm import WarmStarts
+
+
+# Clusters up to which a method computes as many eigenvectors. 200 of 5,000 samples take 7 CPU s,
+# 400 take 20, and so on with the square of their number.
+MOST_EIGENVECTORS = 300
 
 
 @dataclass_transform(eq_default=False)
@@ -95,6 +100,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     enforcement: ClassVar[str] = "soft"  # how far constraints hold, in a word or two
     minimizes_cut: ClassVar[bool] = False  # a normalised cut of the graph: it has a bound
     max_samples: ClassVar[int | None] = None  # None: it has no limit of its own
+    max_clusters: ClassVar[int | None] = None
+    takes_sparse: ClassVar[bool] = False  # a method on features: whether these may be sparse
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 2, None, closed="left")],
@@ -141,26 +148,19 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        _check_ignored(y, constraints)
         self._check_settings()
         with kept_filters(), kept_limits():
-            prepared = Prepared.of(X, getattr(self, "affinity", None))
-            self._check_samples(prepared)
+            prepared = self._checked(X, y, constraints)
             if constraints is not None:
-                self._check_constraints(constraints, prepared.n_samples)
+                self._check_feasible(constraints)
             # What a single fit leaves behind is of no use to anyone, but takes memory.
             warm = prepared.warm if prepared is X else None
-            self.result_: Any = self._solve(prepared, constraints, warm)  # or a kind of Result
+            result = self._solve(prepared, constraints, warm)
         name = getattr(getattr(self, "solve", None), "__name__", type(self).__name__)
-        _check_result(self.result_, prepared.n_samples, name)
+        _check_result(result, prepared.n_samples, name)
         if self._has_bound():
-            self.result_ = self._certified(self.result_, prepared, constraints)
-        self.labels_ = self.result_.labels
-        self._name_clusters(constraints)
-        if self.result_.embedding is not None:
-            self.embedding_ = self.result_.embedding
-        if self.result_.n_iter is not None:
-            self.n_iter_ = self.result_.n_iter
+            result = self._certified(result, prepared, constraints)
+        self._keep_result(result, constraints)
         self._keep_samples(prepared.X)
         return self
 
@@ -174,39 +174,61 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     def _check_settings(self) -> None:
         """Raise ValueError if valid parameters do not go together."""
 
-    def _check_samples(self, prepared: Prepared) -> None:
-        """Raise an error if the data do not suit the method; note their features."""
-        X = prepared.X
-        if self.needs_features and (prepared.is_graph or issparse(X)):
-            kind = ValueError if prepared.is_graph else TypeError  # as scikit-learn does
-            raise kind(
-                f"{type(self).__name__} needs dense features, but the data are "
-                f"{'a graph' if prepared.is_graph else 'sparse'}. Give the array of features."
-            )
-        if not isinstance(self.n_clusters, str) and self.n_clusters > X.shape[0]:
-            raise ValueError(
-                f"n_clusters={self.n_clusters} is more than the {X.shape[0]} samples of X. "
-                f"Choose at most {X.shape[0]} clusters."
-            )
-        self.n_features_in_ = X.shape[1]
-        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        if prepared.feature_names is not None:
-            self.feature_names_in_ = prepared.feature_names
-
-    def _check_constraints(self, constraints: Any, n_samples: int) -> None:
-        """Raise an error unless these are constraints that can hold on as many samples."""
+    def _checked(self, X: Any, y: object, constraints: Any) -> Prepared:
+        """Return the prepared data; raise an error unless data and constraints can be used."""
+        if y is not None:
+            _check_ignored(y, constraints)
+        prepared = Prepared.of(X, getattr(self, "affinity", None))
+        self._check_samples(prepared)
+        if constraints is None:
+            return prepared
         if not isinstance(constraints, Constraints):
             raise TypeError(
                 f"constraints must be a linkwise.Constraints, got {type(constraints).__name__}. "
                 "Build one with Constraints(n_samples, must_link=[(0, 1)], cannot_link=[(1, 2)]) "
                 "or Constraints.from_labels(partial_labels)."
             )
-        if constraints.n_samples != n_samples:
+        if constraints.n_samples != prepared.n_samples:
             raise ValueError(
                 f"The constraints are about {constraints.n_samples} samples, but X has "
-                f"{n_samples}. Use constraints.restrict(indices) for a subset of X."
+                f"{prepared.n_samples}. Use constraints.restrict(indices) for a subset of X."
             )
-        self._check_feasible(constraints)
+        return prepared
+
+    def _check_samples(self, prepared: Prepared) -> None:
+        """Raise an error if the data do not suit the method; note their features."""
+        X = prepared.X
+        if self.needs_features and (prepared.is_graph or issparse(X) > self.takes_sparse):
+            kind = ValueError if prepared.is_graph else TypeError  # as scikit-learn does
+            features = "features" if self.takes_sparse else "dense features"
+            raise kind(
+                f"{type(self).__name__} needs {features}, but the data are "
+                f"{'a graph' if prepared.is_graph else 'sparse'}. Give the array of features."
+            )
+        if isinstance(self.n_clusters, Integral) and self.n_clusters > X.shape[0]:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} is more than the {X.shape[0]} samples of X. "
+                f"Choose at most {X.shape[0]} clusters."
+            )
+        if not isinstance(self.n_clusters, str):
+            self._check_many(self.n_clusters)
+        self.n_features_in_ = X.shape[1]
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        if prepared.feature_names is not None:
+            self.feature_names_in_ = prepared.feature_names
+
+    def _check_many(self, n_clusters: int) -> None:
+        """Raise ValueError if the method would take too long for so many clusters."""
+        limit = self.max_clusters
+        if limit is not None and n_clusters > limit:
+            # Not imported: it is a layer above.
+            has_linkage = "Linkage" in dir(sys.modules["linkwise"])
+            other = "Linkage" if has_linkage else f"CCL({n_clusters})"
+            raise ValueError(
+                f"{n_clusters} clusters are more than the {limit} that {type(self).__name__} is "
+                "made for: its time grows with the square of their number. For many small clusters "
+                f"take linkwise.{other}, or average linkage; otherwise choose at most {limit}."
+            )
 
     def _check_feasible(self, constraints: Constraints) -> None:
         """Raise ConflictError if certain constraints cannot all hold in non-empty clusters."""
@@ -259,14 +281,20 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """Return the function that `fit` calls; a method may choose it by its parameters."""
         return self.solve
 
-    def _name_clusters(self, constraints: Constraints | None) -> None:
-        """Give the clusters the names of labels, if there are any."""
+    def _keep_result(self, result: Any, constraints: Constraints | None) -> None:
+        """Store what was found; give the clusters the names of labels, if there are any."""
+        self.result_: Any = result  # or a kind of Result
+        self.labels_ = result.labels
         self.__dict__.pop("classes_", None)  # of an earlier fit
-        if constraints is None or constraints.known_labels is None:
-            return
-        asked = self.n_clusters if isinstance(self.n_clusters, Integral) else 0
-        n_clusters = max(int(self.labels_.max()) + 1, getattr(self, "n_clusters_", int(asked)))
-        self.classes_ = cluster_names(self.labels_, constraints.known_labels, n_clusters)
+        known = None if constraints is None else constraints.known_labels
+        if known is not None:
+            asked = self.n_clusters if isinstance(self.n_clusters, Integral) else 0
+            n_clusters = max(int(self.labels_.max()) + 1, getattr(self, "n_clusters_", int(asked)))
+            self.classes_ = cluster_names(self.labels_, known, n_clusters)
+        if result.embedding is not None:
+            self.embedding_ = result.embedding
+        if result.n_iter is not None:
+            self.n_iter_ = result.n_iter
 
     @property
     def _arguments(self) -> Collection[str]:
@@ -338,7 +366,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self.needs_features
+        tags.input_tags.sparse = self.takes_sparse or not self.needs_features
         tags.input_tags.pairwise = self._is_precomputed
         return tags
 
@@ -348,14 +376,14 @@ def _check_ignored(y: object, constraints: Constraints | None) -> None:
     if isinstance(y, Constraints):
         message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
         raise TypeError(message)
-    if y is None or constraints is not None or not looks_partial(y):
+    if constraints is not None or not looks_partial(y):
         return
     message = (
         "y looks like partial labels, but fit ignores y. Pass what is known as "
         "fit(X, constraints=Constraints.from_labels(y)); or constraints=Constraints(len(y)) if "
         "these are the true labels, and nothing is to be known."
     )
-    warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=4)
+    warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=5)
 
 
 def _check_result(result: Any, n_samples: int, name: str) -> None:

@@ -9,11 +9,11 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
-from linkwise._jit import njit
+from linkwise._jit import SMALL_GRAPH, njit
 from linkwise._params import StrOptions
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
 from linkwise.linalg.laplacian import degrees
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.partition import unit_rows
 from linkwise.result import Result
 from linkwise.search.rows import cluster_rows
@@ -86,13 +86,23 @@ def ratio_sum(W: Graph, labels: Ints, weights: Floats) -> float:
     """
     k = int(labels.max()) + 1
     if issparse(W):
-        graph = csr_array(W)
-        lost = _lost(graph.indptr, graph.indices, graph.data, labels, k)
+        lost = _lost_sparse(csr_array(W), labels, k)
     else:
         together = labels[:, None] == labels
-        lost = np.bincount(labels, np.where(together, -W, W).clip(min=0).sum(axis=1), minlength=k)
+        each = np.where(together, -W, W).clip(min=0).sum(axis=1)
+        lost = np.bincount(labels, each, minlength=k).astype(np.float64, copy=False)
     total = np.bincount(labels, weights=weights, minlength=k)
     return float(np.divide(lost, total, out=np.zeros(k), where=total > 0).sum())
+
+
+def _lost_sparse(W: csr_array, labels: Ints, k: int) -> Floats:
+    if W.nnz > SMALL_GRAPH:
+        indptr = W.indptr.astype(np.int64, copy=False)  # one type each: it is compiled once
+        indices = W.indices.astype(np.int32, copy=False)
+        return np.asarray(_lost(indptr, indices, W.data.astype(np.float64, copy=False), labels, k))
+    here = np.repeat(labels, np.diff(W.indptr))
+    each = np.where(here == labels[W.indices], -W.data, W.data).clip(min=0)
+    return np.bincount(here, each, minlength=k).astype(np.float64, copy=False)
 
 
 @njit(cache=True, nogil=True)
@@ -151,6 +161,7 @@ class NCut(ConstrainedClusterer):
     paper = "Ng et al. 2001"
     family = "no constraints"
     minimizes_cut = True
+    max_clusters = MOST_EIGENVECTORS
     takes = ()
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "rows": [StrOptions({"unit", "raw"})],

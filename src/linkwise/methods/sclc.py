@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from linkwise import metrics
 from linkwise._params import StrOptions
 from linkwise.exceptions import ConstraintsIgnoredWarning
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import best_threshold, recursive_bisection, relabelled
 from linkwise.result import Result
@@ -260,6 +260,7 @@ class SCLC(ConstrainedClusterer):
     paper = "Eriksson et al. 2007"
     family = "constrained criterion"
     minimizes_cut = True
+    max_clusters = MOST_EIGENVECTORS
     enforcement = "hard for two clusters"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "rounding": [StrOptions({"threshold", "sign"})],

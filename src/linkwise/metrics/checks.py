@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from linkwise._sparse_format import checked_format
+from linkwise._inputs import checked_format
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -98,10 +98,15 @@ def kmeans(
         n_init = MANY_RESTARTS if n_rows <= MANY_RESTARTS_ROWS else FEW_RESTARTS
     start = _best_start(V, seeds, rng, n_init=n_init, max_iter=max_iter)
     tol = 0.0 if n_rows <= RESTART_ROWS else LARGE_TOL
-    found = _lloyd(V, start, max_iter=max_iter, tol=tol)
+    # Nothing is random from given centres; a fixed state keeps numpy's global one untouched.
+    last = KMeans(k, init=start, n_init=1, max_iter=max_iter, tol=tol, random_state=0)
+    found = _lloyd(last, V)
     # Lloyd can lose a cluster to rounding when rows nearly coincide; the seeds never do.
-    complete = bool(np.bincount(found.labels, minlength=k).all())
-    return _numbered_by_appearance(found) if complete else _partition(V, nearest)
+    if not np.bincount(found.labels, minlength=k).all():
+        return _partition(V, nearest)
+    labels, before = relabelled(found.labels), np.empty(k, dtype=np.intp)
+    before[labels] = found.labels
+    return found._replace(labels=labels, centers=found.centers[before])
 
 
 def _farthest_first(V: Floats, k: int) -> tuple[Ints, Ints]:
@@ -134,17 +139,23 @@ def _come_nearer(V, point, distances, nearest, label):  # type: ignore[no-untype
             distances[i], nearest[i] = total, label
 
 
-def spread_seeds(V: Floats, k: int, rng: np.random.RandomState) -> Ints:
+def spread_seeds(
+    V: Floats, k: int, rng: np.random.RandomState, *, mass: Floats | None = None
+) -> Ints:
     """Draw rows, each with a probability by its squared distance from those before (k-means++).
 
+    With a `mass` of each row, the probability is also proportional to that.
     The greedy variant of scikit-learn, which draws several rows at each step and keeps the best,
     takes about three times as long.
     """
+    V = np.ascontiguousarray(V, dtype=np.float64)  # one layout: the kernel is compiled once
     distances, nearest = np.full(V.shape[0], np.inf), np.zeros(V.shape[0], dtype=np.intp)
-    seeds = [int(rng.randint(V.shape[0]))]
+    weight = np.ones(V.shape[0]) if mass is None else mass
+    first = rng.randint(V.shape[0]) if mass is None else rng.choice(mass.size, p=mass / mass.sum())
+    seeds = [int(first)]
     for draw in rng.uniform(size=k - 1):
         _come_nearer(V, V[seeds[-1]], distances, nearest, len(seeds) - 1)
-        total = np.cumsum(distances)
+        total = np.cumsum(weight * distances if distances.any() else weight)
         seeds.append(
             min(int(np.searchsorted(total, draw * total[-1], side="right")), total.size - 1)
         )
@@ -170,11 +181,13 @@ def _best_start(
         # The seeds stay in, or a small far cluster might leave no row to run on.
         chosen = rng.choice(n_rows, RESTART_ROWS, replace=False)
         sample = V[np.union1d(chosen, seeds)]
-    ordered = _lloyd(sample, V[seeds], max_iter=max_iter)
-    random = _fit(KMeans(k, n_init=n_init, max_iter=max_iter, random_state=rng), sample)
-    if sample is V:
-        return min(ordered, random, key=lambda run: run.inertia).centers
-    return min(ordered.centers, random.centers, key=lambda centers: _inertia(V, centers))
+    given = KMeans(k, init=V[seeds], n_init=1, max_iter=max_iter, random_state=0)
+    drawn = KMeans(k, n_init=n_init, max_iter=max_iter, random_state=rng)
+    ordered, random = _lloyd(given, sample), _lloyd(drawn, sample)
+    values = ordered.inertia, random.inertia
+    if sample is not V:
+        values = _inertia(V, ordered.centers), _inertia(V, random.centers)
+    return ordered.centers if values[0] <= values[1] else random.centers
 
 
 def _inertia(V: Floats, centers: Floats) -> float:
@@ -185,25 +198,9 @@ def _inertia(V: Floats, centers: Floats) -> float:
     return float(distances.sum())
 
 
-def _lloyd(V: Floats, start: Floats, *, max_iter: int, tol: float = 1e-4) -> KMeansPartition:
-    # Nothing is random from given centres; a fixed state keeps numpy's global one untouched.
-    model = KMeans(start.shape[0], init=start, n_init=1, max_iter=max_iter, tol=tol, random_state=0)
-    return _fit(model, V)
-
-
-def _fit(model: KMeans, V: Floats) -> KMeansPartition:
+def _lloyd(model: KMeans, V: Floats) -> KMeansPartition:
     with quiet(ConvergenceWarning):  # clusters lost to rounding are dealt with in `kmeans`
         model.fit(V)
     return KMeansPartition(
         model.labels_.astype(np.intp), model.cluster_centers_, float(model.inertia_), model.n_iter_
     )
-
-
-def _numbered_by_appearance(found: KMeansPartition) -> KMeansPartition:
-    n, k = found.labels.size, found.centers.shape[0]
-    first = np.empty(k, dtype=np.intp)  # row of each cluster; the last assignment stays
-    first[found.labels[::-1]] = np.arange(n)[::-1]
-    order = np.argsort(first)
-    rank = np.empty(k, dtype=np.intp)
-    rank[order] = np.arange(k)
-    return found._replace(labels=rank[found.labels], centers=found.centers[order])

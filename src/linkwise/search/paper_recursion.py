@@ -45,6 +45,9 @@ class Outcome(NamedTuple):
     record: Record
 
 
+NO_RUN = Outcome(np.zeros(0, np.int32), np.inf, Record())
+
+
 class Trial(NamedTuple):
     """What one start gave at one penalty."""
 

@@ -22,7 +22,7 @@ from linkwise.search.bisection import family_of, follow, matrices_of, spectral_s
 from linkwise.search.cut import HUGE, CutObjective, refine_up
 from linkwise.search.objective import Context, Found
 from linkwise.search.one_spectral import Record, Split, ratio_dca
-from linkwise.search.paper_recursion import PaperRun, run_of
+from linkwise.search.paper_recursion import NO_RUN, PaperRun, run_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from linkwise.search.problem import Groups
 
 AT_ONCE = 2  # runs between two reports, whatever the number of threads
+SPLITS_SHARE = 0.5  # of the work, about, for those who watch
 OWN = 1e-3  # by how much the repair prefers a vertex's own cluster
 
 
@@ -69,6 +70,7 @@ class Recursion(CutObjective):
         if not self.settings.refine:
             return self._best_run(context)
         try:
+            context.log("splits", 0.0)
             z = self._split(context.rng, starts)
         except INTERRUPTS as error:
             raise_if_not_interrupt(error)
@@ -76,26 +78,26 @@ class Recursion(CutObjective):
             return Found(z, self.value(z), 0, interrupted=True)
         if np.unique(z).size == self.k:
             starts.append(z)
-            context.log(f"splits: {self.value(z):.6g} after repair")
-        return super().search(context, starts)
+            context.log(f"splits: {self.value(z):.6g} after repair", SPLITS_SHARE)
+        return super().search(context.part(SPLITS_SHARE, 1.0), starts)
 
     def _best_run(self, context: Context) -> Found:
         """Return the lowest cut of `n_starts` runs of the paper's recursion."""
-        matrices, best = matrices_of(self.problem), None
+        matrices, best = matrices_of(self.problem), NO_RUN
         seeds = context.rng.randint(2**31, size=self.settings.n_starts).tolist()
         try:
             for start in range(0, len(seeds), AT_ONCE):
                 runs = [self._run(matrices, seed) for seed in seeds[start : start + AT_ONCE]]
                 for found in context.run([partial(run_of, run) for run in runs]):
-                    best = found if best is None else min(best, found, key=attrgetter("value"))
+                    best = min(best, found, key=attrgetter("value"))
                     self.record.n_iter += found.record.n_iter
                     self.record.n_outer += found.record.n_outer
-                context.log(f"run {start + len(runs)}: best {best.value:.6g}" if best else "")
+                n_done = start + len(runs)
+                context.log(f"run {n_done}: best {best.value:.6g}", n_done / len(seeds))
         except INTERRUPTS as error:
             raise_if_not_interrupt(error)
-            z = self.color.feasible if best is None else best.z
+            z = self.color.feasible if best is NO_RUN else best.z
             return Found(z, self.value(z), 0, interrupted=True)
-        assert best is not None  # there is one start at least
         for name in ("gap", "converged", "gamma", "path"):
             setattr(self.record, name, getattr(best.record, name))
         return Found(best.z, best.value, len(seeds))

@@ -14,33 +14,11 @@ from linkwise._jit import njit
 from linkwise._kernels import empty_heap, new_stream, put, remove, sink, uniform
 
 if TYPE_CHECKING:
-    from linkwise._types import Bools, Floats, Int32s, Int64s, Ints, UInt64s
+    from linkwise._types import Bools, Floats, Int32s, Int64s, UInt64s
 
 
 EXAMINED = 50  # uncoloured vertices that one step of the tabu search compares
 TENURE = 0.6  # share of the uncoloured vertices by which an ejected colour stays forbidden
-
-
-# Graphs ------------------------------------------------------------------------------------
-
-
-@njit(cache=True, nogil=True)
-def symmetric_rows(low: Ints, high: Ints, n: int) -> tuple[Int64s, Int32s]:
-    """Return the graph of distinct sorted pairs ``low < high``, each row sorted; linear."""
-    indptr = np.zeros(n + 1, np.int64)
-    for i in range(low.size):
-        indptr[low[i] + 1] += 1
-        indptr[high[i] + 1] += 1
-    indptr = np.cumsum(indptr)
-    indices = np.empty(2 * low.size, np.int32)
-    fill = indptr[:-1].copy()
-    for i in range(low.size):  # smaller neighbours come first, in the order of the pairs
-        indices[fill[high[i]]] = low[i]
-        fill[high[i]] += 1
-    for i in range(low.size):
-        indices[fill[low[i]]] = high[i]
-        fill[low[i]] += 1
-    return indptr, indices
 
 
 # Peeling -----------------------------------------------------------------------------------
@@ -78,31 +56,6 @@ def peel_below(indptr: Int64s, indices: Int32s, n_colors: int) -> tuple[Bools, I
                 order[tail] = u
                 tail += 1
     return core, order[:tail].copy()
-
-
-@njit(cache=True, nogil=True)
-def induced(indptr: Int64s, indices: Int32s, kept: Bools) -> tuple[Int32s, Int64s, Int32s]:
-    """Return the vertices that are kept, and the graph on them, renumbered."""
-    n = indptr.size - 1
-    vertices = np.flatnonzero(kept).astype(np.int32)
-    place = np.full(n, -1, np.int32)
-    for i in range(vertices.size):
-        place[vertices[i]] = i
-    new_indptr = np.zeros(vertices.size + 1, np.int64)
-    for i in range(vertices.size):
-        v = vertices[i]
-        count = 0
-        for u in indices[indptr[v] : indptr[v + 1]]:
-            count += place[u] >= 0
-        new_indptr[i + 1] = new_indptr[i] + count
-    new_indices = np.empty(new_indptr[-1], np.int32)
-    position = 0
-    for v in vertices:
-        for u in indices[indptr[v] : indptr[v + 1]]:
-            if place[u] >= 0:
-                new_indices[position] = place[u]
-                position += 1
-    return vertices, new_indptr, new_indices
 
 
 @njit(cache=True, nogil=True)

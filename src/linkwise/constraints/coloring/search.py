@@ -11,6 +11,8 @@ from linkwise._quiet import quiet
 from linkwise.constraints.coloring import kernels
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from linkwise._types import Bools, Floats, Int32s, Int64s, Ints
 
 sparse = late_module("scipy.sparse")  # takes 0.2 s to import
@@ -42,8 +44,16 @@ class CannotLinkGraph(NamedTuple):
 
 def graph_of(pairs: Ints, n_groups: int) -> CannotLinkGraph:
     """Return the graph of distinct pairs (a, b) with a < b, sorted."""
-    low, high = np.ascontiguousarray(pairs.T)
-    return CannotLinkGraph(*kernels.symmetric_rows(low, high, n_groups))
+    low, high = pairs.T
+    # scipy keeps the order in each row: smaller neighbours come first, in the order of the pairs.
+    places = np.concatenate((high, low)), np.concatenate((low, high))
+    data = np.ones(2 * low.size, np.int8)
+    return _unweighted(sparse.coo_array((data, places), shape=(n_groups, n_groups)).tocsr())
+
+
+def _unweighted(graph: csr_array) -> CannotLinkGraph:
+    indptr = graph.indptr.astype(np.int64, copy=False)
+    return CannotLinkGraph(indptr, graph.indices.astype(np.int32, copy=False))
 
 
 def pairs_of(graph: CannotLinkGraph) -> Ints:
@@ -55,8 +65,11 @@ def pairs_of(graph: CannotLinkGraph) -> Ints:
 
 def subgraph(graph: CannotLinkGraph, kept: Bools) -> tuple[Int32s, CannotLinkGraph]:
     """Return the vertices that are kept, and the graph on them, renumbered."""
-    vertices, indptr, indices = kernels.induced(*graph, kept)
-    return vertices, CannotLinkGraph(indptr, indices)
+    vertices = np.flatnonzero(kept).astype(np.int32)
+    shape = (graph.n_groups, graph.n_groups)
+    data = np.ones(graph.indices.size, np.int8)
+    whole = sparse.csr_array((data, graph.indices, graph.indptr), shape=shape)
+    return vertices, _unweighted(whole[vertices][:, vertices])
 
 
 class Peeling(NamedTuple):
@@ -72,6 +85,9 @@ def peel(graph: CannotLinkGraph, n_colors: int) -> Peeling:
     Coloured last and in reverse order, each of them finds a colour. So only the core that
     remains can lack a colouring; if it is empty, there is one for certain.
     """
+    degree = np.diff(graph.indptr)
+    if (degree < n_colors).all():  # the usual case
+        return Peeling(np.zeros(degree.size, np.bool_), np.arange(degree.size, dtype=np.int32))
     return Peeling(*kernels.peel_below(*graph, n_colors))
 
 

@@ -1,0 +1,111 @@
+"""The door for data: what to pass instead of data of other libraries, and no damaged matrix.
+
+No compiled code sees an index outside a sparse matrix.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+SHOWN = 8  # columns in a message
+GRAPH = "With affinity='precomputed' pass its adjacency matrix:"
+ADVICE = {
+    ("anndata", "AnnData"): (
+        "an AnnData object. Pass its features, fit(adata.obsm['X_pca']), or with "
+        "affinity='precomputed' its graph, fit(adata.obsp['connectivities']). Or in one line: "
+        "linkwise.tl.cluster(adata, labels='known')."
+    ),
+    ("networkx", "Graph"): (
+        f"a networkx graph. {GRAPH} fit(networkx.to_scipy_sparse_array(graph, weight='weight'))."
+    ),
+    ("igraph", "Graph"): f"an igraph graph. {GRAPH} fit(graph.get_adjacency_sparse()).",
+}
+HAVE_A_CHECK = {"csr", "csc", "bsr"}
+
+
+def check_foreign(X: Any) -> None:
+    """Raise TypeError if `X` is of another library and no array, with the right call."""
+    for cls in type(X).__mro__:
+        advice = ADVICE.get((cls.__module__.partition(".")[0], cls.__name__))
+        if advice is not None:
+            raise TypeError(f"X is {advice}")
+        if cls.__module__ == "torch" and cls.__name__ == "Tensor" and not _is_readable(X):
+            raise TypeError(
+                "X is a torch tensor that NumPy cannot read: it has a gradient, is sparse, or is "
+                "not in main memory. Pass fit(X.detach().cpu().numpy()), of a sparse one "
+                "X.to_dense() first."
+            )
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        _check_text(X)
+
+
+def _check_text(X: Any) -> None:
+    """Raise ValueError if a data frame has columns of text, naming them."""
+    no_numbers = [name for name in X.columns if not _is_numeric(X[name])]
+    if no_numbers:
+        shown = ", ".join(map(repr, no_numbers[:SHOWN])) + ", ..." * (len(no_numbers) > SHOWN)
+        raise ValueError(
+            f"X has no numbers in the columns {shown}. Leave them out, or turn them into numbers, "
+            "for example by pandas.get_dummies(X)."
+        )
+
+
+def _is_numeric(column: Any) -> bool:
+    """Whether a column holds numbers, as numbers or as text; missing ones count as such."""
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "biufmM":
+        return kind not in "mM"  # dates and durations
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        return "NAType" in str(error)  # told with its place later
+    return True
+
+
+def _is_readable(tensor: Any) -> bool:
+    return not tensor.requires_grad and tensor.device.type == "cpu" and not tensor.is_sparse
+
+
+def checked_format(A: Any, name: str = "X") -> Any:
+    """Return what was given; a sparse matrix only if its stored parts fit together.
+
+    A row, column or pointer that lies outside would be followed by compiled code to memory of
+    something else, and end the process.
+
+    Raises
+    ------
+    ValueError
+        If an index or a pointer of a sparse matrix is wrong.
+    """
+    if not issparse(A):
+        return A
+    try:
+        return _checked(A)
+    except (ValueError, IndexError, TypeError) as error:
+        raise ValueError(
+            f"{name} is a damaged sparse matrix of shape {A.shape}: {error}. Build it again, for "
+            "example by scipy.sparse.coo_array((values, (rows, columns)), shape=...).tocsr()."
+        ) from error
+
+
+def _checked(A: Any) -> Any:
+    if A.format == "coo":
+        _check_entries(A)
+        return A
+    # The check of scipy cuts off unused memory, from a matrix that is the user's.
+    parts = copy(A) if A.format in HAVE_A_CHECK else csr_array(A)
+    parts.check_format(full_check=True)
+    return A if A.format in HAVE_A_CHECK else parts
+
+
+def _check_entries(A: Any) -> None:
+    for axis, places, length in zip(("row", "column"), (A.row, A.col), A.shape, strict=True):
+        if places.size != A.data.size:
+            raise ValueError(f"{places.size} {axis} indices for {A.data.size} values")
+        if places.size and not 0 <= places.min() <= places.max() < length:
+            wrong = places.min() if places.min() < 0 else places.max()
+            raise ValueError(f"{axis} index {wrong} is outside")
