@@ -67,6 +67,7 @@ class Candidate(NamedTuple):
     find: Callable[[Trial], Partition]
     least: int = 0  # constraints from which on it is used
     needs_features: bool = False  # a graph alone is not enough
+    needs_labels: bool = False  # pairs alone are not enough
     applies: Callable[[Trial], bool] | None = None  # any other condition
     is_quick: bool = False  # then it is found in every scaling, to choose one
     optimism: float = 0.0  # nats per sample that it gains by maximising the likelihood itself
@@ -77,6 +78,8 @@ class Candidate(NamedTuple):
         if trial.model.n_constraints < self.least:
             return False
         if self.needs_features and not trial.view.has_features:
+            return False
+        if self.needs_labels and not trial.model.labelled.size:
             return False
         return self.applies is None or self.applies(trial)
 
@@ -326,6 +329,7 @@ CANDIDATES = (
         "label propagation",
         Group("label propagation", 0.1),
         _harmonic,
+        needs_labels=True,
         least=9,
         applies=_can_spread,
     ),

@@ -326,11 +326,11 @@ def committee_of(answer: Answer, order: Ints | None) -> Committee:
     members, given = answer.members, answer.model.reliability
     evidence = None
     if answer.n_held_out:
-        held_out = np.array([one.held_out for one in members])
+        held_out = np.array(list(map(attrgetter("held_out"), members)))
         evidence = log_likelihood(held_out, given, least_rate(answer.model.n_constraints))
-    labels = np.array([one.partition.labels for one in members])
+    labels = np.array(list(map(attrgetter("partition.labels"), members)))
     return Committee(
-        tuple(one.name for one in members),
+        tuple(map(attrgetter("name"), members)),
         samples[ascending],
         labels[:, ascending],
         answer.consensus.weights,

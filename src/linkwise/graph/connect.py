@@ -38,7 +38,8 @@ def shortest_links(search: NeighborSearch, component: Ints, *, budget: int = EXA
     dimensions a tree of boxes finds the shortest links, without any limit.
     """
     forest, rounds = component, [np.rec.array(None, dtype=FIELDS, shape=0)]
-    boxes = build_boxes(search.X) if boxes_pay(search) else None
+    has_many = search.n_samples > BOXES_ABOVE
+    boxes = build_boxes(search.X) if has_many and boxes_pay(search) else None
     while (n_trees := int(forest.max()) + 1) > 1:
         if boxes is None:
             proposed = closest_outside(search, forest, budget)
@@ -59,9 +60,7 @@ def shortest_links(search: NeighborSearch, component: Ints, *, budget: int = EXA
 def boxes_pay(search: NeighborSearch) -> bool:
     """Whether a tree of boxes finds closest pairs faster than comparisons do."""
     n_samples, n_features = search.X.shape
-    return (
-        search.has_boxes and n_samples > BOXES_ABOVE and n_samples * 2.0**n_features <= BOXES_LIMIT
-    )
+    return search.has_boxes and n_samples * 2.0**n_features <= BOXES_LIMIT
 
 
 def spanning(proposed: Links, forest: Ints, n_trees: int) -> tuple[Links, Ints]:
