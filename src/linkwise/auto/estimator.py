@@ -26,7 +26,7 @@ from linkwise.auto.constraint_model import (
 from linkwise.auto.ensemble import Answer, Ensemble
 from linkwise.auto.learner import blocks, everywhere
 from linkwise.auto.n_clusters import Choice, choose_n_clusters, numbers_of_clusters
-from linkwise.auto.report import AutoReport, make_report, rank_suspects
+from linkwise.auto.report import AutoReport, committee_of, make_report, rank_suspects
 from linkwise.auto.views import (
     GIVEN,
     NAMES,
@@ -139,6 +139,9 @@ class Auto(ConstrainedClusterer):
         What was chosen, and why; print it.
     result_ : AutoResult
         All of this, and the probabilities of the training samples.
+    committee_ : Committee
+        The candidate partitions: `names`, `labels` of the `samples`, `weights`, and `evidence`, the
+        log-likelihood of held-out constraints.
     affinity_matrix_ : csr_array or ndarray of shape (n_samples, n_samples)
         The graph, in the scaling that was chosen.
 
@@ -200,6 +203,7 @@ class Auto(ConstrainedClusterer):
             found = self._found(views, given, seed=int(rng.randint(2**31)))
             result = self._result(found, given, rng)
             self._keep_view(found.answer.view, views, result)
+            self.committee_ = committee_of(found.answer, views.order)
         self._keep_result(result, constraints)
         return self
 
