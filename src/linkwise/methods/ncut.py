@@ -160,6 +160,7 @@ class NCut(ConstrainedClusterer):
 
     paper = "Ng et al. 2001"
     family = "no constraints"
+    minimizes_cut = True
     max_clusters = MOST_EIGENVECTORS
     takes = ()
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -102,6 +102,7 @@ class SpectralLearning(ConstrainedClusterer):
 
     paper = "Kamvar et al. 2003"
     family = "affinity editing"
+    minimizes_cut = True
     max_clusters = MOST_EIGENVECTORS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "normalization": [StrOptions({"additive", "symmetric"})],
