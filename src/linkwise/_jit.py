@@ -65,7 +65,7 @@ class CompilingNote:
         if not self._is_written and self._spent + now - self._began > NOTE_AFTER:
             self._is_written = True
             if is_watched() if self.is_wanted is None else self.is_wanted:
-                print("linkwise: compiling once, 10 to 20 s", file=sys.stderr, flush=True)
+                print("linkwise: compiling once, 10 to 40 s", file=sys.stderr, flush=True)
 
 
 def _is_own(event: Any) -> bool:

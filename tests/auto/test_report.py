@@ -105,7 +105,9 @@ def test_a_number_of_clusters_that_is_a_guess_is_called_so(iris):
     sure = replace(report, n_clusters=3, n_clusters_probability={2: 0.1, 3: 0.8, 4: 0.1})
     assert sure.summary()[0] == "3 clusters (chosen of 2 to 4, probability 80%)"
     most = replace(sure, n_clusters=4)
-    assert most.summary()[0].endswith("the most that was tried)")
+    assert most.summary()[0].endswith(
+        "the most that was tried; for many more there is linkwise.Linkage)"
+    )
 
 
 def test_small_clusters_are_named(report):

@@ -154,7 +154,7 @@ class AutoReport:
         share = numbers[self.n_clusters]
         why = f"chosen of {min(numbers)} to {max(numbers)}, probability {share:.0%}"
         if self.n_clusters == max(numbers):
-            why += ": the most that was tried"
+            why += ": the most that was tried; for many more there is linkwise.Linkage"
         elif share < GUESS:
             why += ": a guess; give the number if you know it"
         return why
