@@ -7,13 +7,13 @@ import select
 import sys
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 import numpy as np
 
-from linkwise.active import Session
-from linkwise.active.journal import Journal
+from linkwise.active import ReviewSession, Session
+from linkwise.active.journal import Journal, fingerprint
 from linkwise.cli import options
 from linkwise.cli.console import BadInput, Infeasible, counted, printable, shown
 from linkwise.cli.items import Comparison, compare_rows
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from linkwise.cli.loading import Given
     from linkwise.cli.requests import AskRequest
     from linkwise.cli.task import Task
+
+    Asked: TypeAlias = Session | ReviewSession
 
 ANSWERS = {"s": "same", "d": "different", "u": "unknown", "?": "unknown"}
 KEYS = "s same, d different, u don't know, z undo, q quit"
@@ -60,7 +62,9 @@ def run(request: AskRequest, console: Console, given: Given) -> int:
     session = _session(request, task)
     save_prepared(task, request, console)
     if session.answers:
-        console.note(f"{request.session}: goes on after {len(session.answers)} answers")
+        console.note(
+            f"{request.session or request.project}: goes on after {len(session.answers)} answers"
+        )
     console.note(f"Do these belong together? {KEYS}")
     try:
         with _keys() as key:
@@ -80,28 +84,47 @@ def run(request: AskRequest, console: Console, given: Given) -> int:
             "command": "ask",
             "n_answers": len(answers),
             **{word: answers.count(word) for word in ("same", "different", "unknown")},
-            "n_clusters": session.n_clusters_now,
-            "still_to_change": session.still_to_change,
-            "stability": session.stability,
+            **_state_of(session),
             "labels": session.labels,
         }
     )
     return 0
 
 
-def _note_where(session: Session, request: AskRequest, console: Console, *, written: bool) -> None:
+def _state_of(session: Asked) -> dict[str, Any]:
+    """Return how many clusters there are, and how far they are settled."""
+    if isinstance(session, ReviewSession):
+        return {"n_clusters": int(np.unique(session.labels).size), "stability": session.stability}
+    return {
+        "n_clusters": session.n_clusters_now,
+        "still_to_change": session.still_to_change,
+        "stability": session.stability,
+    }
+
+
+def _note_where(session: Asked, request: AskRequest, console: Console, *, written: bool) -> None:
     """Note where the answers are; if nowhere, how to keep them the next time."""
     answers = counted(len(session.answers), "answer")
     are_missing = bool(session.answers) and not written
-    if request.session is not None:
+    if request.session is not None or request.project is not None:
         how = "; linkwise ask ... -o pairs.csv writes them as pairs" if are_missing else ""
-        console.note(f"{answers} kept in {request.session}{how}")
+        console.note(f"{answers} kept in {request.session or request.project}{how}")
     elif are_missing:
         how = "--session FILE" if request.output else "-o pairs.csv or --session FILE"
         console.warn(f"{answers} given, but not kept: use {how} to keep them.")
 
 
-def _session(request: AskRequest, task: Task) -> Session:
+def _session(request: AskRequest, task: Task) -> Asked:
+    if request.project is not None:
+        return _in_project(request, task)
+    if request.is_review:
+        seed, path = request.seed or 0, request.session
+        try:
+            return ReviewSession(
+                task.prepared, constraints=task.known, random_state=seed, path=path
+            )
+        except ValueError as error:
+            raise BadInput(str(error)) from error
     settings: dict[str, Any] = {"constraints": task.known}
     if request.n_clusters is not None:
         settings["n_clusters"] = request.n_clusters
@@ -122,6 +145,21 @@ def _session(request: AskRequest, task: Task) -> Session:
         if "needs the number of clusters" in str(error):
             raise BadInput(f"{error} Say it with -k, for example -k 3.") from error
         raise
+
+
+def _in_project(request: AskRequest, task: Task) -> Session:
+    """Return a session that reads and writes a project of ``linkwise serve``."""
+    project, terminal = (import_module(f"linkwise.app.{name}") for name in ("project", "terminal"))
+    names = [str(name) for name in task.data.shown_ids()]
+    try:
+        opened = project.Project(request.project, names, fingerprint(task.prepared.X))
+    except project.WrongProjectError as error:
+        raise BadInput(str(error)) from error
+    k = request.n_clusters or opened.ledger.facts.n_clusters or "auto"
+    made: Session = terminal.ProjectSession(
+        task.prepared, k, project=opened, constraints=task.known, random_state=request.seed or 0
+    )
+    return made
 
 
 def _resumed(path: Path, task: Task, settings: dict[str, Any]) -> Session:
@@ -220,10 +258,8 @@ def _key(terminal: int) -> str:
     return first.decode(errors="replace")
 
 
-def _question_loop(
-    session: Session, task: Task, console: Console, *, key: Callable[[], str]
-) -> None:
-    while (pair := session.next()) is not None:
+def _question_loop(session: Asked, task: Task, console: Console, *, key: Callable[[], str]) -> None:
+    while (pair := _next_pair(session, console)) is not None:
         _show_question(session, task, pair, console=console)
         while not (done := _execute(session, task, pair, key=_pressed(key, console))):
             console.ask(f"  {KEYS}")
@@ -232,6 +268,11 @@ def _question_loop(
             return
         console.ask(f"  {done}\n")
     console.note("Nothing is left to ask: everything follows from the answers.")
+
+
+def _next_pair(session: Asked, console: Console) -> tuple[int, int] | None:
+    with console.progress("looking for the next question"):
+        return session.next()
 
 
 def _pressed(key: Callable[[], str], console: Console) -> str:
@@ -244,12 +285,15 @@ def _pressed(key: Callable[[], str], console: Console) -> str:
         raise
 
 
-def _execute(session: Session, task: Task, pair: tuple[int, int], *, key: str) -> str:
+def _execute(session: Asked, task: Task, pair: tuple[int, int], *, key: str) -> str:
     """Do what a key asks for and return what was done; an empty text if it means nothing."""
     if key in {"q", "", "\x04"}:
         return "quit"
     if key == "z":
-        return f"took back: {session.undo().answer}" if session.answers else "nothing to undo"
+        try:
+            return f"took back: {session.undo().answer}"
+        except ValueError:
+            return "nothing to undo"
     if key not in ANSWERS:
         return ""
     try:
@@ -264,9 +308,7 @@ def _execute(session: Session, task: Task, pair: tuple[int, int], *, key: str) -
 # Two rows side by side ---------------------------------------------------------------------
 
 
-def _show_question(
-    session: Session, task: Task, pair: tuple[int, int], *, console: Console
-) -> None:
+def _show_question(session: Asked, task: Task, pair: tuple[int, int], *, console: Console) -> None:
     ids = task.data.shown_ids()
     console.ask(f"Question {len(session.answers) + 1} ({_where_it_stands(session, pair)})")
     cells = compare_rows(task.data, pair)
@@ -281,8 +323,11 @@ def _show_question(
     console.ask("[s/d/u/z/q] ", newline=False)
 
 
-def _where_it_stands(session: Session, pair: tuple[int, int]) -> str:
+def _where_it_stands(session: Asked, pair: tuple[int, int]) -> str:
     """Return how the pair is clustered now, and how far the clustering is settled."""
+    if isinstance(session, ReviewSession):
+        same = session.labels[pair[0]] == session.labels[pair[1]]
+        return "now together" if same else "now apart"
     labels, stability = session.provisional, session.stability
     parts = ["now together" if labels[pair[0]] == labels[pair[1]] else "now apart"]
     if not isinstance(session.n_clusters, int):
