@@ -2,13 +2,20 @@
 
 The modules, each of which imports only those above it::
 
+    answers      answers -> Constraints
     entail       what answers entail, the number of clusters included
+    model        Model: the estimator, on prepared data with warm starts
+    regions      small parts of clusters
+    hypotheses   Hypotheses: candidate partitions of Auto; Beliefs: the same, given answers
+    numbers      the number of clusters, if it is unknown
+    fits         Fits: the clusterings by Auto under the answers, each found once
     state        State: what a strategy may look at
     forest       Forest: similarity of samples by the leaves that they share
     strategies   random, explore, uncertainty
     spectral     xu, boundary: strategies that look at eigenvectors
-    answers      answers -> Constraints
-    model        Model: the estimator, on prepared data with warm starts
+    representatives  the samples that questions are about
+    committee    committee: the strategy that tells hypotheses apart
+    packed       labels as text for a file
     journal      the file of answers
     session      STRATEGIES; Session: ask, answer, cluster again
     oracles      ask_oracle: anything answers, nothing is lost if it fails
@@ -22,6 +29,7 @@ The modules, each of which imports only those above it::
 from __future__ import annotations
 
 from linkwise.active.answers import Answer
+from linkwise.active.committee import Proposal
 from linkwise.active.oracles import Asked, OracleError, ask_oracle
 from linkwise.active.prompts import UnreadableReplyError, parse_reply
 from linkwise.active.review import ReviewSession
@@ -38,6 +46,7 @@ __all__ = [
     "ErrorEstimate",
     "NoisyOracle",
     "OracleError",
+    "Proposal",
     "ReviewSession",
     "Session",
     "State",
