@@ -38,7 +38,7 @@ def record_features(frame: Any, request: DataRequest, place: Callable[[int], str
     others = sorted_columns(frame[[name for name in columns if name not in text]], request, place)
     if others.problems or not text:
         problems = [_with_text(problem) for problem in others.problems]
-        return Features(np.empty((len(frame), 0)), [], 0, problems, others.notes)
+        return Features(np.empty((len(frame), 0)), [], 0, problems, others.notes, [])
     values: dict[str, Any] = {name: text_of(frame[name]) for name in text}
     values |= {**others.numeric, **others.categories}
     missing = sum(_n_missing(column) for column in values.values())
@@ -48,7 +48,7 @@ def record_features(frame: Any, request: DataRequest, place: Callable[[int], str
         text, numeric=list(others.numeric), categorical=list(others.categories)
     )
     X = vectorizer.fit_transform(values)
-    return Features(X, [], len(others.categories), [], others.notes)
+    return Features(X, [], len(others.categories), [], others.notes, [])
 
 
 def _with_text(problem: Problem) -> Problem:
