@@ -9,7 +9,7 @@ RELEASE := .venv-release
 PARALLEL := -n logical --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint kernels pytest coverage fuzz test-minimum dist licences papers papers-full clean
+.PHONY: help demo demo-page test lint kernels pytest coverage fuzz test-minimum dist licences papers papers-full clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -22,7 +22,13 @@ $(STAMP): pyproject.toml src/linkwise/_version.py
 	@touch $@
 
 demo: $(STAMP) ## find segments of customers without and with 30 pairs; writes a report and pictures
+	$(PY) -m linkwise warm-up auto ncut signed
 	$(PY) -m linkwise.demo
+
+demo-page: $(STAMP) ## the annotation page on built-in data, whose truth shows the gain
+	@mkdir -p demo-output
+	$(PY) -m linkwise datasets digits -o demo-output/digits.csv --quiet
+	$(PY) -m linkwise serve demo-output/digits.csv -k 10 --truth class --image 8x8 --no-scale
 
 test: $(STAMP) ## everything CI runs: ruff, codespell, mypy, pytest
 	@$(MAKE) --no-print-directory -j2 lint kernels
@@ -36,7 +42,7 @@ lint: $(STAMP) ## ruff, codespell and mypy
 
 # Compiled once for all test processes, which read them from the cache beside the source.
 kernels: $(STAMP) ## compile what most tests need
-	$(PY) tests/compile_kernels.py
+	$(PY) -m linkwise warm-up
 
 pytest: $(STAMP) ## the tests alone
 	$(PY) -m pytest -q $(PARALLEL)

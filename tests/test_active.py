@@ -173,9 +173,15 @@ def test_a_state_is_frozen():
         a_state(4, 2, Constraints(4)).n_clusters = 3
 
 
+def quick(strategy):
+    """Return a method that takes no time, unless the strategy needs Auto anyway."""
+    return "auto" if strategy == "committee" else "e2cp"
+
+
 # Every strategy ----------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:All samples are equal")
 @every_strategy
 @given(y=truths(), data=st.data())
 @settings(max_examples=8)
@@ -186,7 +192,8 @@ def test_no_entailed_or_asked_pair_is_asked_and_the_truth_never_contradicts(stra
     start = link(
         y, data.draw(st.lists(st.sampled_from(list(combinations(range(n), 2))), max_size=2))
     )
-    session = Session(X, k, strategy=strategy, constraints=start, random_state=0)
+    method = quick(strategy)
+    session = Session(X, k, strategy=strategy, method=method, constraints=start, random_state=0)
     session._model.estimator.set_params(
         hard=False
     )  # tiny forests and fast fits: the questions are tested
@@ -204,7 +211,7 @@ def test_no_entailed_or_asked_pair_is_asked_and_the_truth_never_contradicts(stra
 @every_strategy
 def test_several_questions_at_once_are_distinct_and_open(strategy):
     X, y = make_blobs(60, centers=4, cluster_std=3, random_state=0)
-    session = Session(X, 4, strategy=strategy, random_state=1)
+    session = Session(X, 4, strategy=strategy, method=quick(strategy), random_state=1)
     for n_queries in (5, 3, 8):
         found = session.batch(n_queries)
         assert len(found) == len(set(found)) <= n_queries
@@ -222,7 +229,8 @@ def test_graphs_without_data_and_sparse_data_will_do(strategy):
     X, y = make_blobs(50, centers=3, random_state=2)
     W = Affinity().fit_transform(X)
     for data, affinity in ((W, "precomputed"), (W.toarray(), "precomputed"), (csr_array(X), None)):
-        session = Session(data, 3, strategy=strategy, affinity=affinity, random_state=0)
+        settings = {"strategy": strategy, "method": quick(strategy), "affinity": affinity}
+        session = Session(data, 3, **settings, random_state=0)
         assert session.state.X is None
         curve = simulate(session, TruthOracle(y), 8, every=8)
         assert curve.labels.shape[1] == 50
@@ -233,27 +241,23 @@ def test_graphs_without_data_and_sparse_data_will_do(strategy):
 def test_the_unit_of_a_graph_changes_no_question(strategy, factor):
     X, y = make_blobs(40, centers=3, cluster_std=3, random_state=3)
     W = Affinity().fit_transform(X)
+    settings = {"strategy": strategy, "method": quick(strategy), "affinity": "precomputed"}
     asked = [
-        simulate(
-            Session(V, 3, strategy=strategy, affinity="precomputed", random_state=0),
-            TruthOracle(y),
-            6,
-            every=6,
-        ).answers
+        simulate(Session(V, 3, **settings, random_state=0), TruthOracle(y), 6, every=6).answers
         for V in (W, factor * W)
     ]
     assert asked[0] == asked[1]
 
 
+@pytest.mark.filterwarnings("ignore:All samples are equal")
 @every_strategy
 def test_identical_samples_and_an_unconnected_graph(strategy):
     y = np.array([0, 1, 0, 1, 0, 1])
-    session = Session(np.ones((6, 2)), 2, strategy=strategy, random_state=0)
+    settings = {"strategy": strategy, "method": quick(strategy), "random_state": 0}
+    session = Session(np.ones((6, 2)), 2, **settings)
     simulate(session, TruthOracle(y), 20, every=20)
     with pytest.warns(match="connected components"):
-        session = Session(
-            np.zeros((6, 6)), 2, strategy=strategy, affinity="precomputed", random_state=0
-        )
+        session = Session(np.zeros((6, 6)), 2, affinity="precomputed", **settings)
     curve = simulate(session, TruthOracle(y), 20)
     if strategy != "xu":
         assert adjusted_rand_score(y, curve.labels[-1]) == 1
@@ -267,7 +271,8 @@ def test_as_many_clusters_as_samples_leave_nothing_to_ask(strategy):
 @every_strategy
 def test_noisy_answers_are_asked_once_and_never_refused(strategy):
     X, y = make_blobs(24, centers=2, cluster_std=2, random_state=0)
-    session = Session(X, 2, strategy=strategy, noisy=True, random_state=0)
+    settings = {"strategy": strategy, "method": quick(strategy), "random_state": 0}
+    session = Session(X, 2, noisy=True, **settings)
     curve = simulate(session, NoisyOracle(y, 0.4, 0.1, random_state=0), 60, every=60)
     pairs = [(a.i, a.j) for a in curve.answers]
     assert len(set(pairs)) == len(pairs)
@@ -328,14 +333,14 @@ def test_explore_asks_about_the_sample_farthest_from_all_neighbourhoods():
 def test_explore_finds_all_clusters_with_the_fewest_questions_if_they_are_clear():
     # Farthest first never meets a cluster twice: 1 + 2 + 3 questions for four clusters.
     X, y = make_blobs(80, centers=[[0, 0], [9, 0], [0, 9], [9, 9]], random_state=0)
-    session = Session(X, 4, strategy="explore", random_state=0)
+    session = Session(X, 4, strategy="explore", method="e2cp", random_state=0)
     simulate(session, TruthOracle(y), 6, every=6)
     assert sorted(int(y[group[0]]) for group in session.state.neighbourhoods) == [0, 1, 2, 3]
 
 
 def test_a_sample_is_finished_before_the_next_one_is_begun():
     X, y = make_blobs(60, centers=4, cluster_std=4, random_state=1)
-    session = Session(X, 4, strategy="explore", random_state=0)
+    session = Session(X, 4, strategy="explore", method="e2cp", random_state=0)
     simulate(session, TruthOracle(y), 30, every=30)
     done, current = set(), None
     for answer in session.answers[8:]:
@@ -387,7 +392,7 @@ def test_leaf_similarity_is_the_share_of_common_leaves():
 
 def test_uncertainty_asks_about_the_most_valuable_sample_and_its_likeliest_neighbourhood():
     X, y = make_blobs(60, centers=3, cluster_std=4, random_state=0)
-    session = Session(X, 3, strategy="uncertainty", random_state=0)
+    session = Session(X, 3, strategy="uncertainty", method="e2cp", random_state=0)
     a, b, c = (int(np.flatnonzero(y == label)[0]) for label in range(3))
     for pair in ((a, b), (b, c), (a, c)):
         session.answer(*pair, "different")
@@ -444,7 +449,7 @@ def test_xu_goes_on_with_smaller_regions_where_eigenvectors_are_not_constant():
     rng = np.random.RandomState(0)
     X = rng.uniform(size=(80, 2))
     y = (X[:, 0] > 0.3).astype(int)
-    session = Session(X, 2, strategy="xu", random_state=0)
+    session = Session(X, 2, strategy="xu", method="e2cp", random_state=0)
     assert not regions(session.state.base, 2).is_constant
     curve = simulate(session, TruthOracle(y), 25, every=25)
     assert curve.n_questions[-1] == 25
@@ -493,6 +498,8 @@ def test_equal_eigenvalues_give_finite_sensitivities():
 def test_boundary_asks_about_the_gap_between_the_clusters():
     # Two lines of points that nearly touch: the question is about samples near the gap.
     x = np.concatenate([np.linspace(0, 1, 20), np.linspace(1.2, 2.2, 20)])
-    session = Session(np.column_stack((x, np.zeros(40))), 2, strategy="boundary", random_state=0)
+    session = Session(
+        np.column_stack((x, np.zeros(40))), 2, strategy="boundary", method="e2cp", random_state=0
+    )
     pair = session.next()
     assert min(abs(s - 19.5) for s in pair) < 6

@@ -18,6 +18,7 @@ from linkwise import ConflictError, Constraints
 from linkwise.active import (
     Answer,
     OracleError,
+    ReviewSession,
     Session,
     TextOracle,
     TruthOracle,
@@ -107,6 +108,14 @@ def test_beliefs_survive_the_file_and_damage_is_named(tmp_path):
     assert "belief" not in lines[2]  # files without probabilities stay as they were
     session.save(tmp_path / "copy.jsonl")
     assert Session.load(tmp_path / "copy.jsonl", X).constraints == session.constraints
+
+
+def test_the_review_queue_takes_probabilities_too(tmp_path):
+    path = tmp_path / "review.jsonl"
+    review = ReviewSession(X, path=path)
+    review.answer(0, 1, 0.75)
+    np.testing.assert_allclose(review.constraints.must_link_belief, [0.5])
+    assert ReviewSession(X, path=path).constraints == review.constraints
 
 
 def test_an_answer_is_still_a_triple():

@@ -28,7 +28,9 @@ truth = TruthOracle(y)
 
 
 def a_session(data=X, **settings):
-    return Session(data, 3, **{"strategy": "explore", "random_state": 0, **settings})
+    return Session(
+        data, 3, **{"strategy": "explore", "method": "e2cp", "random_state": 0, **settings}
+    )
 
 
 # Answers -----------------------------------------------------------------------------------
@@ -65,12 +67,12 @@ def test_a_contradiction_is_refused_with_its_chain_and_not_recorded():
 
 
 def test_an_answer_that_the_number_of_clusters_excludes_is_refused():
-    session = Session(X, 2, random_state=0)
+    session = Session(X, 2, method="e2cp", random_state=0)
     session.answer(0, 1, "different")
     session.answer(1, 2, "different")
     with pytest.raises(ConflictError, match="odd ring"):
         session.answer(0, 2, "different")
-    small = Session(X[:3], 2, random_state=0)
+    small = Session(X[:3], 2, method="e2cp", strategy="uncertainty", random_state=0)
     small.answer(0, 1, "same")
     with pytest.raises(ConflictError, match="only 1 group"):
         small.answer(1, 2, "same")
@@ -118,7 +120,7 @@ def test_a_wrong_answer_is_explained(i, j, answer, error, words):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"strategy": "clever"}, "choose of random, xu"),
+        ({"strategy": "clever"}, "choose of committee, random, xu"),
         ({"method": "magic"}, "choose of auto, ncut"),
         ({"affinity": "rbf"}, "not 'rbf'"),
         ({"constraints": Constraints(3)}, "about 3 samples"),
@@ -214,7 +216,7 @@ def test_same_seed_and_answers_give_the_same_questions(strategy, tmp_path):
 def test_warm_starts_change_no_question(method, tmp_path):
     points, labels = make_blobs(300, centers=6, cluster_std=3, random_state=0)
     answer = TruthOracle(labels % 3)
-    settings = {"method": method, "random_state": 0}
+    settings = {"method": method, "strategy": "uncertainty", "random_state": 0}
     warm = Session(points, 3, path=tmp_path / "kept", **settings)
     for _ in range(12):
         pair = warm.next()
@@ -233,7 +235,7 @@ def test_every_solve_after_the_first_starts_warm(monkeypatch):
         return solve(*arguments, warm=warm, **settings)
 
     monkeypatch.setattr(ncut, "spectral_embedding", spied)
-    session = Session(X, 3, method="csc", random_state=0)
+    session = Session(X, 3, strategy="uncertainty", method="csc", random_state=0)
     simulate(session, truth, 6)
     assert starts[0] is None
     assert len(starts) == 7
@@ -263,7 +265,7 @@ steps = st.lists(st.one_of(st.just("undo"), st.tuples(pairs_of_samples, st.boole
 @given(steps, st.integers(0, 4))
 @settings(max_examples=12)
 def test_undo_restores_everything(history, extra):
-    session = Session(X[:12], 3, strategy="explore", random_state=0)
+    session = Session(X[:12], 3, strategy="explore", method="e2cp", random_state=0)
     for step in history:
         if step == "undo":
             if session.answers:
@@ -318,7 +320,9 @@ def test_stability_compares_with_the_clusterings_before_the_last_five_answers():
 @settings(max_examples=10)
 def test_a_saved_session_is_loaded_as_it_was(tmp_path_factory, history):
     folder = tmp_path_factory.mktemp("kept")
-    session = Session(X[:12], 3, strategy="explore", random_state=5, path=folder / "journal")
+    session = Session(
+        X[:12], 3, strategy="explore", method="e2cp", random_state=5, path=folder / "journal"
+    )
     for step in history:
         if step == "undo":
             if session.answers:
@@ -339,7 +343,7 @@ import os, signal, sys
 from sklearn.datasets import make_blobs
 from linkwise.active import Session, TruthOracle, simulate
 X, y = make_blobs(40, centers=3, cluster_std=3, random_state=0)
-session = Session(X, 3, strategy="explore", random_state=0, path=sys.argv[1])
+session = Session(X, 3, strategy="explore", method="e2cp", random_state=0, path=sys.argv[1])
 simulate(session, TruthOracle(y), 5, every=5)
 session.undo()
 print(session.answers, flush=True)
@@ -385,7 +389,7 @@ from sklearn.datasets import make_blobs
 from linkwise.active import Session
 X, y = make_blobs(40, centers=3, cluster_std=3, random_state=0)
 path = Path(sys.argv[1])
-session = Session(X, 3, strategy="explore", random_state=0, path=path)
+session = Session(X, 3, strategy="explore", method="e2cp", random_state=0, path=path)
 session.answer(0, 1, "unknown")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 before = path.read_bytes()

@@ -15,7 +15,16 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1]
 # Besides all modules: what a module reads when it runs.
-NEEDED = ("py.typed", "report/templates/report.css", "report/templates/report.html.j2")
+NEEDED = (
+    "py.typed",
+    "report/templates/report.css",
+    "report/templates/report.html.j2",
+    *(
+        f"app/static/{path.name}"
+        for path in (SOURCE / "src" / "linkwise" / "app" / "static").iterdir()
+    ),
+)
+SERVE = ["linkwise", "serve", "--help"]
 UNWANTED = ("__pycache__", ".nbi", ".nbc", ".pyc", ".venv", "demo-output")
 
 
@@ -51,9 +60,10 @@ def run_installed(wheel: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         python = next(p for p in Path(folder).glob("*/python*") if p.stem == "python")
-        install = [python, "-m", "pip", "install", "--quiet", f"{wheel}[plot,report,cli]"]
+        install = [python, "-m", "pip", "install", "--quiet", f"{wheel}[plot,report,cli,app]"]
         subprocess.run(install, check=True)
-        for command in (["linkwise.demo"], ["linkwise", "--version"], ["linkwise", "methods"]):
+        commands = (["linkwise.demo"], ["linkwise", "--version"], ["linkwise", "methods"], SERVE)
+        for command in commands:
             subprocess.run([python, "-m", *command], check=True, cwd=folder)
         assert list(Path(folder).glob("demo-output/*")), "the demo wrote nothing"
 

@@ -114,23 +114,19 @@ def as_pair(i: Any, j: Any, n_samples: int) -> Pair:
     return (int(min(i, j)), int(max(i, j)))
 
 
-def last_answers(answers: Sequence[Answer]) -> dict[Pair, str]:
-    """Return the answer that counts for each pair, the last one, as a word."""
-    return {pair: one.answer for pair, one in _latest(answers).items()}
-
-
-def _latest(answers: Sequence[Answer]) -> dict[Pair, Answer]:
+def last_answers(answers: Sequence[Answer]) -> dict[Pair, Answer]:
+    """Return the answer that counts for each pair, the last one."""
     return {(one.i, one.j): one for one in answers}
 
 
 def uncertain_pairs(answers: Sequence[Answer]) -> list[Pair]:
     """Return the pairs that were answered, but not as facts: they are not asked again."""
-    return [pair for pair, one in _latest(answers).items() if not one.is_fact]
+    return [pair for pair, one in last_answers(answers).items() if not one.is_fact]
 
 
 def constraints_of(answers: Sequence[Answer], prior: Constraints, *, noisy: bool) -> Constraints:
     """Add answers to the constraints that were known before; "unknown" adds nothing."""
-    last, before = _latest(answers), prior.table
+    last, before = last_answers(answers), prior.table
     if not noisy:  # an answer replaces an uncertain pair
         answered = [
             i * prior.n_samples + j for (i, j), one in last.items() if one.answer != "unknown"

@@ -205,12 +205,17 @@ def _is_impossible(facts: Constraints, answer: tuple[int, int, str], n_clusters:
     return False
 
 
-def check_answer(facts: Constraints, answer: tuple[int, int, str], n_clusters: int) -> None:
-    """Raise ConflictError if an answer cannot hold together with the facts."""
+def check_answer(facts: Constraints, answer: tuple[int, int, str], n_clusters: int | None) -> None:
+    """Raise ConflictError if an answer cannot hold together with the facts.
+
+    Without a number of clusters, any number will do.
+    """
     *pair, word = answer
     added = {"must_link" if word == "same" else "cannot_link": [pair]}
     extended = facts.with_pairs(**added)
-    extended.check(n_clusters)
+    extended.check(facts.n_samples if n_clusters is None else n_clusters)
+    if n_clusters is None:
+        return
     n_groups = int(extended.components().max()) + 1
     if n_groups < n_clusters:
         raise_too_few_groups(n_groups, n_clusters)

@@ -237,6 +237,8 @@ def _check_header(path: Path, header: dict[str, Any], line: bytes) -> None:
             f"({FORMAT!r}). Choose another path."
         )
     kinds = {name: type(header.get(name)) for name in SETTINGS}
+    if header.get("n_clusters") == "auto":
+        kinds["n_clusters"] = int
     if kinds != SETTINGS or ("check" in header) != (header["format"] == FORMAT):
         _raise_damaged(path, 1)
 

@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 
+from linkwise.auto import Auto
+from linkwise.auto.views import Views
 from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from linkwise._types import Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Prepared
@@ -29,7 +33,7 @@ class Model:
         method: str | ConstrainedClusterer,
         data: Prepared,
         *,
-        n_clusters: int,
+        n_clusters: int | str,
         hard: bool,
         seed: int,
     ) -> None:
@@ -47,13 +51,36 @@ class Model:
         if data.is_graph and self.estimator.needs_features:
             message = f"{type(self.estimator).__name__} needs data, but only a graph is given."
             raise ValueError(message)
+        self.callback: Callable[[float, str], None] | None = None
         # Of its own, so that labels do not depend on fits elsewhere.
         self._data = data.cold()
 
+    @property
+    def is_auto(self) -> bool:
+        """Whether the method is Auto."""
+        return isinstance(self.estimator, Auto)
+
+    @property
+    def chooses_number(self) -> bool:
+        """Whether the number of clusters is unknown."""
+        return isinstance(self.estimator.n_clusters, str)
+
     def labels(self, constraints: Constraints) -> Ints:
         """Return the clustering under the constraints."""
-        labels: Ints = clone(self.estimator).fit(self._data, constraints=constraints).labels_
+        labels: Ints = self.fitted(constraints).labels_
         return labels
+
+    def fitted(self, constraints: Constraints, n_clusters: int | None = None) -> Any:
+        """Return the estimator, fitted under the constraints, perhaps for another number."""
+        if self.is_auto:
+            # Folds of another fit would make the answer depend on which fits came before.
+            Views.of(self._data).folds.clear()
+        estimator = clone(self.estimator)
+        if n_clusters is not None:
+            estimator.set_params(n_clusters=n_clusters)
+        if self.callback is not None and "callback" in estimator.get_params(deep=False):
+            estimator.set_params(callback=self.callback)  # after `clone`, which copies it
+        return estimator.fit(self._data, constraints=constraints)
 
 
 def _by_key(method: str, *, hard: bool) -> Any:

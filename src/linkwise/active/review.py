@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linkwise.active.answers import Answer, as_answer, as_pair, constraints_of
+from linkwise.active.answers import Answer, as_pair, constraints_of, graded
 from linkwise.active.journal import FORMAT, Journal, Mark, check_settings, fingerprint
 from linkwise.active.session import Kept, answers_in
 from linkwise.constraints import Constraints
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import os
 
     from linkwise._types import Ints
+    from linkwise.active.answers import Given
     from linkwise.active.strategies import Pair
 
 EVERY = 20  # answers after which samples are clustered again
@@ -103,9 +104,9 @@ class ReviewSession:
                 return pair
         return None
 
-    def answer(self, i: int, j: int, answer: str | bool | None) -> None:  # noqa: FBT001
-        """Record the answer about a pair: "same", "different" or "unknown"."""
-        record = Answer(*as_pair(i, j, self._data.n_samples), as_answer(answer))
+    def answer(self, i: int, j: int, answer: Given) -> None:
+        """Record the answer about a pair: "same", "different", "unknown", or a probability."""
+        record = Answer(*as_pair(i, j, self._data.n_samples), *graded(answer))
         self._commit(record._asdict(), [*self.answers, record])
 
     def undo(self) -> Answer:

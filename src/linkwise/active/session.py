@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +20,9 @@ from linkwise.active.answers import (
     graded,
     uncertain_pairs,
 )
+from linkwise.active.committee import Proposal, committee, propose
 from linkwise.active.entail import check_answer
+from linkwise.active.fits import Fits, due_after
 from linkwise.active.journal import (
     FORMAT,
     Journal,
@@ -29,6 +32,7 @@ from linkwise.active.journal import (
     write,
 )
 from linkwise.active.model import Model
+from linkwise.active.packed import packed, unpacked
 from linkwise.active.spectral import boundary, xu
 from linkwise.active.state import Cache, State
 from linkwise.active.strategies import explore, random, uncertainty
@@ -39,13 +43,17 @@ from linkwise.graph import Prepared
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable, Sequence
 
-    from linkwise._types import Graph, Ints
+    from linkwise._types import Floats, Graph, Ints
     from linkwise.active.answers import Given
+    from linkwise.active.hypotheses import Beliefs
     from linkwise.active.strategies import Pair, Strategy
+    from linkwise.constraints.conflict import Suspect
     from linkwise.methods import ConstrainedClusterer
 
 STRATEGIES: dict[str, Strategy] = {
+    "committee": committee,
     "random": random,
     "xu": xu,
     "explore": explore,
@@ -73,12 +81,13 @@ class Session:
         (n_samples, n_samples); or a :class:`~linkwise.Prepared`, whose graph is used. Strategies
         that look at distances take those of the embedding where data are sparse or only the
         graph is given.
-    n_clusters : int
-        The number of clusters, none of which is empty.
-    strategy : {"random", "xu", "explore", "uncertainty", "boundary"} or callable, \
-default="uncertainty"
+    n_clusters : int or "auto"
+        The number of clusters, none of which is empty. With ``"auto"`` the answers reveal it,
+        by the strategy ``"committee"`` or ``"random"`` and the method ``"auto"``.
+    strategy : {"committee", "random", "xu", "explore", "uncertainty", "boundary"} or callable, \
+default="committee"
         How questions are chosen; see ``linkwise.active.STRATEGIES``.
-    method : str or estimator, default="e2cp"
+    method : str or estimator, default="auto"
         How samples are clustered: a key of ``linkwise.METHODS`` or an estimator. A method given
         by its key satisfies every answer where it can (``hard=True``), unless `noisy`.
     affinity : Affinity, "precomputed" or None, default=None
@@ -94,6 +103,9 @@ default="uncertainty"
     path : str or path-like, default=None
         A file that keeps every answer as soon as it is given. If it exists the session goes on
         where it was left. One session at a time writes to it.
+    callback : callable, default=None
+        Called as ``callback(share, what)`` while samples are clustered by :class:`~linkwise.Auto`,
+        with the share of the work that is done.
 
     Attributes
     ----------
@@ -129,26 +141,29 @@ default="uncertainty"
     def __init__(  # noqa: PLR0913  (settings, each with a default)
         self,
         data: Any,
-        n_clusters: int,
+        n_clusters: int | str,
         *,
-        strategy: str | Strategy = "uncertainty",
-        method: str | ConstrainedClusterer = "e2cp",
+        strategy: str | Strategy = "committee",
+        method: str | ConstrainedClusterer = "auto",
         affinity: Any = None,
         constraints: Constraints | None = None,
         noisy: bool = False,
         random_state: int | np.random.RandomState | None = None,
         path: str | os.PathLike[str] | None = None,
+        callback: Callable[[float, str], None] | None = None,
     ) -> None:
-        self.n_clusters = as_count(n_clusters, "n_clusters", minimum=2)
+        self.n_clusters = _number(n_clusters)
         self.noisy = noisy
         self._strategy, self._strategy_name = _strategy(strategy)
         # X, and the graph W of its neighbours
         self._data = Prepared.of(data, affinity)
         self.W: Graph = self._data.W
         self.n_samples = self._data.n_samples
-        if self.n_clusters > self.n_samples:
+        if isinstance(self.n_clusters, int) and self.n_clusters > self.n_samples:
             raise ValueError(f"n_clusters={n_clusters} is more than the {self.n_samples} samples.")
-        self._prior = _checked(constraints, self.n_samples, self.n_clusters)
+        # At most one cluster a sample, if the number is unknown
+        self._most = self.n_samples if isinstance(self.n_clusters, str) else self.n_clusters
+        self._prior = _checked(constraints, self.n_samples, self._most)
         # The file of answers
         self._journal = None if path is None else Journal(Path(path))
         header = None if self._journal is None else self._journal.header
@@ -157,12 +172,17 @@ default="uncertainty"
         self._model = Model(
             method, self._data, n_clusters=self.n_clusters, hard=not noisy, seed=self._seed
         )
+        self._model.callback = callback
+        self._fits = Fits(self._committee_model(), self._prior, noisy=noisy)
+        _check_number(self.n_clusters, self._strategy_name, self._model)
         # What follows from the answers; labels by the number of answers
         self._kept = Kept([], Mark())
         self._cache = Cache()
         self._current: State | None = None
         self._question: list[Pair | None] | None = None
         self._labels: dict[int, Ints] = {}
+        self._written: Ints | None = None  # the last labels in the file
+        self._beliefs: Beliefs | None = None
         if self._journal is not None and header is not None:
             self._resume(self._journal, header)
         elif self._journal is not None:
@@ -196,6 +216,15 @@ default="uncertainty"
             f"answers={len(self.answers)})"
         )
 
+    def _committee_model(self) -> Model:
+        """Return the Auto whose candidates are told apart."""
+        model = self._model
+        if not model.is_auto:
+            k, hard = self.n_clusters, not self.noisy
+            model = Model("auto", self._data, n_clusters=k, hard=hard, seed=self._seed)
+            model.callback = self._model.callback
+        return model
+
     @property
     def answers(self) -> list[Answer]:
         """All answers, the last one last."""
@@ -215,6 +244,25 @@ default="uncertainty"
         rng = np.random.RandomState([self._seed, len(self.answers)])
         pairs = self._strategy(self.state, as_count(n_queries, "n_queries"), rng)
         return [(int(i), int(j)) for i, j in pairs]
+
+    def proposals(self, n_queries: int) -> list[Proposal]:
+        """Return several questions at once, of different things, without clustering again.
+
+        They rest on the last clustering that is there and on all answers. Unlike `batch`, the same
+        answers may therefore lead to other questions.
+
+        Parameters
+        ----------
+        n_queries : int
+            The number of questions; fewer are returned if there are no more.
+
+        Returns
+        -------
+        list of Proposal
+            The samples `i` and `j`, and the `probability` that they belong together.
+        """
+        n_queries = as_count(n_queries, "n_queries")
+        return propose(self._quick_state(), n_queries)
 
     def answer(self, i: int, j: int, answer: Given) -> None:
         """Record the answer about a pair: any pair, asked or not.
@@ -239,7 +287,10 @@ default="uncertainty"
         record = Answer(*as_pair(i, j, self.n_samples), *graded(answer))
         if not self.noisy and record.is_fact:
             self._check_consistent(record)
-        self._commit(record._asdict(), [*self.answers, record])
+        shown = self._labels.get(len(self.answers))
+        kept = {} if shown is None else {"labels": packed(shown, self._written)}
+        self._commit({**record._asdict(), **kept}, [*self.answers, record])
+        self._written = self._written if shown is None else shown
 
     def undo(self) -> Answer:
         """Take back the last answer and return it."""
@@ -268,7 +319,8 @@ default="uncertainty"
         """Raise ConflictError if the opposite of an answer is known."""
         i, j, answer = record
         try:
-            check_answer(self.constraints.certain, record, self.n_clusters)
+            known = self.n_clusters if isinstance(self.n_clusters, int) else None
+            check_answer(self.constraints.certain, record, known)
         except ConflictError as error:
             message = (
                 f"Samples {i} and {j} cannot be answered with {answer!r}: {error} "
@@ -291,12 +343,14 @@ default="uncertainty"
         answers = self.answers[:n_answers]
         return State(
             self._data,
-            self.n_clusters,
+            self._most,
             constraints_of(answers, self._prior, noisy=self.noisy),
             unknown=uncertain_pairs(answers),
             last=answers[-1][:2] if answers else None,
             noisy=self.noisy,
             fit=lambda _: self._labels_after(n_answers),
+            believe=lambda: self._believed(answers[: due_after(n_answers)], answers),
+            is_number_known=isinstance(self.n_clusters, int),
             cache=self._cache,
         )
 
@@ -314,27 +368,103 @@ default="uncertainty"
 
     def _labels_after(self, n_answers: int) -> Ints:
         """Return the clustering after the first `n_answers` answers."""
+        if self._model.is_auto:
+            return self._fits.after(self.answers[:n_answers]).labels
+        return self._shown_after(n_answers)
+
+    def _shown_after(self, n_answers: int) -> Ints:
+        """Return what was shown after the first `n_answers` answers.
+
+        By Auto it is the clustering of the last fit that was due, with later answers.
+        """
         if n_answers not in self._labels:
-            is_now = n_answers == len(self.answers)
-            state = self.state if is_now else self._state(n_answers)
-            self._labels[n_answers] = self._model.labels(state.evidence)
+            answers = self.answers[:n_answers]
+            if self._model.is_auto:
+                shown = self._believed(answers[: due_after(n_answers)], answers).labels
+            else:
+                is_now = n_answers == len(self.answers)
+                state = self.state if is_now else self._state(n_answers)
+                shown = self._model.labels(state.evidence)
+            self._labels[n_answers] = shown
             for old in [n for n in self._labels if n < n_answers - WINDOW]:
                 del self._labels[old]
         return self._labels[n_answers]
+
+    def refit(self) -> Ints:
+        """Cluster again under the answers so far, and return the labels.
+
+        It may run in another thread while questions are answered in this one: `provisional`,
+        `proposals` and `still_to_change` use it as soon as it is there.
+        """
+        return self._labels_after(len(self.answers))
+
+    @property
+    def n_clustered(self) -> int:
+        """The number of answers that the last clustering rests on."""
+        return len(self._fits.latest(self.answers).answers)
+
+    @property
+    def n_clusters_now(self) -> int:
+        """The number of clusters; if it is unknown, that of the last clustering."""
+        if isinstance(self.n_clusters, int):
+            return self.n_clusters
+        return self._fits.latest(self.answers).n_clusters
+
+    @property
+    def refit_is_due(self) -> bool:
+        """Whether so many answers came since the last clustering that it is time for another."""
+        return self.n_clustered < due_after(len(self.answers))
+
+    @property
+    def provisional(self) -> Ints:
+        """The last clustering, with the samples in later answers where these say; at once."""
+        return self._beliefs_now().labels
+
+    @property
+    def probability(self) -> Floats:
+        """The probability of each cluster of `provisional` for each sample; at once."""
+        return self._beliefs_now().consensus
+
+    @property
+    def still_to_change(self) -> float:
+        """The expected share of samples that more answers would move to another cluster.
+
+        Below 0.02 stop: more answers will hardly change anything. From 0.1 on many will move.
+        """
+        return self._beliefs_now().still_to_change
+
+    @property
+    def suspects(self) -> tuple[Suspect, ...]:
+        """The answers and constraints, the one most likely wrong first, by the last clustering."""
+        return self._fits.latest(self.answers).suspects
+
+    def _beliefs_now(self) -> Beliefs:
+        """Return what the candidates of the last clustering say, given all answers."""
+        answers = list(self.answers)
+        return self._believed(self._fits.latest(answers).answers, answers)
+
+    def _believed(self, fitted: Sequence[Answer], answers: Sequence[Answer]) -> Beliefs:
+        """Return what the candidates of a fit under the first answers say, given all."""
+        self._beliefs = self._fits.after(fitted).beliefs(answers, self._beliefs)
+        return self._beliefs
+
+    def _quick_state(self) -> State:
+        return replace(self.state, believe=self._beliefs_now)
 
     @property
     def stability(self) -> float:
         """How little the last five answers changed the clustering; 1 if nothing.
 
         The mean adjusted Rand index between the labels now and those before the last answer,
-        before the last two, and so on up to five. NaN before the first answer.
+        before the last two, and so on up to five. NaN before the first answer. The labels are those
+        that are shown between two clusterings by :class:`~linkwise.Auto`.
         """
         now = len(self.answers)
         before = range(max(0, now - WINDOW), now)
         if not before:
             return float("nan")
-        labels = self.labels
-        return float(np.mean([adjusted_rand_score(self._labels_after(n), labels) for n in before]))
+        labels = self._shown_after(now)
+        return float(np.mean([adjusted_rand_score(self._shown_after(n), labels) for n in before]))
 
     # Keeping it ----------------------------------------------------------------------------
 
@@ -356,18 +486,40 @@ default="uncertainty"
 
     def _resume(self, journal: Journal, header: dict[str, Any]) -> None:
         check_settings(journal.path, header, self._header())
-        self._kept = Kept(answers_in(journal, self.n_samples), journal.mark)
+        answers = answers_in(journal, self.n_samples, recall=self._recall)
+        self._kept = Kept(answers, journal.mark)
+
+    def _recall(self, record: dict[str, Any], answers: list[Answer]) -> None:
+        """Take the labels that were shown before an answer: they need not be found again."""
+        n_answers = len(answers)
+        # Labels after more answers belong to answers that were taken back.
+        self._labels = {n: found for n, found in self._labels.items() if n <= n_answers}
+        if "labels" in record:
+            self._written = unpacked(record["labels"], self._written)
+            self._labels[n_answers] = self._written
+            self._fits.recall(answers, self._written)
 
 
-def answers_in(journal: Journal, n_samples: int) -> list[Answer]:
-    """Return the answers that a file keeps, without those that were taken back."""
+def answers_in(
+    journal: Journal,
+    n_samples: int,
+    *,
+    recall: Callable[[dict[str, Any], list[Answer]], None] | None = None,
+) -> list[Answer]:
+    """Return the answers that a file keeps, without those that were taken back.
+
+    `recall` is called with each record and the answers before it.
+    """
     answers: list[Answer] = []
     for number, record in enumerate(journal.records, 2):
         try:
             if record.get("undo"):
                 answers.pop()
-            else:
-                answers.append(from_record(record, n_samples))
+                continue
+            answer = from_record(record, n_samples)
+            if recall is not None:
+                recall(record, answers)
+            answers.append(answer)
         except (LookupError, TypeError, ValueError) as error:
             message = f"Line {number} of {journal.path} is not an answer: {error!r}."
             raise ValueError(message) from error
@@ -383,6 +535,30 @@ def _strategy(strategy: str | Strategy) -> tuple[Strategy, str]:
     if strategy in STRATEGIES:
         return STRATEGIES[strategy], strategy
     raise ValueError(f"There is no strategy {strategy!r}; choose of {', '.join(STRATEGIES)}.")
+
+
+def _number(n_clusters: Any) -> int | str:
+    if isinstance(n_clusters, str):
+        if n_clusters == "auto":
+            return n_clusters
+        raise ValueError(f'n_clusters is a number or "auto", not {n_clusters!r}.')
+    return as_count(n_clusters, "n_clusters", minimum=2)
+
+
+def _check_number(n_clusters: int | str, strategy: str, model: Model) -> None:
+    """Raise ValueError if a strategy or a method needs to know the number of clusters."""
+    if isinstance(n_clusters, int):
+        return
+    if strategy in STRATEGIES and strategy not in ("committee", "random"):
+        raise ValueError(
+            f'The strategy {strategy!r} needs the number of clusters, but n_clusters is "auto". '
+            'Give the number, or use strategy="committee".'
+        )
+    if not model.is_auto:
+        raise ValueError(
+            f'The method {model.name!r} needs the number of clusters, but n_clusters is "auto". '
+            'Give the number, or use method="auto".'
+        )
 
 
 def _checked(constraints: Constraints | None, n_samples: int, n_clusters: int) -> Constraints:

@@ -17,6 +17,8 @@ from linkwise.active.entail import (
     neighbourhoods,
     with_uncertain,
 )
+from linkwise.active.fits import Fits
+from linkwise.active.model import Model
 from linkwise.exceptions import ConflictError
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
 from linkwise.linalg.laplacian import degrees
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from linkwise._types import Bools, Floats, Graph, Int8s, Int64s, Ints
     from linkwise.active.forest import Forest
+    from linkwise.active.hypotheses import Beliefs
     from linkwise.constraints import Closure, Constraints
     from linkwise.graph import Prepared
     from linkwise.linalg.eigen import EigenPairs
@@ -85,6 +88,11 @@ class State:
     fit : callable, default=None
         Returns the labels of a clustering under the constraints it is given; by default the
         normalised cut of the graph with the constraints written into it.
+    believe : callable, default=None
+        Returns what the candidates of :class:`~linkwise.Auto` say; by default those of a fit under
+        the constraints.
+    is_number_known : bool, default=True
+        Whether `n_clusters` is the number of clusters, and not only the most there may be.
     cache : Cache
         Results that do not depend on answers, for the states of one session.
 
@@ -108,6 +116,8 @@ class State:
     last: tuple[int, int] | None = None
     noisy: bool = False
     fit: Callable[[Constraints], Ints] | None = None
+    believe: Callable[[], Beliefs] | None = None
+    is_number_known: bool = True
     cache: Cache = field(default_factory=Cache, repr=False)
 
     @property
@@ -135,6 +145,8 @@ class State:
 
         With noisy answers: an estimate, every answer taken as certain unless others contradict it.
         """
+        if not self.is_number_known:
+            return consistent_part(self.constraints) if self.noisy else self.constraints.certain
         if not self.noisy:
             return entailed(self.constraints.certain, self.n_clusters)
         estimate = consistent_part(self.constraints)
@@ -194,7 +206,9 @@ class State:
         """Whether a pair was not asked and both answers are still possible."""
         if not self.maybe_open(np.array([[i, j]]))[0]:
             return False
-        return self.noisy or not is_decided(self.facts, (i, j), self.n_clusters)
+        if self.noisy or not self.is_number_known:
+            return True
+        return not is_decided(self.facts, (i, j), self.n_clusters)
 
     # What the clustering looks like --------------------------------------------------------
 
@@ -219,6 +233,15 @@ class State:
             return self.fit(self.evidence)
         rng = np.random.RandomState(0)
         return normalized_cut(self.edited, self.n_clusters, rng).labels
+
+    @cached_property
+    def beliefs(self) -> Beliefs:
+        """What the candidate partitions of Auto say, given the answers."""
+        if self.believe is not None:
+            return self.believe()
+        k = self.n_clusters
+        model = Model("auto", self.data, n_clusters=k, hard=False, seed=0)
+        return Fits(model, self.constraints, noisy=self.noisy).after(()).beliefs(())
 
     @cached_property
     def base(self) -> Spectrum:

@@ -7,17 +7,17 @@ import select
 import sys
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 import numpy as np
 
 from linkwise.active import ReviewSession, Session
-from linkwise.active.journal import Journal
+from linkwise.active.journal import Journal, fingerprint
 from linkwise.cli import options
 from linkwise.cli.console import BadInput, Infeasible, counted, printable, shown
+from linkwise.cli.items import Comparison, compare_rows
 from linkwise.cli.pairs import error_in_words
-from linkwise.cli.tables import text_of
 from linkwise.cli.task import load, save_prepared
 from linkwise.cli.writing import without_formulas
 from linkwise.exceptions import ConflictError
@@ -52,24 +52,7 @@ SETTINGS = {
     "method": "--method",
     "random_state": "--seed",
 }
-MAX_SHOWN = 20  # columns of a row; the most different ones
 WIDEST = 28
-
-
-class Comparison(NamedTuple):
-    """One column of two rows, and how much they differ."""
-
-    name: str
-    first: str
-    second: str
-    difference: float  # in standard deviations; of texts 0 or 1
-
-    @property
-    def mark(self) -> str:
-        """Nothing for equal values, more signs for more different ones."""
-        if self.first == self.second:
-            return ""
-        return "*" * (1 + int(self.difference >= 1) + int(self.difference >= 2))
 
 
 def run(request: AskRequest, console: Console, given: Given) -> int:
@@ -79,7 +62,9 @@ def run(request: AskRequest, console: Console, given: Given) -> int:
     session = _session(request, task)
     save_prepared(task, request, console)
     if session.answers:
-        console.note(f"{request.session}: goes on after {len(session.answers)} answers")
+        console.note(
+            f"{request.session or request.project}: goes on after {len(session.answers)} answers"
+        )
     console.note(f"Do these belong together? {KEYS}")
     try:
         with _keys() as key:
@@ -99,26 +84,39 @@ def run(request: AskRequest, console: Console, given: Given) -> int:
             "command": "ask",
             "n_answers": len(answers),
             **{word: answers.count(word) for word in ("same", "different", "unknown")},
-            "stability": session.stability,
+            **_state_of(session),
             "labels": session.labels,
         }
     )
     return 0
 
 
+def _state_of(session: Asked) -> dict[str, Any]:
+    """Return how many clusters there are, and how far they are settled."""
+    if isinstance(session, ReviewSession):
+        return {"n_clusters": int(np.unique(session.labels).size), "stability": session.stability}
+    return {
+        "n_clusters": session.n_clusters_now,
+        "still_to_change": session.still_to_change,
+        "stability": session.stability,
+    }
+
+
 def _note_where(session: Asked, request: AskRequest, console: Console, *, written: bool) -> None:
     """Note where the answers are; if nowhere, how to keep them the next time."""
     answers = counted(len(session.answers), "answer")
     are_missing = bool(session.answers) and not written
-    if request.session is not None:
+    if request.session is not None or request.project is not None:
         how = "; linkwise ask ... -o pairs.csv writes them as pairs" if are_missing else ""
-        console.note(f"{answers} kept in {request.session}{how}")
+        console.note(f"{answers} kept in {request.session or request.project}{how}")
     elif are_missing:
         how = "--session FILE" if request.output else "-o pairs.csv or --session FILE"
         console.warn(f"{answers} given, but not kept: use {how} to keep them.")
 
 
 def _session(request: AskRequest, task: Task) -> Asked:
+    if request.project is not None:
+        return _in_project(request, task)
     if request.is_review:
         seed, path = request.seed or 0, request.session
         try:
@@ -127,8 +125,9 @@ def _session(request: AskRequest, task: Task) -> Asked:
             )
         except ValueError as error:
             raise BadInput(str(error)) from error
-    assert request.n_clusters is not None
-    settings: dict[str, Any] = {"n_clusters": request.n_clusters, "constraints": task.known}
+    settings: dict[str, Any] = {"constraints": task.known}
+    if request.n_clusters is not None:
+        settings["n_clusters"] = request.n_clusters
     if request.method is not None:
         settings["method"] = options.key_of(options.find_method(request.method))
     if request.strategy is not None:
@@ -137,10 +136,30 @@ def _session(request: AskRequest, task: Task) -> Asked:
     try:
         if path is not None and path.exists() and path.stat().st_size:
             return _resumed(path, task, {**settings, "random_state": request.seed})
-        return Session(task.prepared, **settings, random_state=request.seed or 0, path=path)
+        settings = {"n_clusters": "auto", **settings, "random_state": request.seed or 0}
+        return Session(task.prepared, **settings, path=path)
     except ConflictError as error:
-        words = error_in_words(error, task.data.names, request.n_clusters)
-        raise Infeasible(words) from error
+        k = request.n_clusters or task.data.n_samples
+        raise Infeasible(error_in_words(error, task.data.names, k)) from error
+    except ValueError as error:
+        if "needs the number of clusters" in str(error):
+            raise BadInput(f"{error} Say it with -k, for example -k 3.") from error
+        raise
+
+
+def _in_project(request: AskRequest, task: Task) -> Session:
+    """Return a session that reads and writes a project of ``linkwise serve``."""
+    project, terminal = (import_module(f"linkwise.app.{name}") for name in ("project", "terminal"))
+    names = [str(name) for name in task.data.shown_ids()]
+    try:
+        opened = project.Project(request.project, names, fingerprint(task.prepared.X))
+    except project.WrongProjectError as error:
+        raise BadInput(str(error)) from error
+    k = request.n_clusters or opened.ledger.facts.n_clusters or "auto"
+    made: Session = terminal.ProjectSession(
+        task.prepared, k, project=opened, constraints=task.known, random_state=request.seed or 0
+    )
+    return made
 
 
 def _resumed(path: Path, task: Task, settings: dict[str, Any]) -> Session:
@@ -169,8 +188,8 @@ def _check_settings(path: Path, settings: dict[str, Any]) -> None:
         begun, typed = header.get("seed" if name == "random_state" else name), settings.get(name)
         if typed is None or begun is None or typed == begun:
             continue
-        # Without -k there is no question; the others may be left out.
-        remedy = f"Use {option} {begun}" if name == "n_clusters" else f"Leave {option} out"
+        is_given = name == "n_clusters" and begun != "auto"
+        remedy = f"Use {option} {begun}" if is_given else f"Leave {option} out"
         raise BadInput(
             f"{path} was begun with {option} {begun}, not {option} {typed}. {remedy}, or choose "
             "another file."
@@ -240,7 +259,7 @@ def _key(terminal: int) -> str:
 
 
 def _question_loop(session: Asked, task: Task, console: Console, *, key: Callable[[], str]) -> None:
-    while (pair := session.next()) is not None:
+    while (pair := _next_pair(session, console)) is not None:
         _show_question(session, task, pair, console=console)
         while not (done := _execute(session, task, pair, key=_pressed(key, console))):
             console.ask(f"  {KEYS}")
@@ -249,6 +268,11 @@ def _question_loop(session: Asked, task: Task, console: Console, *, key: Callabl
             return
         console.ask(f"  {done}\n")
     console.note("Nothing is left to ask: everything follows from the answers.")
+
+
+def _next_pair(session: Asked, console: Console) -> tuple[int, int] | None:
+    with console.progress("looking for the next question"):
+        return session.next()
 
 
 def _pressed(key: Callable[[], str], console: Console) -> str:
@@ -266,7 +290,10 @@ def _execute(session: Asked, task: Task, pair: tuple[int, int], *, key: str) -> 
     if key in {"q", "", "\x04"}:
         return "quit"
     if key == "z":
-        return f"took back: {session.undo().answer}" if session.answers else "nothing to undo"
+        try:
+            return f"took back: {session.undo().answer}"
+        except ValueError:
+            return "nothing to undo"
     if key not in ANSWERS:
         return ""
     try:
@@ -283,11 +310,7 @@ def _execute(session: Asked, task: Task, pair: tuple[int, int], *, key: str) -> 
 
 def _show_question(session: Asked, task: Task, pair: tuple[int, int], *, console: Console) -> None:
     ids = task.data.shown_ids()
-    same_now = session.labels[pair[0]] == session.labels[pair[1]]
-    stability = session.stability
-    shown = "" if np.isnan(stability) else f", stability {stability:.2f}"
-    now = "together" if same_now else "apart"
-    console.ask(f"Question {len(session.answers) + 1} (now {now}{shown})")
+    console.ask(f"Question {len(session.answers) + 1} ({_where_it_stands(session, pair)})")
     cells = compare_rows(task.data, pair)
     header = Comparison("", str(ids[pair[0]]), str(ids[pair[1]]), 0.0)
     lines = [header, *cells]
@@ -300,54 +323,20 @@ def _show_question(session: Asked, task: Task, pair: tuple[int, int], *, console
     console.ask("[s/d/u/z/q] ", newline=False)
 
 
+def _where_it_stands(session: Asked, pair: tuple[int, int]) -> str:
+    """Return how the pair is clustered now, and how far the clustering is settled."""
+    if isinstance(session, ReviewSession):
+        same = session.labels[pair[0]] == session.labels[pair[1]]
+        return "now together" if same else "now apart"
+    labels, stability = session.provisional, session.stability
+    parts = ["now together" if labels[pair[0]] == labels[pair[1]] else "now apart"]
+    if not isinstance(session.n_clusters, int):
+        parts.append(counted(session.n_clusters_now, "cluster"))
+    if not np.isnan(stability):
+        parts.append(f"stability {stability:.2f}")
+        parts.append(f"{session.still_to_change:.0%} of the rows may still move")
+    return ", ".join(parts)
+
+
 def _cut(text: str, width: int) -> str:
     return text.ljust(width) if len(text) <= width else f"{text[: width - 1]}…"
-
-
-def compare_rows(data: Any, pair: tuple[int, int]) -> list[Comparison]:
-    """Return the columns of two rows with their differences: at most 20, the largest ones."""
-    if data.X is None:
-        return _compare_nodes(data.W, pair)
-    if data.frame is None:
-        columns = [data.X[:, [k]] for k in range(min(data.X.shape[1], 10_000))]
-        values = [np.asarray(c.todense() if hasattr(c, "todense") else c).ravel() for c in columns]
-        found = [
-            _compared(name, column, pair)
-            for name, column in zip(data.feature_names, values, strict=False)
-        ]
-    else:
-        found = [_compared(str(name), data.frame[name], pair) for name in data.frame.columns]
-    kept = sorted(sorted(range(len(found)), key=lambda k: -found[k].difference)[:MAX_SHOWN])
-    return [found[k] for k in kept]
-
-
-def _compared(name: str, column: Any, pair: tuple[int, int]) -> Comparison:
-    values = np.asarray(column)
-    first, second = text_of(values[list(pair)])
-    if values.dtype.kind not in "biuf":
-        return Comparison(name, first, second, float(first != second))
-    spread = float(np.nanstd(values.astype(np.float64)))
-    gap = abs(float(values[pair[0]]) - float(values[pair[1]]))
-    difference = gap / spread if spread > 0 and np.isfinite(gap) else 0.0
-    return Comparison(name, _short(first), _short(second), difference)
-
-
-def _short(text: str) -> str:
-    try:
-        return f"{float(text):.6g}"
-    except ValueError:
-        return text
-
-
-def _compare_nodes(W: Any, pair: tuple[int, int]) -> list[Comparison]:
-    """Compare two nodes of a graph: edges, their weight, common neighbours."""
-    rows = [W[[sample]] for sample in pair]
-    neighbours = [set(row.nonzero()[1].tolist()) for row in rows]
-    link, common = float(W[pair[0], pair[1]]), len(neighbours[0] & neighbours[1])
-    edges, weights = [len(found) for found in neighbours], [float(row.sum()) for row in rows]
-    return [
-        Comparison("edges", str(edges[0]), str(edges[1]), 0.0),
-        Comparison("weight of edges", f"{weights[0]:.6g}", f"{weights[1]:.6g}", 0.0),
-        Comparison("edge between them", f"{link:.6g}", f"{link:.6g}", 0.0),
-        Comparison("common neighbours", str(common), str(common), 0.0),
-    ]

@@ -14,9 +14,10 @@ import numpy as np
 
 from linkwise import metrics
 from linkwise._files import atomic
+from linkwise._interrupts import noted_interrupts
 from linkwise._optional import require
 from linkwise.cli import options
-from linkwise.cli.console import BadInput, counted, printable
+from linkwise.cli.console import INTERRUPTED, BadInput, counted, printable
 from linkwise.cli.formats import Column, write_clusters
 from linkwise.cli.loading import is_annotated
 from linkwise.cli.pairs import suspicious, violated_pairs
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from linkwise.cli.requests import ClusterRequest
     from linkwise.cli.task import Task
 
+READING = 0.05  # share of the work, for those who watch
 FEW_CLUSTERS = 20  # whose sizes are all shown
 LISTED = 5  # violated pairs on stderr; --json has all
 
@@ -41,8 +43,8 @@ def run(request: ClusterRequest, console: Console, given: Given) -> int:
     Method = options.find_method(request.method)
     settings = options.parse_settings(request.settings, Method)
     options.limit_threads(request.threads)
-    with console.progress(2, "step") as bar:
-        bar.set_description("reading")
+    with console.progress(options.key_of(Method)) as progress, noted_interrupts() as interrupts:
+        progress(0.0, "reading", upto=READING)
         task = load(request, console, given, affinity=settings.get("affinity"))
         _check_column(request, task.data)
         k = number_of_clusters(request.n_clusters, task.data, console, Method=Method)
@@ -50,13 +52,11 @@ def run(request: ClusterRequest, console: Console, given: Given) -> int:
         if is_scaled and options.scales_features(Method):
             settings = {"scaling": "given", **settings}  # scaled here, or not: not a second time
         model = options.build(Method, settings, task.prepared, n_clusters=k, request=request)
-        bar.update()
-        bar.set_description("clustering")
+        progress(READING, "clustering", upto=1.0)
         started = time.perf_counter()
         # X, W, constraints -> labels
         fit(model, task.prepared, task)
         seconds = time.perf_counter() - started
-        bar.update()
     if hasattr(model, "report_"):
         for line in model.report_.summary():
             console.note(line)
@@ -68,8 +68,9 @@ def run(request: ClusterRequest, console: Console, given: Given) -> int:
     if request.output is None and console.json:
         summary["labels"] = model.labels_
     summary["warnings"] = console.warnings
+    summary["interrupted"] = bool(interrupts)
     console.summary(summary)
-    return 0
+    return INTERRUPTED if interrupts else 0
 
 
 def n_found(model: Any) -> int:

@@ -13,7 +13,13 @@ import click
 
 from linkwise.cli.console import Console, ReaderLeftError, exit_code
 from linkwise.cli.formats import FORMATS
-from linkwise.cli.requests import AskRequest, CheckRequest, ClusterRequest, CompareRequest
+from linkwise.cli.requests import (
+    AskRequest,
+    CheckRequest,
+    ClusterRequest,
+    CompareRequest,
+    ServeRequest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -173,12 +179,6 @@ _table_options = _stacked(
         "--categorical", multiple=True, metavar="COLUMN", help="Take a column for categories."
     ),
     click.option(
-        "--text",
-        multiple=True,
-        metavar="COLUMN,...",
-        help="Compare these columns letter by letter, as in names and addresses.",
-    ),
-    click.option(
         "--scale/--no-scale",
         default=None,
         help="Standardise the numbers. On for tables, off for arrays and graphs.",
@@ -198,9 +198,16 @@ _table_options = _stacked(
         help="The graph of DATA: read from this file, or written to it if there is none.",
     ),
 )
-_data_options = _stacked(
+_text = click.option(
+    "--text",
+    multiple=True,
+    metavar="COLUMN,...",
+    help="Compare these columns letter by letter, as in names and addresses.",
+)
+_shown_options = _stacked(
     click.argument("data", type=FILE), _pair_options, _identity_options, _table_options
 )
+_data_options = _stacked(_shown_options, _text)
 _threads = click.option("--threads", type=click.IntRange(1), help="Use at most so many threads.")
 _run_options = _stacked(
     click.option("--seed", type=click.IntRange(0), default=0, show_default=True), _threads
@@ -310,6 +317,7 @@ def cluster(console: Console, /, **typed: Any) -> Any:
 @_pair_options
 @_identity_options
 @_table_options
+@_text
 @_ignored_options
 @click.option(*_k, type=click.IntRange(1), help="Also check whether so many clusters suffice.")
 @click.option(
@@ -368,15 +376,20 @@ def compare(console: Console, /, **typed: Any) -> Any:
 
 @cli.command()
 @_data_options
-@click.option(*_k, type=click.IntRange(2), help="Number of clusters; not for method linkage.")
+@click.option(
+    *_k, type=click.IntRange(2), help="Number of clusters; the answers tell it if not given."
+)
 @click.option(
     "--method",
     "-m",
     shell_complete=_complete_method,
-    help="How rows are clustered between questions; e2cp unless given.",
+    help="How rows are clustered between questions; auto unless given.",
 )
-@click.option("--strategy", help="How questions are chosen; uncertainty unless given.")
+@click.option("--strategy", help="How questions are chosen; committee unless given.")
 @click.option("--session", type=FILE, help="Keep the answers here, and resume from it.")
+@click.option(
+    "--project", type=FILE, help="Keep them in a project of `linkwise serve`; both may be open."
+)
 @click.option("--output", "-o", type=FILE, help="Write the answers as a CSV of pairs at the end.")
 @_spreadsheet_safe
 @click.option(
@@ -394,6 +407,48 @@ def ask(console: Console, /, **typed: Any) -> Any:
     one line is one answer, and may be a word: same, different, unknown, undo, quit.
     """
     return _run("ask", AskRequest(**typed), console)
+
+
+@cli.command()
+@_shown_options
+@click.option(*_k, type=click.IntRange(2), help="Number of clusters; found if it is left out.")
+@click.option(
+    "--text",
+    "shown_text",
+    metavar="COLUMN",
+    help="Column with texts, which are shown and compared.",
+)
+@click.option(
+    "--image",
+    metavar="COLUMN",
+    help="Column with the files of images; or WIDTHxHEIGHT if the features are pixels.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["row", "text", "image", "series", "point"]),
+    help="What a row is shown as, if that is not clear.",
+)
+@click.option(
+    "--project", type=FILE, help="Keep the answers here; DATA with .linkwise unless given."
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="A free one unless given.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on. Others than this machine can then open the page, with its token.",
+)
+@click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
+@_threads
+@_verbosity_options
+@click.pass_obj
+def serve(console: Console, /, **typed: Any) -> Any:
+    """Open a page that asks which rows of DATA belong together.
+
+    One key is one answer, and the clusters follow on a map. Answers are kept in a file as they are
+    given; the same command goes on where it was left.
+    """
+    return _work("serve").run(ServeRequest(**typed), console)
 
 
 @cli.command()
@@ -424,6 +479,19 @@ def demo(console: Console, folder: Path) -> Any:
     Without and with constraints; the picture goes to FOLDER.
     """
     _work("demo").run(console, folder)
+
+
+@cli.command("warm-up")
+@click.argument("methods", nargs=-1, metavar="[METHOD]...", shell_complete=_complete_method)
+@_verbosity_options
+@click.pass_obj
+def warm_up(console: Console, methods: tuple[str, ...]) -> Any:
+    """Compile what the first fits would compile.
+
+    Once on a machine: for the methods given, or for all. What is compiled is kept beside the
+    installed package, or in the folder NUMBA_CACHE_DIR.
+    """
+    return _work("warm_up").run(console, methods)
 
 
 @cli.command()

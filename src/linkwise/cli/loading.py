@@ -145,7 +145,11 @@ def _check_outputs(request: DataRequest) -> None:
     elif isinstance(request, AskRequest):
         check_output(request.output, "--output", inputs=inputs, formats=writable_pairs())
         check_output(request.session, "--session", inputs=inputs)
-        check_distinct({"--output": request.output, "--session": request.session})
+        check_output(request.project, "--project", inputs=inputs)
+        outputs = {"--output": request.output, "--session": request.session}
+        check_distinct({**outputs, "--project": request.project})
+        if request.session is not None and request.project is not None:
+            raise BadInput("--session and --project both keep the answers. Leave one of them out.")
         _check_questions(request)
         if is_stdin(request.data):
             raise BadInput("DATA must be a file: answers are what stdin is for.")
@@ -160,8 +164,6 @@ def _check_questions(request: AskRequest) -> None:
                     f"{option} {typed}: with -m linkage the review queue is asked, and the number "
                     f"of clusters is found. Leave {option} out."
                 )
-    elif request.n_clusters is None:
-        raise BadInput("-k is missing: say how many clusters you want, for example -k 3.")
 
 
 def _check_cluster_outputs(request: ClusterRequest) -> None:

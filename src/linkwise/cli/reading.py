@@ -64,6 +64,8 @@ class Data:
     notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     frame: Any = None  # the columns as they were typed, for showing rows to people
+    others: Any = None  # the columns that are left out, for people as well; without classes
+    everything: Any = None  # all columns, for the annotation page
     annotated: Any = None  # the AnnData object, for writing a copy
 
     def shown_ids(self) -> list[Any]:
@@ -151,6 +153,8 @@ def _table(source: Source, request: DataRequest) -> Data:
     taken = {*request.drop, request.labels, request.truth, data.id_name}
     wanted = dict.fromkeys(request.features) if request.features else columns
     kept = [name for name in wanted if name not in taken and name in columns]
+    classes = {request.labels, request.truth, data.id_name, *kept}
+    data.others = data.others[[name for name in data.others.columns if str(name) not in classes]]
     frame = frame[kept]
 
     def place(row: int) -> str:
@@ -179,7 +183,7 @@ def _identified(source: Source, request: DataRequest) -> tuple[Any, Data]:
     # Typed as they are: 0123 is not 123. A name with a comma in it, or several names.
     text = [name.strip() for typed in request.text for name in (typed, *typed.split(","))]
     frame = _frame(source, request, [*special, *text])
-    data = Data(len(frame))
+    data = Data(len(frame), others=frame, everything=frame)
     columns = {str(name): frame[name] for name in frame.columns}
     _take_columns(data, request, columns, place="column", remedy=TABLE_REMEDY)
     if request.id_column is None:

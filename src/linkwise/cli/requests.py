@@ -84,6 +84,7 @@ class AskRequest(DataRequest):
     method: str | None = None
     strategy: str | None = None
     session: Path | None = None
+    project: Path | None = None
     output: Path | None = None
     spreadsheet_safe: bool = False
     seed: int | None = None  # 0 for a new session; a session keeps its own
@@ -93,6 +94,21 @@ class AskRequest(DataRequest):
     def is_review(self) -> bool:
         """Whether the review queue is asked, of a method that finds the number of clusters."""
         return (self.method or "").lower() == "linkage"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeRequest(DataRequest):
+    """``linkwise serve``."""
+
+    n_clusters: int | None = None
+    shown_text: str | None = None
+    image: str | None = None
+    kind: str | None = None
+    project: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 0
+    browser: bool = True
+    threads: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

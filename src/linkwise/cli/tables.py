@@ -45,7 +45,7 @@ class Features(NamedTuple):
     n_categorical: int
     problems: list[Problem]
     notes: list[str]
-    left_out: list[str]  # columns of which hardly anything is known
+    left_out: Sequence[str] = ()  # columns of which hardly anything is known
 
 
 @dataclass
@@ -128,7 +128,7 @@ def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> F
         return _assembled(found, scale=request.scale is not False)
     if not found.numeric and not found.categories:  # dropping all of them would not work
         found.problems = [problem._replace(add=()) for problem in found.problems]
-    return Features(np.empty((len(frame), 0)), [], 0, found.problems, found.notes, [])
+    return Features(np.empty((len(frame), 0)), [], 0, found.problems, found.notes)
 
 
 def sorted_columns(frame: Any, request: DataRequest, place: Callable[[int], str]) -> SortedColumns:

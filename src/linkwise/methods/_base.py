@@ -5,8 +5,9 @@ Its `fit` validates, builds the graph, and calls the method's function with what
 
 from __future__ import annotations
 
+import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
@@ -27,12 +28,18 @@ from linkwise.constraints.labels import cluster_names, looks_partial
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.graph import Prepared
 from linkwise.result import Result
+from linkwise.search.bound import CutCertificate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from linkwise._types import Floats, Ints
     from linkwise.linalg.warm import WarmStarts
+
+
+# Clusters up to which a method computes as many eigenvectors. 200 of 5,000 samples take 7 CPU s,
+# 400 take 20, and so on with the square of their number.
+MOST_EIGENVECTORS = 300
 
 
 @dataclass_transform(eq_default=False)
@@ -69,7 +76,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         Name of each cluster, if labels were given: the label that most of its labelled samples
         have, and a number of its own where there is none. ``classes_[labels_]`` names the samples.
     result_ : Result
-        Labels, embedding, eigenvalues, residuals and objective, where the method has them.
+        Labels, embedding, eigenvalues, residuals and objective, where the method has them. Of
+        methods that minimise a normalised cut also `bound`, below which no partition with the
+        certain constraints gets, and `gap`; they are computed when they are asked for.
     embedding_ : ndarray of shape (n_samples, n_dims)
         Coordinates that were partitioned, where the method has them.
     n_iter_ : int
@@ -89,7 +98,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     family: ClassVar[str]  # methods that use constraints in the same way
     takes: ClassVar[tuple[str, ...]] = ("pairs", "labels")  # kinds of constraints it uses
     enforcement: ClassVar[str] = "soft"  # how far constraints hold, in a word or two
+    minimizes_cut: ClassVar[bool] = False  # a normalised cut of the graph: it has a bound
     max_samples: ClassVar[int | None] = None  # None: it has no limit of its own
+    max_clusters: ClassVar[int | None] = None
     takes_sparse: ClassVar[bool] = False  # a method on features: whether these may be sparse
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -147,6 +158,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             result = self._solve(prepared, constraints, warm)
         name = getattr(getattr(self, "solve", None), "__name__", type(self).__name__)
         _check_result(result, prepared.n_samples, name)
+        if self._has_bound():
+            result = self._certified(result, prepared, constraints)
         self._keep_result(result, constraints)
         self._keep_samples(prepared.X)
         return self
@@ -197,10 +210,25 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
                 f"n_clusters={self.n_clusters} is more than the {X.shape[0]} samples of X. "
                 f"Choose at most {X.shape[0]} clusters."
             )
+        if not isinstance(self.n_clusters, str):
+            self._check_many(self.n_clusters)
         self.n_features_in_ = X.shape[1]
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if prepared.feature_names is not None:
             self.feature_names_in_ = prepared.feature_names
+
+    def _check_many(self, n_clusters: int) -> None:
+        """Raise ValueError if the method would take too long for so many clusters."""
+        limit = self.max_clusters
+        if limit is not None and n_clusters > limit:
+            # Not imported: it is a layer above.
+            has_linkage = "Linkage" in dir(sys.modules["linkwise"])
+            other = "Linkage" if has_linkage else f"CCL({n_clusters})"
+            raise ValueError(
+                f"{n_clusters} clusters are more than the {limit} that {type(self).__name__} is "
+                "made for: its time grows with the square of their number. For many small clusters "
+                f"take linkwise.{other}, or average linkage; otherwise choose at most {limit}."
+            )
 
     def _check_feasible(self, constraints: Constraints) -> None:
         """Raise ConflictError if certain constraints cannot all hold in non-empty clusters."""
@@ -230,6 +258,24 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             given["W"] = self.affinity_matrix_ = prepared.W
             self.affinity_ = prepared.affinity_
         return solve(**{name: given[name] for name in needed})
+
+    def _has_bound(self) -> bool:
+        """Whether, with these parameters, a bound of the normalised cut belongs to the answer."""
+        return self.minimizes_cut
+
+    def _certified(
+        self, result: Result, prepared: Prepared, constraints: Constraints | None
+    ) -> Result:
+        """Return the result with what its bound is computed from, when it is asked for."""
+        ignored = constraints is None or "constraints" not in self._arguments
+        given = constraints
+        if given is None or ignored:
+            given = Constraints(prepared.n_samples)
+        values, residuals = result.eigenvalues, result.residuals
+        # Without constraints the eigenvalues are those of the bound.
+        known = None if not ignored or values is None or residuals is None else (values, residuals)
+        certificate = CutCertificate(prepared.W, given, result.labels, known)
+        return replace(result, certificate=certificate)
 
     def _solver(self) -> Callable[..., Result]:
         """Return the function that `fit` calls; a method may choose it by its parameters."""

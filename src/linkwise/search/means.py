@@ -102,7 +102,7 @@ class MeansObjective:
                 n_done += 1
                 if best is None or value < best.value:
                     best = Found(z, value, n_done)
-                context.log(f"start {n_done}: best {best.value:.6g}")
+                context.log(f"start {n_done}: best {best.value:.6g}", n_done / len(tasks))
         except INTERRUPTS as error:
             raise_if_not_interrupt(error)
             feasible = self.color.feasible

@@ -22,7 +22,7 @@ from linkwise.search.objective import Answer, Context, Found, Task, hard_labels
 from linkwise.search.problem import Groups
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from linkwise._types import Bools, Floats, Int32s
     from linkwise.constraints import Suspect
@@ -32,6 +32,9 @@ MANY_PAIRS = 200  # pairs above which the strength is chosen by cross-validation
 N_FOLDS = 3
 MAX_STRENGTH = 1024.0  # where the search for a number of violations gives up
 BISECTIONS = 4
+# From which share of the work to which, about, for those who watch
+FREE, SATISFYING, FOLLOWING = (0.0, 0.25), (0.25, 0.5), (0.5, 0.65)
+CHOOSING, SEARCHING = (0.65, 0.8), (0.8, 1.0)
 STRENGTHS = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
@@ -69,10 +72,12 @@ def soft_path(
     ordered = tuple(sorted(strengths))
     at = {t: objective.at(t * objective.unit) for t in ordered}
     best: dict[float, Int32s] = {}
-    interrupted = False
+    interrupted, n_done = False, 0
     try:
         for direction, z in ((ordered, endpoints[0]), (ordered[::-1], endpoints[1])):
             for t in direction:
+                context.log(f"strength {t:g}", n_done / (2 * len(ordered)))
+                n_done += 1
                 z = at[t].local_search(z, context.rng)  # noqa: PLW2901
                 z = at[t].recombine(best[t], z, context.rng) if t in best else z  # noqa: PLW2901
                 best[t] = z
@@ -85,7 +90,8 @@ def soft_path(
         interrupted = True
         for t in ordered:
             best.setdefault(t, min(endpoints, key=at[t].value))
-    context.log("path " + ", ".join(f"{t:g}: {at[t].value(best[t]):.6g}" for t in ordered))
+    values = ", ".join(f"{t:g}: {at[t].value(best[t]):.6g}" for t in ordered)
+    context.log(f"path {values}", 1.0)
     return Path(ordered, tuple(best[t] for t in ordered), interrupted)
 
 
@@ -118,40 +124,130 @@ def clearly_best(scores: Floats, default: int) -> int:
 
 
 def soft_labels(
-    task: Task, strength: float | str, violations: int | None
+    task: Task, strength: float | str, violations: int | None, *, warns: bool = True
 ) -> tuple[Answer, Path, float]:
     """Return the labels at a given strength or number of violations, the path, and the strength.
 
-    Partitions of the path cover the samples, followed by one anchor for each label.
+    With `warns`, there is a warning if more are violated. Partitions of the path cover the samples,
+    followed by one anchor for each label.
     """
     check_label_count(task.constraints, task.k)
     context = task.context
     objective = _soft_objective(task)
-    free = objective.at(0.0).search(context)
+    free = objective.at(0.0).search(context.part(*FREE))
     path = Path((0.0,), (free.z,), interrupted=free.interrupted)
     chosen = 0.0
     try:
         _stop_if(free.interrupted)
-        end = _satisfying(task, objective, free.z)
+        end = _satisfying(_part(task, SATISFYING), objective, free.z)
         # Whatever happens later, there is an answer to a strong penalty.
         path, chosen = path.updated(STRENGTHS[-1], end.z), STRENGTHS[-1]
         _stop_if(end.interrupted)
         given = () if isinstance(strength, str) else (float(strength),)
         strengths = sorted({*STRENGTHS, *given})
-        path = soft_path(objective, (free.z, end.z), context, strengths=strengths)
+        at = context.part(*FOLLOWING)
+        path = soft_path(objective, (free.z, end.z), at, strengths=strengths)
         chosen = given[0] if given else 1.0
         _stop_if(path.interrupted)
         if violations is not None:
             path, chosen = _within_budget(task, objective, path, violations=violations)
         elif not given:
-            chosen = _chosen_strength(task, free.z)
-        path = _searched_at(task, objective, path, strength=chosen, violations=violations)
+            chosen = _chosen_strength(_part(task, CHOOSING), free.z)
+        last = _part(task, SEARCHING)
+        path = _searched_at(last, objective, path, strength=chosen, violations=violations)
         _stop_if(path.interrupted)
     except INTERRUPTS as error:
         raise_if_not_interrupt(error)
         path = path._replace(interrupted=True)
+    n_violated = int(violated_items(task.constraints, path.at(chosen)).sum())
+    if warns and violations is not None and n_violated > violations and not path.interrupted:
+        warn_beyond(violations, n_violated)
     labels = path.at(chosen)[: task.constraints.n_samples].astype(np.intp)
     return Answer(labels, len(path.strengths), path.interrupted), path, chosen
+
+
+def _part(task: Task, shares: tuple[float, float]) -> Task:
+    """Return the same task, as a part of the work."""
+    return task._replace(context=task.context.part(*shares))
+
+
+class Prices(NamedTuple):
+    """The search for the lowest price that violates at most so many constraints."""
+
+    task: Task
+    objective: Objective
+    violations: int
+
+    def bracketed(self, path: Path, others: Sequence[Int32s] = ()) -> Path:
+        """Raise the price until few enough are violated; then halve the last step."""
+        path = self.with_best(path, others)
+        while not path.interrupted and self.chosen(path) is None:
+            t = 2 * path.strengths[-1] or STRENGTHS[1]
+            if t > MAX_STRENGTH:
+                break
+            path = self.with_best(self.searched(path, t), others)
+        for _ in range(BISECTIONS):
+            high = self.chosen(path)
+            if not high or path.interrupted:
+                break
+            low = max(t for t in path.strengths if t < high)
+            middle = float(np.sqrt(low * high)) if low else high / 2
+            path = self.with_best(self.searched(path, middle), others)
+        return path
+
+    def chosen(self, path: Path) -> float | None:
+        """Return the lowest strength on the path that violates at most so many constraints."""
+        for t, z in zip(path.strengths, path.partitions, strict=True):
+            if violated_items(self.task.constraints, z).sum() <= self.violations:
+                return t
+        return None
+
+    def searched(self, path: Path, strength: float) -> Path:
+        """Search at one more strength, from the partitions at those next to it."""
+        near = sorted(path.strengths, key=lambda t: abs(t - strength))[:2]
+        here = self.objective.at(strength * self.objective.unit)
+        found = here.search(self.task.context, [path.at(t) for t in near])
+        return path.updated(strength, found.z)._replace(interrupted=found.interrupted)
+
+    def with_best(self, path: Path, others: Sequence[Int32s]) -> Path:
+        """Give each strength the best partition of all strengths, and of others."""
+        known = (*path.partitions, *others)
+        for t in path.strengths:
+            at = self.objective.at(t * self.objective.unit)
+            path = path.updated(t, min((path.at(t), *known), key=at.value))
+        return path
+
+
+def priced_labels(
+    task: Task, violations: int, explore: Callable[[Path], Sequence[Int32s]]
+) -> tuple[Answer, Path, float]:
+    """Return the minimiser at the lowest price that violates at most so many constraints.
+
+    The price rises until it does, from the minimiser at the price before, and the last step is
+    halved (Rangapuram & Hein 2012, sections 3 and 4). There is a whole search at every price, and
+    no partition of the path or that `explore` makes of them is lower there.
+    """
+    check_label_count(task.constraints, task.k)
+    prices = Prices(task, _soft_objective(task), violations)
+    found = prices.objective.at(0.0).search(task.context)
+    path = prices.bracketed(Path((0.0,), (found.z,), interrupted=found.interrupted))
+    if not path.interrupted:
+        path = prices.bracketed(path, explore(path))
+    chosen = prices.chosen(path)
+    if chosen is None:
+        chosen = path.strengths[-1]
+        warn_beyond(violations, int(violated_items(task.constraints, path.at(chosen)).sum()))
+    labels = path.at(chosen)[: task.constraints.n_samples].astype(np.intp)
+    return Answer(labels, len(path.strengths), path.interrupted), path, chosen
+
+
+def warn_beyond(violations: int, n_violated: int) -> None:
+    """Warn that more constraints are violated than were allowed."""
+    message = (
+        f"No strength was found that violates at most {violations} constraints; the answer "
+        f"violates {n_violated}."
+    )
+    warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
 
 def _searched_at(
@@ -164,13 +260,7 @@ def _searched_at(
     n_before, n_violated = (int(violated_items(task.constraints, a).sum()) for a in (z, found.z))
     within = violations is None or n_violated <= max(violations, n_before)
     if within and here.value(found.z) <= here.value(z):
-        path, n_before = path.updated(strength, found.z), n_violated
-    if violations is not None and n_before > violations:
-        message = (
-            f"No strength was found that violates at most {violations} constraints; the answer "
-            f"violates {n_before}."
-        )
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        path = path.updated(strength, found.z)
     return path._replace(interrupted=found.interrupted)
 
 
@@ -238,7 +328,7 @@ def _chosen_strength(task: Task, free: Int32s) -> float:
             together = z[table.pairs[:, 0]] == z[table.pairs[:, 1]]
             likelihood = answer_likelihood(together, table.is_must_link, seen)
             scores[at, ~seen] = likelihood[~seen]
-        context.log(f"fold {number + 1} of {N_FOLDS}")
+        context.log(f"fold {number + 1} of {N_FOLDS}", (number + 1) / N_FOLDS)
     return STRENGTHS[clearly_best(scores, STRENGTHS.index(1.0))]
 
 

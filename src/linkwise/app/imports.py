@@ -1,0 +1,138 @@
+"""Pairs and labels from a file become events; what cannot be read is told before anything is."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+import warnings
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from linkwise.app.events import ANSWERS, Event
+from linkwise.constraints import Constraints
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Row: TypeAlias = tuple[int, int, str, float]  # two samples, what is said, and the belief
+
+UNKNOWN = {"", "-1", "?", "na", "n/a", "nan", "null", "none"}
+MAX_PAIRS = 200_000
+
+
+class Imported(NamedTuple):
+    """Pairs of a file with their beliefs, and what is to be said about it."""
+
+    pairs: list[Row]
+    notes: list[str]
+
+
+def read_pairs(text: str, names: Sequence[str]) -> Imported:
+    """Read a CSV of i, j, link and perhaps belief, as the command line reads it.
+
+    Raises
+    ------
+    ValueError
+        That names every line that cannot be read.
+    """
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        path = Path(folder) / "pairs.csv"
+        path.write_text(text, encoding="utf-8")
+        try:
+            found = Constraints.from_csv(path, len(names), ids=list(names))
+        except (ValueError, IndexError) as error:
+            raise ValueError(str(error).replace(str(path), "The file")) from error
+    return Imported(
+        of_constraints(found), [str(one.message).replace(str(path), "The file") for one in heard]
+    )
+
+
+def of_constraints(known: Constraints) -> list[Row]:
+    """Return pairs with their beliefs; of labels, a chain for each and a pair for every two."""
+    table = known.table
+    columns = (table.pairs.tolist(), table.sign.tolist(), table.belief.tolist())
+    pairs: list[Row] = [
+        (int(a), int(b), "same" if sign > 0 else "different", float(belief))
+        for (a, b), sign, belief in zip(*columns, strict=True)
+    ]
+    if known.labels is not None:
+        classes = sorted(set(known.labels[known.labels >= 0].tolist()))
+        pairs += _of_groups([(known.labels == one).nonzero()[0].tolist() for one in classes])
+    return pairs
+
+
+def _of_groups(groups: Sequence[Sequence[int]]) -> list[Row]:
+    """Return the fewest pairs from which all pairs of groups follow."""
+    pairs: list[Row] = [
+        (min(ends), max(ends), "same", 1.0) for group in groups for ends in pairwise(group)
+    ]
+    firsts = [group[0] for group in groups if group]
+    pairs += [(min(ends), max(ends), "different", 1.0) for ends in combinations(firsts, 2)]
+    return pairs
+
+
+def read_labels(text: str, names: Sequence[str]) -> Imported:
+    """Read a CSV of id and label; an empty label is unknown."""
+    rows = [row for row in csv.reader(io.StringIO(text)) if any(cell.strip() for cell in row)]
+    if not rows or len(rows[0]) < 2:
+        raise ValueError("A file of labels has two columns: the id and its label.")
+    place = {str(name): number for number, name in enumerate(names)}
+    members: dict[str, list[int]] = {}
+    unknown = []
+    for line, row in enumerate(rows[1:], 2):
+        name, label = (cell.strip() for cell in (*row, "", "")[:2])
+        if name not in place:
+            unknown.append(f"{name!r} (line {line})")
+        elif label.lower() not in UNKNOWN:
+            members.setdefault(label, []).append(place[name])
+    if unknown:
+        more = ", ..." * (len(unknown) > 5)
+        raise ValueError(f"There are no such ids: {', '.join(unknown[:5])}{more}.")
+    listed = [sample for group in members.values() for sample in group]
+    if len(set(listed)) < len(listed):
+        raise ValueError("An id has two labels. Every id may be listed once.")
+    note = f"{len(listed)} labels of {len(members)} classes"
+    return Imported(_of_groups(list(members.values())), [note])
+
+
+def read_journal(text: str, n_samples: int) -> Imported:
+    """Read the answers that ``linkwise ask --session`` kept before there were projects."""
+    kept: list[Row] = []
+    for number, line in enumerate(text.splitlines()[1:], 2):
+        try:
+            record = json.loads(line)
+            if record.get("undo"):
+                kept.pop()
+                continue
+            a, b = sorted((int(record["i"]), int(record["j"])))
+            word = {"unknown": "unsure"}.get(record["answer"], record["answer"])
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise ValueError(f"Line {number} is no answer of a session.") from error
+        if word not in ANSWERS or not 0 <= a < b < n_samples:
+            raise ValueError(f"Line {number} is no answer about these data.")
+        kept.append((a, b, word, 1.0))
+    last = {row[:2]: row for row in kept}  # of several answers about a pair the last one counts
+    return Imported(list(last.values()), [f"{len(last)} answers of a session"])
+
+
+def as_events(imported: Imported, who: str, uuid: str) -> list[Event]:
+    """Return the events of one action that adds all pairs."""
+    if len(imported.pairs) > MAX_PAIRS:
+        raise ValueError(f"The file has {len(imported.pairs):,} pairs; {MAX_PAIRS:,} are the most.")
+    return [
+        Event("import", uuid, who, a, b, word, weight=belief)
+        for a, b, word, belief in imported.pairs
+    ]
+
+
+def read(kind: Any, text: Any, names: Sequence[str]) -> Imported:
+    """Read a file of a kind: "pairs" or "labels"."""
+    if not isinstance(text, str) or kind not in {"pairs", "labels"}:
+        raise ValueError('An import is {"kind": "pairs" or "labels", "text": the file}.')
+    if text.startswith('{"format": "linkwise session'):
+        return read_journal(text, len(names))
+    return (read_pairs if kind == "pairs" else read_labels)(text, names)

@@ -1,0 +1,236 @@
+"""Items: what is shown of a sample. Values leave here as text, images as bytes of a known type."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from linkwise._types import Floats
+
+KINDS = ("row", "text", "image", "series", "point")
+MAX_TEXT = 4_000  # letters of a value; the whole is there on demand
+MAX_WHOLE = 2_000_000
+MAX_FIELDS = 200
+MAX_SERIES = 2_000  # values of a series
+MAX_IMAGE = 20_000_000  # bytes
+N_BARS = 24  # features of a bare point
+MAGIC = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
+
+
+class Media(NamedTuple):
+    """An image as bytes, and its type."""
+
+    content: bytes
+    type: str
+
+
+class MissingImageError(Exception):
+    """There is no image to show; the message says why."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """The samples as a person sees them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Identifiers, in the order of the data.
+    kind : {"row", "text", "image", "series", "point"}
+        What a sample is.
+    columns : mapping of str to sequence
+        Everything that the table holds, also what clustering does not use.
+    features : ndarray of shape (n_samples, n_features), default=None
+        Numbers, for series and bare points, and images of pixels.
+    feature_names : sequence of str, default=()
+        Their names.
+    text : str, default=None
+        Column with the text.
+    image : str, default=None
+        Column with the paths of images, or ``WIDTHxHEIGHT`` if the features are pixels.
+    root : Path, default=None
+        Folder that paths of images start from. Nothing outside of it is read.
+    """
+
+    names: Sequence[str]
+    kind: str = "row"
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    features: Any = None
+    feature_names: Sequence[str] = ()
+    text: str | None = None
+    image: str | None = None
+    root: Path | None = None
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def cards(self, samples: Sequence[int], *, whole: bool = False) -> list[dict[str, Any]]:
+        """Return what is shown of samples that stand side by side."""
+        bars = self._bars(samples) if self.kind == "point" else {}
+        limit = MAX_WHOLE if whole else MAX_TEXT
+        return [self._card(sample, limit) | bars.get(sample, {}) for sample in samples]
+
+    def _card(self, sample: int, limit: int) -> dict[str, Any]:
+        card: dict[str, Any] = {"index": sample, "id": _cut(str(self.names[sample]), 300)}
+        special = {self.text, self.image}
+        shown = [name for name in self.columns if name not in special][:MAX_FIELDS]
+        card["fields"] = [[name, *_value(self.columns[name][sample], limit)] for name in shown]
+        if self.text is not None:
+            card["text"], card["cut"] = _value(self.columns[self.text][sample], limit)
+        if self.image is not None:
+            card["media"] = f"/api/items/{sample}/media"
+        if self.kind == "series":
+            card["series"] = _finite(self.features[sample][:MAX_SERIES])
+        return card
+
+    def _bars(self, samples: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """Return the features in which the samples differ most, in standard deviations."""
+        rows = _dense(self.features[list(samples)])
+        center, spread = self._scale
+        scaled = (rows - center) / spread
+        differ = scaled.max(axis=0) - scaled.min(axis=0)
+        chosen = np.sort(np.argsort(-differ, kind="stable")[:N_BARS])
+        names = [str(self.feature_names[k]) for k in chosen.tolist()]
+        return {
+            sample: {
+                "bars": _finite(scaled[row, chosen]),
+                "values": [f"{value:.4g}" for value in rows[row, chosen]],
+                "features": names,
+            }
+            for row, sample in enumerate(samples)
+        }
+
+    @cached_property
+    def _scale(self) -> tuple[Floats, Floats]:
+        some = _dense(self.features[:: max(1, len(self) // 5_000)])
+        spread = some.std(axis=0)
+        return some.mean(axis=0), np.where(spread > 0, spread, 1.0)
+
+    @cached_property
+    def spread(self) -> dict[str, float]:
+        """Standard deviations of the columns of numbers: what a difference is measured by."""
+        found = {}
+        for name, column in self.columns.items():
+            some = column[:: max(1, len(self) // 5_000)]
+            if all(isinstance(value, int | float) for value in some):
+                values = np.array(some, dtype=np.float64)
+                values = values[np.isfinite(values)]
+                if values.size and values.std() > 0:
+                    found[name] = float(f"{values.std():.6g}")
+        return found
+
+    def summary(self, sample: int) -> str:
+        """Return a few words about a sample, for lists and the map: words before numbers."""
+        if self.text is not None:
+            return _cut(_value(self.columns[self.text][sample], 120)[0], 90)
+        names = [name for name in self.columns if name != self.image]
+        words = [
+            _value(self.columns[name][sample], 60)[0] for name in names if name not in self.spread
+        ]
+        if not any(words):
+            numbers = [name for name in names if name in self.spread][:3]
+            words = [f"{name} {_value(self.columns[name][sample], 60)[0]}" for name in numbers]
+        return _cut(", ".join(word for word in words[:6] if word), 90)
+
+    def find(self, text: str, limit: int = 20) -> list[int]:
+        """Return samples whose id, or else any value, contains a text; equal ids first."""
+        wanted = text.casefold().strip()
+        if not wanted:
+            return []
+        ids = [str(name).casefold() for name in self.names]
+        found = [k for k, name in enumerate(ids) if name == wanted]
+        found += [k for k, name in enumerate(ids) if wanted in name and name != wanted][:limit]
+        for column in self.columns.values():
+            if len(found) >= limit:
+                break
+            near = (k for k in range(len(self)) if wanted in str(column[k]).casefold())
+            found += [k for k, _ in zip(near, range(limit), strict=False)]
+        return list(dict.fromkeys(found))[:limit]
+
+    # Images --------------------------------------------------------------------------------
+
+    def media(self, sample: int) -> Media:
+        """Return the image of a sample; MissingImageError if there is none that can be shown."""
+        if self.image is None:
+            raise MissingImageError("These data have no images.")
+        if self.image not in self.columns:
+            width, height = (int(side) for side in self.image.split("x"))
+            return Media(_png(_dense(self.features[sample]).reshape(height, width)), "image/png")
+        return self._file(str(self.columns[self.image][sample]))
+
+    def _file(self, text: str) -> Media:
+        root = (self.root or Path()).resolve()
+        try:
+            path = (root / text).resolve()
+            if not path.is_relative_to(root) or not path.is_file():
+                raise MissingImageError("There is no such image.")
+            if path.stat().st_size > MAX_IMAGE:
+                raise MissingImageError(f"The image has more than {MAX_IMAGE // 1_000_000} MB.")
+            content = path.read_bytes()
+        except (OSError, ValueError) as error:  # a NUL in the name, no right to read
+            raise MissingImageError("The image cannot be read.") from error
+        return Media(content, _image_type(content))
+
+
+def _image_type(content: bytes) -> str:
+    """Return the type by the first bytes, whatever the file is called; never SVG, which can act."""
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    for magic, name in MAGIC.items():
+        if content.startswith(magic):
+            return name
+    raise MissingImageError("Images are PNG, JPEG, WebP or GIF.")
+
+
+def _png(grey: Floats) -> bytes:
+    """Write a grey image: dark on light, as ink on paper."""
+    low, high = float(grey.min()), float(grey.max())
+    ink = (grey - low) / (high - low if high > low else 1.0)
+    rows = np.zeros((grey.shape[0], grey.shape[1] + 1), dtype=np.uint8)  # a filter byte each
+    rows[:, 1:] = np.rint(255 * (1 - ink))
+    header = struct.pack(">IIBBBBB", grey.shape[1], grey.shape[0], 8, 0, 0, 0, 0)
+    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes())), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in parts
+    )
+
+
+# Values ------------------------------------------------------------------------------------
+
+
+def _value(value: Any, limit: int) -> tuple[str, int]:
+    """Return a value as text, and how many letters were left out."""
+    if value is None or value != value:  # noqa: PLR0124  (NaN)
+        return "", 0
+    if isinstance(value, float | np.floating):
+        value = f"{value:.6g}"
+    text = str(value)
+    return text[:limit], max(0, len(text) - limit)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _dense(rows: Any) -> Floats:
+    dense = rows.toarray() if hasattr(rows, "toarray") else rows
+    return np.asarray(dense, dtype=np.float64)
+
+
+def _finite(values: Any) -> list[float | None]:
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in _dense(values)]

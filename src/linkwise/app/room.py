@@ -1,0 +1,423 @@
+"""Room: one project with its answers, clusters and questions, for all who answer at a time."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from linkwise.app.conflicts import Evidence, verdicts
+from linkwise.app.engine import Engine, Known, Question, answers_of
+from linkwise.app.events import ABOUT_PAIRS, Event
+from linkwise.app.feed import Feed
+from linkwise.app.matching import matched, moved_share
+from linkwise.app.settle import settled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from linkwise._types import Floats, Ints, Singles
+    from linkwise.app.engine import Found, Solver
+    from linkwise.app.events import Pair
+    from linkwise.app.items import Items
+    from linkwise.app.project import Project
+    from linkwise.graph import Prepared
+
+LEASE = 120.0  # seconds for which a question is shown to one person only
+LATER = 10  # answers until a question that was put off comes back
+WINDOW = 15  # answers that the sentence about stopping looks back
+CHECK_EVERY = 12  # questions, one of which repeats what is known, if that is wanted
+KEEP_EVERY = 5  # answers after which a clustering is kept, even if it lacks the last of them
+DRAWS = 400  # random pairs tried before the open ones are searched for
+
+
+class Lease(NamedTuple):
+    """A question that is shown to somebody."""
+
+    question: Question
+    until: float
+
+
+@dataclass
+class Clustering:
+    """What is on the map."""
+
+    rev: int = 0
+    base: Ints | None = None  # as the engine found it
+    labels: Ints | None = None  # with the answers since then
+    probability: Floats | None = None
+    clusters: Ints | None = None  # cluster of each column of `probability`
+    known: Known = field(default_factory=Known)
+    still_to_change: float | None = None
+    suspects: Sequence[tuple[Pair, float]] = ()
+    method: str = ""
+    seconds: float | None = None
+
+    @property
+    def confidence(self) -> Floats | None:
+        """How probable the cluster of each sample is."""
+        if self.probability is None or self.labels is None or self.clusters is None:
+            return None
+        column = np.full(int(max(self.labels.max(), self.clusters.max())) + 1, -1, dtype=np.intp)
+        column[self.clusters] = np.arange(self.clusters.size)
+        place = column[self.labels]
+        sure = self.probability[np.arange(place.size), np.maximum(place, 0)]
+        return np.where(place >= 0, sure, 0.0)
+
+
+class Room:
+    """One project, opened.
+
+    Parameters
+    ----------
+    project : Project
+        The file of events.
+    items : Items
+        The samples as they are shown.
+    data : Prepared
+        The samples as they are clustered.
+    n_clusters : int, default=None
+        The number of clusters; found if it is None.
+    truth : ndarray of shape (n_samples,), default=None
+        True classes, -1 where unknown, to show the gain.
+    solver : Solver, default=None
+        What clusters the samples.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        items: Items,
+        data: Prepared,
+        *,
+        n_clusters: int | None = None,
+        truth: Ints | None = None,
+        solver: Solver | None = None,
+    ) -> None:
+        self.project, self.items, self.data, self.truth = project, items, data, truth
+        self.n_samples = len(items)
+        self.lock = RLock()
+        self.feed = Feed()
+        self.evidence = Evidence()
+        self._said: set[Pair] = set()  # pairs with an answer, "not sure" too
+        self.clustering = Clustering()
+        self.points: Singles | None = None
+        self.map_name, self.map_rev = "", 0
+        self.doing = ""
+        self.error = ""
+        self._given_clusters = n_clusters
+        self._pool: list[Question] = []
+        self._wanted: dict[str, deque[Question]] = {}  # asked for, by session
+        self._leases: dict[str, Lease] = {}
+        self._history: list[tuple[int, Ints]] = []  # answers given, and labels then
+        self.runs: list[dict[str, Any]] = []  # figures of all clusterings
+        self._seen = project.changed()
+        self._rng = np.random.RandomState(0)
+        self._engine = Engine(data, self, solver)
+        self._resume()
+
+    def _resume(self) -> None:
+        """Go on where the project was left."""
+        self._weigh()
+        runs = [run for run in self.project.runs() if run.labels is not None]
+        runs = [run for run in runs if run.labels is not None and run.labels.size == self.n_samples]
+        self._history = [(int(run.stats["given"]), run.labels) for run in runs]  # type: ignore[misc]
+        self.runs = [run.stats for run in self.project.runs()]
+        if runs:
+            last = runs[-1]
+            self.clustering = Clustering(rev=last.rev, base=last.labels, labels=last.labels)
+            self._settle()
+
+    def open(self) -> None:
+        """Begin to cluster in the background."""
+        self._engine.start(self.known(), is_new=self.clustering.labels is None)
+
+    def close(self) -> None:
+        """Stop, and close the file."""
+        self._engine.stop()
+        self.feed.close()
+        self.project.close()
+
+    # What is known -------------------------------------------------------------------------
+
+    @property
+    def n_clusters(self) -> int | None:
+        """The number of clusters that is asked for, or None."""
+        chosen = self.project.ledger.facts.n_clusters
+        return self._given_clusters if chosen is None else chosen or None
+
+    def known(self) -> Known:
+        """Return what the answers amount to, for the engine."""
+        return Known(self.project.ledger.last, answers_of(self.evidence), self.n_clusters)
+
+    def _weigh(self, added: Sequence[Event] = ()) -> None:
+        """Work out which answers can hold together; one more new pair is simply added."""
+        answers = self.project.ledger.facts.answers
+        if len(added) == 1 and added[0].kind == "answer" and added[0].weight == 1:
+            event = added[0]
+            others = sum(pair == event.pair for pair, _ in answers)
+            is_lightest = min((one.weight for one in answers.values()), default=1.0) >= 1
+            if others == 1 and is_lightest and event.pair not in self._said:
+                self._said.add(event.pair)
+                self.evidence.add(*verdicts({(event.pair, event.owner): event}))
+                return
+        self._said = {pair for pair, _ in answers}
+        self.evidence = Evidence.of(verdicts(answers))
+
+    def _settle(self) -> None:
+        """Put the answered samples where the answers say, at once."""
+        now = self.clustering
+        if now.base is not None:
+            now.labels = settled(now.base, self.evidence, now.probability, now.clusters)
+
+    # Acting --------------------------------------------------------------------------------
+
+    def act(self, events: Sequence[Event]) -> bool:
+        """Write an action, and update everything that follows; False if it was known already."""
+        with self.lock:
+            written = self.project.append(events)
+            if not written:
+                return False
+            self._update(written)
+            return True
+
+    def _update(self, events: Sequence[Event]) -> None:
+        answered = {event.pair for event in events if event.b is not None}
+        for session, lease in list(self._leases.items()):
+            if lease.question.pair in answered:
+                del self._leases[session]
+        self._weigh(events if len(events) == 1 else ())
+        about_samples = {*ABOUT_PAIRS, "undo", "redo", "clusters"}
+        if any(event.kind in about_samples for event in events):
+            self._settle()
+            self._engine.submit(self.known())
+        self.clustering.rev += 1
+        self.feed.publish("rev", {"rev": self.clustering.rev, "by": events[-1].who})
+
+    def poll(self) -> None:
+        """Look whether another process, such as ``linkwise ask``, has added events."""
+        with self.lock:
+            now = self.project.changed()
+            if now == self._seen:
+                return
+            self._seen = now
+            before = len(self.project.ledger.events)
+            if self.project.refresh():
+                self._weigh()
+                self._update(self.project.ledger.events[before:])
+
+    def turn(self, kind: str, who: str, uuid: str) -> list[Event]:
+        """Undo or redo the last action of a person; returns its events, none if there is none."""
+        with self.lock:
+            ledger = self.project.ledger
+            target = ledger.undoable(who) if kind == "undo" else ledger.redoable(who)
+            if target is None:
+                return []
+            done = ledger.action(target)
+            self.act([Event(kind, uuid, who, target=target)])
+            return done
+
+    # Questions -----------------------------------------------------------------------------
+
+    def question(
+        self, session: str, who: str, *, prefer: Pair | None = None, check: bool = False
+    ) -> Question | None:
+        """Return the question of a session, which is its own for two minutes; None at the end."""
+        with self.lock:
+            now = time.monotonic()
+            lease = self._leases.get(session)
+            if lease is not None and self._may_ask(lease.question, session):
+                self._leases[session] = lease._replace(until=now + LEASE)
+                return lease.question
+            found = next(self._candidates(session, who, prefer=prefer, check=check), None)
+            self._leases.pop(session, None)
+            if found is not None:
+                self._leases[session] = Lease(found, now + LEASE)
+            return found
+
+    def ahead(self, session: str, who: str, n: int) -> list[Question]:
+        """Return questions that may come next, for when the server cannot be reached."""
+        with self.lock:
+            found: dict[Pair, Question] = {}
+            for question in self._candidates(session, who):
+                found.setdefault(question.pair, question)
+                if len(found) >= n:
+                    break
+            return list(found.values())
+
+    def release(self, session: str) -> None:
+        """Give a question back."""
+        with self.lock:
+            self._leases.pop(session, None)
+
+    def prefer(self, session: str, pair: Pair, why: str = "the question you took back") -> None:
+        """Ask about a pair next in a session, answered or not."""
+        with self.lock:
+            self._wanted.setdefault(session, deque()).appendleft(Question(pair, why, again=True))
+            self._leases.pop(session, None)
+
+    def want(self, session: str, questions: Sequence[Question]) -> None:
+        """Ask these next in a session."""
+        with self.lock:
+            again = [one._replace(again=True) for one in questions]
+            self._wanted.setdefault(session, deque()).extend(again)
+            self._leases.pop(session, None)
+
+    def _candidates(
+        self, session: str, who: str, *, prefer: Pair | None = None, check: bool = False
+    ) -> Iterator[Question]:
+        """Yield what may be asked, the most wanted first."""
+        facts = self.project.ledger.facts
+        if prefer is not None:
+            mine = next((one for one in self._pool if one.pair == prefer), None)
+            yield from self._open([mine or Question(prefer, "where you left off")], session)
+        wanted = self._wanted.get(session, deque())
+        while wanted:
+            first = wanted.popleft()
+            if self._may_ask(first, session):
+                yield first
+        if check and facts.n_given % CHECK_EVERY == CHECK_EVERY - 1:
+            yield from self._repeated(who)
+        due = [pair for pair, when in facts.later.items() if facts.n_given - when >= LATER]
+        yield from self._open([Question(pair, "you put this off") for pair in due], session)
+        yield from self._open(self._pool, session)
+        yield from self._open(self._any_open(), session)
+        waiting = [Question(pair, "you put this off") for pair in facts.later if pair not in due]
+        yield from self._open(waiting, session, later=True)
+
+    def _open(self, questions: Any, session: str, *, later: bool = False) -> Iterator[Question]:
+        return (one for one in questions if self._may_ask(one, session, later=later))
+
+    def _may_ask(self, question: Question, session: str, *, later: bool = False) -> bool:
+        """Whether a pair is open, not put off, not shown to others, and not locked."""
+        facts, (a, b) = self.project.ledger.facts, question.pair
+        if {a, b} & facts.flagged or not self._is_free(question.pair, session):
+            return False
+        if question.again:
+            return True
+        if not self.evidence.is_open(a, b) or question.pair in self._said:
+            return False
+        if not later and facts.n_given - facts.later.get(question.pair, -LATER) < LATER:
+            return False
+        return not self._is_locked(a, b)
+
+    def _is_free(self, pair: Pair, session: str) -> bool:
+        now = time.monotonic()
+        return not any(
+            lease.question.pair == pair and lease.until > now
+            for other, lease in self._leases.items()
+            if other != session
+        )
+
+    def _is_locked(self, a: int, b: int) -> bool:
+        labels, locks = self.clustering.labels, self.project.ledger.facts.locks
+        if labels is None or not locks:
+            return False
+        one, other = int(labels[a]), int(labels[b])
+        if one == other:
+            return locks.get(one) in {"pure", "complete"}
+        return "complete" in {locks.get(one), locks.get(other)}
+
+    def _repeated(self, who: str) -> Iterator[Question]:
+        """Yield a pair that this person answered or that follows, to see how often they differ."""
+        own = [pair for pair, one in self.evidence.accepted.items() if one.relation != "unsure"]
+        inferred = [(group[0], group[-1]) for group in self.evidence.groups() if len(group) > 2]
+        pairs = [(min(p), max(p)) for p in (*own, *inferred)]
+        if len(pairs) >= 3:
+            pair = pairs[int(self._rng.randint(len(pairs)))]
+            word = "same" if self.evidence.relation(*pair) > 0 else "different"
+            yield Question(pair, f"check {word}", again=True)
+
+    def _any_open(self) -> Iterator[Question]:
+        """Yield open pairs at random, then all that are left, one sample for each group."""
+        why = "a random pair"
+        for a, b in self._rng.randint(self.n_samples, size=(DRAWS, 2)).tolist():
+            if a != b:
+                yield Question((min(a, b), max(a, b)), why)
+        some = np.flatnonzero(
+            np.fromiter((self.evidence.group(k) == k for k in range(self.n_samples)), bool)
+        ).tolist()
+        for place, a in enumerate(some):
+            for b in some[place + 1 :]:
+                yield Question((a, b), why)
+
+    # What the engine tells -----------------------------------------------------------------
+
+    def found(self, result: Found) -> None:
+        """Take a clustering: numbers of clusters stay, newer answers are put on top."""
+        with self.lock:
+            if self._engine.is_stopped:
+                return
+            now = self.clustering
+            labels = matched(result.labels, now.base)
+            codes, first = np.unique(result.labels, return_index=True)
+            clusters = labels[first]
+            probability = None if result.probability is None else result.probability[:, codes]
+            given = self.project.ledger.facts.n_given
+            if result.is_full or not self.runs or given - self.runs[-1]["given"] >= KEEP_EVERY:
+                self._keep(result, labels, moved_share(labels, now.base))
+            self.clustering = Clustering(
+                now.rev + 1, labels, labels, probability, clusters, result.known,
+                result.still_to_change, result.suspects, result.method, result.seconds,
+            )  # fmt: skip
+            self._settle()
+            self._pool = list(result.questions)
+            self.feed.publish("rev", {"rev": self.clustering.rev, "by": ""})
+
+    def _keep(self, result: Found, labels: Ints, moved: float) -> None:
+        """Keep a clustering and its figures in the file."""
+        stats: dict[str, Any] = {
+            "moved": round(moved, 5),
+            "given": self.project.ledger.facts.n_given,
+            "clusters": int(np.unique(labels).size),
+            "still": result.still_to_change,
+            "method": result.method,
+        }
+        if self.truth is not None:
+            stats["ari"] = self.agreement_with_truth(labels)
+        self.project.keep_run(labels, result.known.upto, stats)
+        self.runs.append(stats)
+        self._history.append((int(stats["given"]), labels))
+        del self._history[:-200]
+
+    def agreement_with_truth(self, labels: Ints) -> float | None:
+        """Return the adjusted Rand index between clusters and true classes."""
+        from linkwise.metrics import adjusted_rand  # noqa: PLC0415
+
+        if self.truth is None or not (self.truth >= 0).any():
+            return None
+        is_known = self.truth >= 0
+        return round(float(adjusted_rand(self.truth[is_known], labels[is_known])), 4)
+
+    def placed(self, points: Singles, name: str) -> None:
+        """Take a map."""
+        with self.lock:
+            self.points, self.map_name = points, name
+            self.map_rev += 1
+            self.feed.publish("map", {"rev": self.map_rev, "name": name})
+
+    def failed(self, reason: str) -> None:
+        """Take an error of the engine."""
+        with self.lock:
+            if reason != self.error:
+                self.error = reason
+                self.feed.publish("failure", {"reason": reason})
+
+    def working(self, what: str) -> None:
+        """Take what the engine does now."""
+        self.doing = what
+        self.feed.publish("progress", {"doing": what})
+
+    # Figures -------------------------------------------------------------------------------
+
+    def moved_lately(self) -> float | None:
+        """Return the share of samples that the last 15 answers moved; None before there are 15."""
+        given, labels = self.project.ledger.facts.n_given, self.clustering.labels
+        before = [old for n, old in self._history if n <= given - WINDOW]
+        if labels is None or not before:
+            return None
+        return moved_share(labels, before[-1])

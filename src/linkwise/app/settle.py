@@ -1,0 +1,52 @@
+"""Answered samples are put where the answers say at once, until the full clustering is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from linkwise._types import Floats, Ints
+    from linkwise.app.conflicts import Evidence
+
+
+def settled(
+    labels: Ints,
+    evidence: Evidence,
+    probability: Floats | None = None,
+    clusters: Ints | None = None,
+) -> Ints:
+    """Return labels in which groups of answered samples are in one cluster, and apart if said so.
+
+    Each group takes the cluster that is most probable for its members together, larger groups
+    first, among those that no group apart from it has taken. If none is left it is the most
+    probable one: the full clustering will find another.
+    """
+    labels = labels.copy()
+    groups = {evidence.group(pair[0]) for pair in evidence.accepted}
+    groups |= {evidence.group(pair[1]) for pair in evidence.accepted}
+    apart: dict[int, set[int]] = {}
+    for a, b in evidence.apart_groups():
+        apart.setdefault(a, set()).add(b)
+        apart.setdefault(b, set()).add(a)
+    taken: dict[int, int] = {}
+    for group in sorted(groups, key=lambda one: (-len(evidence.members(one)), one)):
+        members = evidence.members(group)
+        ranking = _ranking(labels, members, probability, clusters)
+        excluded = {taken[other] for other in apart.get(group, ()) if other in taken}
+        chosen = next((c for c in ranking if c not in excluded), ranking[0])
+        taken[group] = chosen
+        labels[members] = chosen
+    return labels
+
+
+def _ranking(
+    labels: Ints, members: list[int], probability: Floats | None, clusters: Ints | None
+) -> list[int]:
+    """Return the clusters, the most probable for all members first."""
+    if probability is None or clusters is None:
+        votes = np.bincount(labels[members], minlength=int(labels.max()) + 1)
+        return [int(c) for c in np.argsort(-votes, kind="stable")]
+    score = np.log(probability[members] + 1e-3).sum(axis=0)
+    return [int(clusters[c]) for c in np.argsort(-score, kind="stable")]

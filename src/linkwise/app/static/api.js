@@ -1,0 +1,86 @@
+// Talking to the server. What cannot be sent now is kept and sent later, once.
+
+import { remember, remembered } from "./dom.js";
+
+export const TAB = tab();
+const headers = { "Content-Type": "application/json", "X-Tab": TAB };
+
+function tab() {
+  try {
+    const known = sessionStorage.getItem("linkwise-tab");
+    if (known) return known;
+    const made = crypto.randomUUID();
+    sessionStorage.setItem("linkwise-tab", made);
+    return made;
+  } catch {
+    return crypto.randomUUID();
+  }
+}
+
+export class Refused extends Error {
+  constructor(reason, code) {
+    super(reason);
+    this.code = code;
+  }
+}
+export class Away extends Error {}
+
+let check = remembered("check", false);
+export const checking = () => check;
+export function setChecking(on) {
+  check = on;
+  remember("check", on);
+}
+
+async function call(path, options) {
+  let reply;
+  try {
+    reply = await fetch(path, { ...options, headers: { ...headers, "X-Check": check ? "1" : "0" } });
+  } catch {
+    throw new Away("The server cannot be reached.");
+  }
+  if (reply.ok) return reply;
+  let reason = `${reply.status} ${reply.statusText}`;
+  try {
+    reason = (await reply.json()).error ?? reason;
+  } catch { /* no JSON */ }
+  throw new Refused(reason, reply.status);
+}
+
+export const get = async (path) => (await call(path, {})).json();
+export const bytes = async (path) => (await call(path, {})).arrayBuffer();
+export const post = async (path, body) =>
+  (await call(path, { method: "POST", body: JSON.stringify({ uuid: crypto.randomUUID(), ...body }) })).json();
+
+// Answers that wait for the server -------------------------------------------------------------
+
+const queue = () => remembered("queue", []);
+export const waiting = () => queue().length;
+
+export function keep(path, body) {
+  remember("queue", [...queue(), { path, body }]);
+}
+
+export async function sendWaiting() {
+  let last = null;
+  while (queue().length) {
+    const [first, ...rest] = queue();
+    try {
+      last = await post(first.path, first.body); // with its own uuid: a second time changes nothing
+    } catch (error) {
+      // Only what the server understood and will never take is let go.
+      if (error instanceof Away || error.code !== 400) throw error;
+    }
+    remember("queue", rest);
+  }
+  return last;
+}
+
+export function follow(handlers) {
+  const source = new EventSource("/api/events");
+  for (const [kind, handle] of Object.entries(handlers)) {
+    if (kind === "lost") source.onerror = handle;
+    else if (kind === "open") source.onopen = handle;
+    else source.addEventListener(kind, (event) => handle(event.data ? JSON.parse(event.data) : {}));
+  }
+}

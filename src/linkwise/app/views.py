@@ -1,0 +1,377 @@
+"""What the page is told, as plain values for JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from linkwise.app.events import ABOUT_PAIRS
+from linkwise.constraints import Constraints
+from linkwise.exceptions import ConflictError
+
+if TYPE_CHECKING:
+    from linkwise.app.conflicts import Conflict, Evidence, Verdict
+    from linkwise.app.engine import Question
+    from linkwise.app.events import Event, Pair
+    from linkwise.app.room import Room
+
+UNSURE = 0.7  # probability of its cluster below which a sample is a close call
+STOP, FEW, HALF = 0.02, 0.05, 0.1  # bands of the share that is still to change
+N_EXAMPLES = 3
+LISTED = 200
+
+
+def state(room: Room, who: str) -> dict[str, Any]:
+    """Return the figures in the header, and what the page has to fetch again."""
+    facts, now = room.project.ledger.facts, room.clustering
+    return {
+        "title": room.project.path.stem,
+        "n": room.n_samples,
+        "kind": room.items.kind,
+        "answers": sum(one.kind != "import" for one in facts.answers.values()),
+        "imported": sum(one.kind == "import" for one in facts.answers.values()),
+        "settled": room.evidence.n_settled,
+        "clusters": 0 if now.labels is None else int(np.unique(now.labels).size),
+        "k": room.n_clusters,
+        "conflicts": len(room.evidence.ignored) + len(room.evidence.disputed),
+        "rev": now.rev,
+        "map": {"rev": room.map_rev, "name": room.map_name},
+        "doing": room.doing,
+        "error": room.error,
+        "who": who,
+        "undo": room.project.ledger.undoable(who) is not None,
+        "redo": room.project.ledger.redoable(who) is not None,
+        "stop": stopping(room),
+        "ari": None if now.labels is None else room.agreement_with_truth(now.labels),
+        "start_ari": _start(room),
+        "flagged": sorted(facts.flagged)[:LISTED],
+    }
+
+
+def _start(room: Room) -> float | None:
+    """Return the agreement with the truth before the first answer."""
+    before = [run for run in room.runs if run["given"] == 0]
+    found: float | None = before[-1].get("ari") if before else None
+    return found
+
+
+def question(room: Room, found: Question | None) -> dict[str, Any] | None:
+    """Return a question with what is shown of its samples."""
+    if found is None:
+        return None
+    why = "a repeated question" if found.why.startswith("check") else found.why
+    return {
+        "id": f"{found.pair[0]}-{found.pair[1]}",
+        "a": found.pair[0],
+        "b": found.pair[1],
+        "why": why,
+        "check": found.why.removeprefix("check ") if found.why.startswith("check") else None,
+        "cards": room.items.cards(found.pair),
+        "spread": room.items.spread,
+    }
+
+
+# When to stop ------------------------------------------------------------------------------
+
+
+def stopping(room: Room) -> dict[str, Any]:
+    """Return what the last answers moved, what is still to change, and what that means."""
+    still, lately = room.clustering.still_to_change, room.moved_lately()
+    confidence = room.clustering.confidence
+    close = None  # before the first full clustering everything is one
+    if confidence is not None and still is not None:
+        close = int((confidence < UNSURE).sum())
+    return {"moved": lately, "still": still, "close": close, "advice": _advice(still, lately)}
+
+
+def _advice(still: float | None, lately: float | None) -> str:
+    if still is None:
+        return "The clusters are being found. You can answer already."
+    if still < STOP:
+        return "More answers will hardly change the clusters. You can stop."
+    if still < FEW:
+        return "A few more items may move. A handful of answers would show."
+    if still < HALF:
+        return "Some clusters are still open. More answers help."
+    if lately is not None and lately < STOP:
+        return "The last answers moved little, but other clusterings remain possible."
+    return "Much may still change. Every answer counts."
+
+
+# Clusters ----------------------------------------------------------------------------------
+
+
+def clusters(room: Room) -> list[dict[str, Any]]:
+    """Return the clusters with names and clear examples, the largest first."""
+    now, facts = room.clustering, room.project.ledger.facts
+    if now.labels is None:
+        return []
+    confidence = now.confidence
+    found = []
+    for number in np.unique(now.labels).tolist():
+        members = np.flatnonzero(now.labels == number)
+        order = members if confidence is None else members[np.argsort(-confidence[members])]
+        close = 0
+        if confidence is not None and now.still_to_change is not None:
+            close = int((confidence[members] < UNSURE).sum())
+        found.append(
+            {
+                "id": number,
+                "name": facts.names.get(number, ""),
+                "size": int(members.size),
+                "lock": facts.locks.get(number, ""),
+                "close": close,
+                "examples": [brief(room, k) for k in order[:N_EXAMPLES].tolist()],
+            }
+        )
+    return sorted(found, key=lambda one: (-int(one["size"]), one["id"]))
+
+
+def clear_cases(room: Room, number: int, n: int = 3) -> list[int]:
+    """Return the members of a cluster that are surest."""
+    now = room.clustering
+    assert now.labels is not None
+    members = np.flatnonzero(now.labels == number)
+    if now.confidence is None:
+        return [int(k) for k in members[:n]]
+    return [int(k) for k in members[np.argsort(-now.confidence[members])][:n]]
+
+
+def unclear_cases(room: Room, number: int, n: int = 6) -> list[int]:
+    """Return the members of a cluster that are least sure."""
+    return clear_cases(room, number, room.n_samples)[::-1][:n]
+
+
+def brief(room: Room, sample: int) -> dict[str, Any]:
+    """Return a sample in a few words."""
+    return {
+        "index": sample,
+        "id": str(room.items.names[sample])[:300],
+        "about": room.items.summary(sample),
+        "media": room.items.image is not None,
+    }
+
+
+def context(room: Room, sample: int) -> dict[str, Any]:
+    """Return the nearest neighbours of a sample, and clear cases of its cluster."""
+    near: list[int] = []
+    if room.data.has_graph:
+        row = csr_array(room.data.W[[sample]])
+        order = np.argsort(-np.asarray(row.data))[:N_EXAMPLES]
+        near = [int(k) for k in np.asarray(row.indices)[order] if k != sample]
+    labels = room.clustering.labels
+    clear = [] if labels is None else clear_cases(room, int(labels[sample]), 2)
+    return {
+        "near": [brief(room, k) for k in near],
+        "clear": [brief(room, k) for k in clear],
+    }
+
+
+# Conflicts ---------------------------------------------------------------------------------
+
+
+def conflicts(room: Room) -> list[dict[str, Any]]:
+    """Return what contradicts, each as the answers of which one must be wrong."""
+    found = [_contradiction(room, one) for one in room.evidence.conflicts()[:LISTED]]
+    found += [_disagreement(room, one) for one in room.evidence.disputed[:LISTED]]
+    return found + too_few_clusters(room)
+
+
+def _contradiction(room: Room, conflict: Conflict) -> dict[str, Any]:
+    links = [conflict.ignored, *conflict.chain]
+    least = min(links, key=lambda link: support(room, link))
+    fewest = room.evidence.fewest_changes(conflict)
+    return {
+        "key": conflict.key,
+        "kind": "contradiction",
+        "ignored": conflict.ignored.seq,
+        "links": [
+            _link(room, link) | {"least": link is least, "fewest": link in fewest} for link in links
+        ],
+    }
+
+
+def _disagreement(room: Room, verdict: Verdict) -> dict[str, Any]:
+    votes = [
+        {"who": event.owner, "relation": event.relation, "at": event.at, "seq": event.seq}
+        for event in verdict.events
+    ]
+    link = _link(room, verdict)
+    key = f"{verdict.pair[0]}-{verdict.pair[1]}"
+    return {"key": key, "kind": "disagreement", "votes": votes, "links": [link]}
+
+
+def _link(room: Room, verdict: Verdict) -> dict[str, Any]:
+    newest = max(verdict.events, key=lambda event: event.seq)
+    return {
+        "seq": verdict.seq,
+        "a": brief(room, verdict.pair[0]),
+        "b": brief(room, verdict.pair[1]),
+        "relation": verdict.relation,
+        "who": ", ".join(dict.fromkeys(event.owner for event in verdict.events)),
+        "at": newest.at,
+        "weight": verdict.weight,
+    }
+
+
+def support(room: Room, verdict: Verdict) -> float:
+    """Return how probable an answer is by the clustering alone; 0.5 if that is not known."""
+    probability = room.clustering.probability
+    if probability is None:
+        return 0.5
+    a, b = verdict.pair
+    together = float(probability[a] @ probability[b])
+    return together if verdict.relation == "same" else 1 - together
+
+
+def too_few_clusters(room: Room) -> list[dict[str, Any]]:
+    """Return groups that are pairwise different, if they are more than there are clusters."""
+    k = room.n_clusters
+    if k is None:
+        return []
+    groups = _clique(room.evidence, k)
+    if len(groups) <= k:
+        return []
+    return [
+        {
+            "key": "clusters",
+            "kind": "clusters",
+            "k": k,
+            "needed": len(groups),
+            "groups": [brief(room, group) for group in groups],
+        }
+    ]
+
+
+def _clique(evidence: Evidence, k: int) -> list[int]:
+    """Return more than `k` samples that are pairwise different, if a proof finds some."""
+    ends = sorted({sample for pair in evidence.apart_groups() for sample in pair})
+    place = {sample: number for number, sample in enumerate(ends)}
+    pairs = [(place[a], place[b]) for a, b in evidence.apart_groups()]
+    if not pairs:
+        return []
+    try:
+        Constraints(len(ends), cannot_link=pairs).check(k)
+    except ConflictError as error:
+        return [ends[number] for number in error.witness]
+    return []
+
+
+# History and quality -----------------------------------------------------------------------
+
+
+def history(room: Room, *, before: int | None = None, limit: int = 60) -> list[dict[str, Any]]:
+    """Return the last events, the newest first."""
+    ledger = room.project.ledger
+    ignored = {one.seq for one in room.evidence.ignored}
+    events = [one for one in ledger.events if before is None or one.seq < before]
+    return [
+        event(room, one) | {"counts": _counts(room, one), "ignored": one.seq in ignored}
+        for one in reversed(events[-limit:])
+    ]
+
+
+def _counts(room: Room, event: Event) -> bool:
+    return event.kind in {"undo", "redo"} or room.project.ledger.counts(event)
+
+
+def event(room: Room, event: Event) -> dict[str, Any]:
+    """Return one line of the log."""
+    shown: dict[str, Any] = {
+        "seq": event.seq,
+        "kind": event.kind,
+        "who": event.who,
+        "at": event.at,
+        "relation": event.relation,
+        "note": event.note,
+        "target": event.target,
+    }
+    if event.kind in {*ABOUT_PAIRS, "later"}:
+        shown["a"], shown["b"] = (brief(room, sample) for sample in event.pair)
+    elif event.kind == "flag":
+        shown["a"] = brief(room, event.a or 0)
+    elif event.kind in {"rename", "lock", "clusters"}:
+        shown["cluster"] = event.a
+    return shown
+
+
+def quality(room: Room) -> dict[str, Any]:
+    """Return how the clusters settled, how people agree, and which answers deserve another look."""
+    return {
+        "stop": stopping(room),
+        "moved": [round(run["moved"], 5) for run in room.runs[-60:]],
+        "given": [run["given"] for run in room.runs[-60:]],
+        "ari": [run.get("ari") for run in room.runs[-60:]],
+        "people": people(room),
+        "agreement": agreement(room),
+        "suspects": [
+            _suspect(room, pair, probability)
+            for pair, probability in room.clustering.suspects[:10]
+            if pair in room.evidence.accepted
+        ],
+        "method": room.clustering.method,
+        "seconds": room.clustering.seconds,
+    }
+
+
+def _suspect(room: Room, pair: Pair, probability: float) -> dict[str, Any]:
+    return _link(room, room.evidence.accepted[pair]) | {"probability": round(probability, 3)}
+
+
+def people(room: Room) -> list[dict[str, Any]]:
+    """Return who answered how much, and how often repeated questions were answered otherwise."""
+    counts: Counter[str] = Counter()
+    checks: dict[str, list[bool]] = {}
+    for event in room.project.ledger.events:
+        if event.kind != "answer" or not room.project.ledger.counts(event):
+            continue
+        counts[event.who] += 1
+        if (event.note or "").startswith("check ") and event.relation in {"same", "different"}:
+            expected = (event.note or "").removeprefix("check ")
+            checks.setdefault(event.who, []).append(expected != event.relation)
+    return [
+        {
+            "name": name,
+            "answers": number,
+            "checks": len(checks.get(name, [])),
+            "differ": sum(checks.get(name, [])),
+        }
+        for name, number in counts.most_common()
+    ]
+
+
+def agreement(room: Room) -> list[dict[str, Any]]:
+    """Return for every two people how many pairs both answered, and on how many they agree."""
+    by_person: dict[str, dict[Pair, str]] = {}
+    for (pair, who), event in room.project.ledger.facts.answers.items():
+        if event.relation in {"same", "different"} and event.kind != "import":
+            by_person.setdefault(who, {})[pair] = str(event.relation)
+    found = []
+    for one, other in combinations(sorted(by_person), 2):
+        shared = by_person[one].keys() & by_person[other].keys()
+        if shared:
+            words = [(by_person[one][pair], by_person[other][pair]) for pair in shared]
+            equal = sum(a == b for a, b in words)
+            found.append(
+                {
+                    "people": [one, other],
+                    "pairs": len(shared),
+                    "agree": equal,
+                    "kappa": kappa(words),
+                }
+            )
+    return found
+
+
+def kappa(words: list[tuple[str, str]]) -> float | None:
+    """Return Cohen's kappa; None if chance alone would agree always."""
+    n = len(words)
+    equal = sum(a == b for a, b in words) / n
+    first = sum(a == "same" for a, _ in words) / n
+    second = sum(b == "same" for _, b in words) / n
+    chance = first * second + (1 - first) * (1 - second)
+    return None if chance == 1 else round((equal - chance) / (1 - chance), 3)

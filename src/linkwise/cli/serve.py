@@ -1,0 +1,248 @@
+"""``linkwise serve``: the annotation page, on this machine."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import webbrowser
+from dataclasses import replace
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import numpy as np
+
+from linkwise._optional import require
+from linkwise.cli.console import BadInput, counted
+from linkwise.cli.problems import Problems, raise_problems
+from linkwise.cli.sources import is_stdin
+from linkwise.cli.tables import check_columns, text_of
+from linkwise.cli.writing import check_output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from linkwise._types import Floats
+    from linkwise.app.items import Items
+    from linkwise.app.room import Room
+    from linkwise.cli.console import Console
+    from linkwise.cli.loading import Given
+    from linkwise.cli.reading import Data
+    from linkwise.cli.requests import ServeRequest
+    from linkwise.constraints import Constraints
+
+LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+PIXELS = re.compile(r"[1-9]\d{0,3}x[1-9]\d{0,3}")
+TEXT_AXES = 50  # dimensions that texts are compared in
+SUFFIX = ".linkwise"
+
+
+def run(request: ServeRequest, console: Console) -> int:
+    """Read the data, open the room and serve the page until it is interrupted."""
+    for module in ("uvicorn", "starlette"):
+        require(module, extra="app", purpose="The annotation page")
+    _check(request)
+    room = opened(request, console)
+    from linkwise.app.listen import Listening, bind  # noqa: PLC0415
+
+    try:
+        sock = bind(request.host, request.port or _usual_port(room.project.path))
+    except OSError as error:
+        free = "; without --port a free one is taken" if request.port else ""
+        raise BadInput(f"{error}. It may be in use{free}.") from error
+    token = secrets.token_hex(16)
+    server = Listening(room, sock, token=token, host=request.host)
+    shown = "127.0.0.1" if request.host in {*LOOPBACK, "0.0.0.0"} else request.host
+    address = f"http://{shown}:{server.port}/?token={token}"
+    console.note(f"answers are kept in {room.project.path}")
+    console.ask(f"Open {address}\n(Ctrl-C ends the page; nothing is lost.)")
+    if request.browser:
+        Timer(0.3, webbrowser.open, [address]).start()
+    server.listen()
+    n_answers = len(room.project.ledger.facts.answers)
+    console.note(f"{counted(n_answers, 'answer')} kept in {room.project.path}")
+    console.summary({"command": "serve", "n_answers": n_answers})
+    return 0
+
+
+def _usual_port(path: Path) -> int:
+    """Return a port that is the same for a project each time, or 0 if it is in use.
+
+    What a browser keeps, such as answers that could not be sent, belongs to the port.
+    """
+    from linkwise.app.listen import bind  # noqa: PLC0415
+
+    port = 20_000 + crc32(str(path.resolve()).encode()) % 12_000
+    try:
+        bind("127.0.0.1", port).close()
+    except OSError:
+        return 0
+    return port
+
+
+def _check(request: ServeRequest) -> None:
+    if is_stdin(request.data):
+        raise BadInput("DATA must be a file: the page shows it again the next time.")
+    check_output(request.project, "--project", inputs=(request.data, request.constraints))
+
+
+def opened(request: ServeRequest, console: Console) -> Room:
+    """Return the room of a project: its file, the samples to show and to cluster."""
+    if request.host not in LOOPBACK:
+        console.warn(
+            f"--host {request.host}: others can reach the page. It asks for the token in the "
+            "address, but the connection is not encrypted, and there are no accounts."
+        )
+    data, known = _read(request, console)
+    from linkwise.active.journal import fingerprint  # noqa: PLC0415
+    from linkwise.app.project import Project, WrongProjectError  # noqa: PLC0415
+    from linkwise.app.room import Room  # noqa: PLC0415
+    from linkwise.graph import Prepared  # noqa: PLC0415
+
+    prepared = Prepared(data.W, "precomputed") if data.X is None else Prepared(data.X)
+    names = [str(name) for name in data.shown_ids()]
+    path = request.project or request.data.with_suffix(SUFFIX)
+    try:
+        project = Project(path, names, fingerprint(prepared.X))
+    except WrongProjectError as error:
+        raise BadInput(str(error)) from error
+    items = _items(request, data, names)
+    room = Room(project, items, prepared, n_clusters=request.n_clusters, truth=data.truth)
+    _add_known(room, known)
+    if project.ledger.events:
+        n_answers = counted(len(project.ledger.facts.answers), "answer")
+        console.note(f"{path}: goes on after {n_answers}")
+    return room
+
+
+# Data --------------------------------------------------------------------------------------
+
+
+def _read(request: ServeRequest, console: Console) -> tuple[Data, Constraints | None]:
+    """Read DATA; the columns of text and images are shown, and texts become features."""
+    from linkwise.cli import reading  # noqa: PLC0415
+    from linkwise.constraints import Constraints  # noqa: PLC0415
+
+    has_file_column = request.image is not None and not PIXELS.fullmatch(request.image)
+    shown = [request.shown_text, request.image if has_file_column else None]
+    reduced = replace(request, drop=(*request.drop, *(name for name in shown if name)))
+    if request.shown_text is None or request.features:
+        data, pairs = _read_features(reduced, console)
+    else:
+        data, pairs = reading.read_names(reduced), None
+        raise_problems(
+            [*data.problems, *_no_column(data, request.shown_text, "--text")], console.arguments
+        )
+        data.X = _text_features(text_of(data.everything[request.shown_text]))
+        data.feature_names = [f"axis {k}" for k in range(data.X.shape[1])]
+        console.note(f"{request.name}: {len(data.X)} texts, compared by their words")
+    if has_file_column:
+        raise_problems(_no_column(data, str(request.image), "--image"), console.arguments)
+    if pairs is not None:
+        return data, Constraints.from_table(data.n_samples, pairs.table, labels=pairs.labels)
+    return data, Constraints(data.n_samples, labels=data.known_labels)
+
+
+def _read_features(request: ServeRequest, console: Console) -> Given:
+    """Read DATA; columns that are no features are left out and shown, missing values are filled."""
+    from linkwise.cli import loading  # noqa: PLC0415
+
+    try:
+        return loading.read(request, console)
+    except Problems as error:
+        solutions = [problem.add for problem in error.problems]
+        if not all(one[:1] in {("--drop",), ("--impute",)} for one in solutions):
+            raise
+    dropped = tuple(one[1] for one in solutions if one[0] == "--drop")
+    if dropped:
+        shown = ", ".join(map(repr, dropped))
+        console.note(f"{request.name}: shown, but not used for clustering: {shown}")
+    if len(dropped) < len(solutions):
+        console.note(f"{request.name}: missing values count as the median for clustering")
+    impute = "median" if len(dropped) < len(solutions) else request.impute
+    return loading.read(replace(request, drop=(*request.drop, *dropped), impute=impute), console)
+
+
+def _no_column(data: Data, name: str, option: str) -> Any:
+    columns = [] if data.everything is None else [str(one) for one in data.everything.columns]
+    return check_columns([name], columns, option)
+
+
+def _text_features(texts: list[str]) -> Floats:
+    """Return coordinates of texts: weights of their words, reduced to some axes."""
+    from sklearn.decomposition import TruncatedSVD  # noqa: PLC0415
+    from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415
+    from sklearn.preprocessing import normalize  # noqa: PLC0415
+
+    if not any(re.search(r"\w\w", text) for text in texts):
+        raise BadInput("--text: the column has no words.")
+    vectors = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), min_df=1 + (len(texts) > 200))
+    weights = vectors.fit_transform(texts)
+    n_axes = min(TEXT_AXES, min(weights.shape) - 1)
+    if n_axes < 2:
+        return np.asarray(weights.toarray())
+    reduced: Floats = normalize(TruncatedSVD(n_axes, random_state=0).fit_transform(weights))
+    return reduced
+
+
+def _items(request: ServeRequest, data: Data, names: list[str]) -> Items:
+    """Return the samples as they are shown: all columns but the answer to all questions."""
+    from linkwise.app.items import Items  # noqa: PLC0415
+
+    hidden = {request.truth, request.labels, data.id_name if data.names is not None else None}
+    columns = {}
+    if data.everything is not None:
+        frame = data.everything
+        columns = {str(one): frame[one].tolist() for one in frame.columns if str(one) not in hidden}
+    image = request.image
+    if image is not None and PIXELS.fullmatch(image):
+        _check_pixels(image, data)
+        columns = {}  # the pixels are the picture
+    kind = request.kind or _kind(request, columns)
+    if kind in {"series", "point"} and data.X is None:
+        raise BadInput(f"--kind {kind} needs features, but DATA is a graph.")
+    return Items(
+        names,
+        kind,
+        columns if kind not in {"series", "point"} else _others(columns, data),
+        data.X,
+        data.feature_names,
+        request.shown_text,
+        image,
+        request.data.resolve().parent,
+    )
+
+
+def _kind(request: ServeRequest, columns: dict[str, Any]) -> str:
+    if request.shown_text is not None:
+        return "text"
+    if request.image is not None:
+        return "image"
+    return "row" if columns else "point"
+
+
+def _others(columns: dict[str, Any], data: Data) -> dict[str, Any]:
+    """Return the columns that are no features: those are drawn."""
+    return {name: column for name, column in columns.items() if name not in data.feature_names}
+
+
+def _check_pixels(image: str, data: Data) -> None:
+    width, height = map(int, image.split("x"))
+    found = 0 if data.X is None else data.X.shape[1]
+    if width * height != found:
+        raise BadInput(
+            f"--image {image}: {width} x {height} pixels are {width * height} features, but DATA "
+            f"has {found}."
+        )
+
+
+def _add_known(room: Room, known: Constraints | None) -> None:
+    """Write pairs and labels that were given with the data to the project, once."""
+    from linkwise.app.imports import Imported, as_events, of_constraints  # noqa: PLC0415
+
+    if known is None or known.is_empty:
+        return
+    said = {pair for pair, _ in room.project.ledger.facts.answers}
+    new = [one for one in of_constraints(known) if one[:2] not in said]
+    if new:
+        room.act(as_events(Imported(new, []), "data", secrets.token_hex(16)))

@@ -1,0 +1,181 @@
+"""The project file: events are the truth, and nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import uuid
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linkwise.app.events import Event
+from linkwise.app.ledger import Ledger
+from linkwise.app.project import Project, WrongProjectError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = [f"row {k}" for k in range(6)]
+N_KILLS = int(os.environ.get("LINKWISE_KILLS", "12"))
+
+
+@pytest.fixture
+def project(tmp_path):
+    made = Project(tmp_path / "p.linkwise", NAMES, "data")
+    yield made
+    made.close()
+
+
+def answer(a, b, relation, who="ada", **more):
+    return Event("answer", str(uuid.uuid4()), who, a, b, relation, **more)
+
+
+def said(project):
+    return {key: event.relation for key, event in project.ledger.facts.answers.items()}
+
+
+@st.composite
+def actions(draw):
+    """Return a kind of action with its arguments."""
+    kind = draw(st.sampled_from(["answer", "many", "later", "flag", "rename", "lock", "k", "undo"]))
+    pair = tuple(sorted(draw(st.lists(st.integers(0, 5), min_size=2, max_size=2, unique=True))))
+    who = draw(st.sampled_from(["ada", "bob"]))
+    word = draw(st.sampled_from(["same", "different", "unsure", "withdrawn"]))
+    return kind, pair, who, word, draw(st.booleans())
+
+
+def perform(project, action):
+    kind, (a, b), who, word, switch = action
+    name = str(uuid.uuid4())
+    if kind == "undo":
+        ledger = project.ledger
+        target = (ledger.redoable if switch else ledger.undoable)(who)
+        if target is None:
+            return
+        events = [Event("redo" if switch else "undo", name, who, target=target)]
+    elif kind == "many":
+        events = [Event("answer", name, who, a, b, word), Event("answer", name, who, 0, 5, "same")]
+    elif kind == "flag":
+        events = [Event("flag", name, who, a, relation="bad" if switch else "good")]
+    elif kind in {"rename", "lock"}:
+        events = [Event(kind, name, who, a, note="text" if switch else "")]
+    elif kind == "k":
+        events = [Event("clusters", name, who, a + 2)]
+    else:
+        events = [Event(kind, name, who, a, b, word)]
+    project.append(events)
+
+
+@given(st.lists(actions(), max_size=25))
+def test_replaying_the_events_rebuilds_everything(tmp_path_factory, done):
+    path = tmp_path_factory.mktemp("replay") / "p"
+    project = Project(path, NAMES, "data")
+    for action in done:
+        perform(project, action)
+    kept = project.ledger
+    project.close()
+    again = Project(path, NAMES, "data")
+    assert again.ledger == kept == Ledger.of(kept.events)
+    again.close()
+
+
+def test_undo_takes_back_the_last_action_of_the_person_and_redo_brings_it_back(project):
+    project.append([answer(0, 1, "same")])
+    project.append([answer(1, 2, "different", who="bob")])
+    project.append([answer(0, 1, "different")])
+    for _ in range(2):
+        target = project.ledger.undoable("ada")
+        project.append([Event("undo", str(uuid.uuid4()), "ada", target=target)])
+    assert said(project) == {((1, 2), "bob"): "different"}
+    for _ in range(2):
+        target = project.ledger.redoable("ada")
+        project.append([Event("redo", str(uuid.uuid4()), "ada", target=target)])
+    assert said(project) == {((1, 2), "bob"): "different", ((0, 1), "ada"): "different"}
+    assert len(project.ledger.events) == 7  # nothing was removed
+
+
+def test_an_action_that_is_sent_twice_is_written_once(project):
+    event = answer(0, 1, "same")
+    assert len(project.append([event])) == 1
+    assert project.append([event]) == []
+    assert len(project.ledger.events) == 1
+
+
+def test_two_processes_write_to_one_file(tmp_path):
+    one, two = (Project(tmp_path / "p", NAMES, "data") for _ in range(2))
+    before = one.changed()
+    one.append([answer(0, 1, "same")])
+    two.append([answer(1, 2, "same", who="bob")])
+    assert len(two.ledger.events) == 2  # it read the other's before it wrote
+    assert one.changed() != before
+    assert one.refresh() == 1
+    assert one.ledger == two.ledger
+    one.close(), two.close()
+
+
+def test_clusterings_are_kept(tmp_path):
+    project = Project(tmp_path / "p", NAMES, "data")
+    project.keep_run(np.array([0, 1, 0, 1, 2, 2]), 0, {"moved": 0.5})
+    project.close()
+    again = Project(tmp_path / "p", NAMES, "data")
+    assert again.last_run().labels.tolist() == [0, 1, 0, 1, 2, 2]
+    assert again.runs()[0].stats == {"moved": 0.5}
+    again.close()
+
+
+def test_other_files_and_other_data_are_refused(tmp_path):
+    (tmp_path / "text").write_text("no database, but a text of some length" * 40)
+    with pytest.raises(WrongProjectError, match="no project"):
+        Project(tmp_path / "text", NAMES, "data")
+    with sqlite3.connect(tmp_path / "other") as db:
+        db.execute("create table t (x)")
+    db.close()
+    with pytest.raises(WrongProjectError, match="no project"):
+        Project(tmp_path / "other", NAMES, "data")
+    Project(tmp_path / "p", NAMES, "data").close()
+    with pytest.raises(WrongProjectError, match="other data"):
+        Project(tmp_path / "p", NAMES, "changed")
+
+
+WRITER = """
+import sys, uuid
+from pathlib import Path
+from linkwise.app.events import Event
+from linkwise.app.project import Project
+project = Project(Path(sys.argv[1]), [str(k) for k in range(6)], "data")
+print("ready", flush=True)
+while True:
+    name = str(uuid.uuid4())
+    project.append([Event("answer", name, "ada", 0, 1, "same")])
+    print(name, flush=True)
+"""
+
+
+def killed_writer(path: Path, n_answers: int) -> list[str]:
+    """Answer until so many are acknowledged, then kill without warning; returns these."""
+    command = [sys.executable, "-c", WRITER, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout.readline() == "ready\n"
+        heard = [writer.stdout.readline().strip() for _ in range(n_answers)]
+        writer.send_signal(signal.SIGKILL)
+        rest = writer.stdout.read().split()
+    return heard + [line for line in rest if len(line) == 36]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL, which Windows lacks")
+def test_no_acknowledged_answer_is_lost_when_the_process_is_killed(tmp_path):
+    path, heard = tmp_path / "p", []
+    for kill in range(N_KILLS):
+        heard += killed_writer(path, 1 + kill % 4)
+    project = Project(path, [str(k) for k in range(6)], "data")
+    kept = [event.uuid for event in project.ledger.events]
+    assert set(heard) <= set(kept)
+    assert len(kept) - len(heard) <= N_KILLS  # at most one was written but not yet acknowledged
+    project.close()

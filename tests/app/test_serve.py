@@ -1,0 +1,255 @@
+"""``linkwise serve`` up to the open room, ``linkwise ask --project``, and what is shown of rows."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("click", reason="the command line needs linkwise[cli]")
+pytest.importorskip("pandas", reason="the command line needs linkwise[cli]")
+
+from linkwise.app import exports
+from linkwise.app.engine import close_calls
+from linkwise.app.items import Items, MissingImageError
+from linkwise.app.layout import arrange, neighbor_layout, principal_axes, pull, push, unit_square
+from linkwise.app.matching import matched
+from linkwise.cli import main
+from linkwise.cli.console import BadInput, Console
+from linkwise.cli.requests import ServeRequest
+from linkwise.cli.serve import opened
+from linkwise.graph import Prepared
+from linkwise.metrics import adjusted_rand
+from rooms import blobs
+
+
+@pytest.fixture
+def table(tmp_path):
+    X, y = blobs()
+    lines = ["id,name,x,y,z,group"]
+    lines += [f"r{k},Name {k},{a:.4f},{b:.4f},{c:.4f},{y[k]}" for k, (a, b, c, _) in enumerate(X)]
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def room_of(path, **typed):
+    room = opened(ServeRequest(data=path, **typed), Console(quiet=True))
+    room.project.close()
+    return room
+
+
+def test_all_columns_are_shown_but_the_truth(table):
+    room = room_of(table, truth="group", drop=("name",))
+    card = room.items.cards([3])[0]
+    assert card["id"] == "r3"
+    assert [field[0] for field in card["fields"]] == ["name", "x", "y", "z"]
+    assert room.data.X.shape == (60, 3)
+    assert room.project.path == table.with_suffix(".linkwise")
+    assert room.agreement_with_truth(blobs()[1]) == 1
+
+
+def test_columns_that_are_no_features_are_shown_and_left_out(tmp_path, capsys):
+    X, _ = blobs()
+    rows = [f"{k},note {k % 40},{a:.3f},{b:.3f}" for k, (a, b) in enumerate(X[:, :2])]
+    rows[5] = "5,note 5,,1.0"
+    path = tmp_path / "notes.csv"
+    path.write_text("\n".join(["id,note,x,y", *rows]) + "\n")
+    room = opened(ServeRequest(data=path), Console())
+    room.project.close()
+    assert room.data.X.shape == (60, 2)
+    assert room.items.cards([5])[0]["fields"] == [
+        ["note", "note 5", 0],
+        ["x", "", 0],
+        ["y", "1", 0],
+    ]
+    told = capsys.readouterr().err
+    assert "shown, but not used for clustering: 'note'" in told
+    assert "median" in told
+
+
+def test_labels_and_pairs_of_the_command_line_are_imported_once(table, tmp_path):
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("i,j,link\nr0,r1,must\nr1,r2,cannot\n")
+    for _ in range(2):
+        room = room_of(table, drop=("group", "name"), constraints=pairs)
+        assert room.evidence.relation(0, 2) == -1
+        assert len(room.project.ledger.events) == 2
+
+
+def test_texts_are_compared_by_their_words(tmp_path):
+    path = tmp_path / "texts.csv"
+    topics = ["reset the card pin", "late card delivery parcel", "exchange rate euro dollar"]
+    rows = [f'{k},"{topics[k % 3]} number {k}"' for k in range(60)]
+    path.write_text("id,message\n" + "\n".join(rows) + "\n")
+    room = room_of(path, text="message")
+    card = room.items.cards([4])[0]
+    assert card["text"] == "late card delivery parcel number 4"
+    X = room.data.X
+    assert X[0] @ X[3] > X[0] @ X[1]
+
+
+def test_features_may_be_the_pixels_of_an_image(tmp_path):
+    path = tmp_path / "pixels.npy"
+    np.save(path, np.random.RandomState(0).rand(20, 12))
+    room = room_of(path, image="4x3")
+    assert room.items.kind == "image"
+    media = room.items.media(2)
+    assert (media.type, media.content[:4]) == ("image/png", b"\x89PNG")
+    with pytest.raises(BadInput, match="20 features, but DATA has 12"):
+        room_of(path, image="5x4")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--text", "nothing"], "no such column"),
+        (["--image", "nothing"], "no such column"),
+        (["--project", "."], "is a folder"),
+        (["--kind", "hologram"], "hologram"),
+    ],
+)
+def test_wrong_options_are_told_in_one_line(table, capsys, monkeypatch, arguments, reason):
+    pytest.importorskip("starlette")
+    monkeypatch.chdir(table.parent)
+    typed = ["serve", str(table), "--drop", "name", "--drop", "group", "--no-browser"]
+    assert main([*typed, *arguments]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_a_port_in_use_is_told(table, capsys):
+    pytest.importorskip("starlette")
+    from linkwise.app.listen import bind
+
+    taken = bind("127.0.0.1", 0)
+    port = str(taken.getsockname()[1])
+    typed = ["serve", str(table), "--drop", "name", "--drop", "group", "--no-browser"]
+    assert main([*typed, "--port", port]) == 2
+    taken.close()
+    assert "may be in use" in capsys.readouterr().err
+
+
+def test_a_project_has_its_usual_port_unless_it_is_taken(tmp_path):
+    pytest.importorskip("starlette")
+    from linkwise.app.listen import bind
+    from linkwise.cli.serve import _usual_port
+
+    port = _usual_port(tmp_path / "a.linkwise")
+    assert port == _usual_port(tmp_path / "a.linkwise") != _usual_port(tmp_path / "b.linkwise")
+    taken = bind("127.0.0.1", port)
+    assert _usual_port(tmp_path / "a.linkwise") == 0
+    taken.close()
+
+
+def test_a_project_about_other_data_is_not_opened(table, capsys):
+    room_of(table, drop=("name", "group"))
+    pytest.importorskip("starlette")
+    typed = ["serve", str(table), "--drop", "name", "--no-browser"]
+    assert main([*typed, "--features", "x", "--features", "y"]) == 2
+    assert "other data" in capsys.readouterr().err
+
+
+def test_the_terminal_and_the_page_share_a_project(table, monkeypatch, capsys):
+    room_of(table, drop=("name", "group"), n_clusters=3)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("sdszuq\n"))
+    project = str(table.with_suffix(".linkwise"))
+    typed = ["ask", str(table), "--drop", "name", "--drop", "group", "-k", "3", "--quiet"]
+    assert main([*typed, "--project", project]) == 0
+    room = room_of(table, drop=("name", "group"), n_clusters=3)
+    said = [event.relation for event in room.project.ledger.facts.answers.values()]
+    assert said == ["same", "different", "unsure"]
+    assert {event.who for event in room.project.ledger.events} == {"terminal"}
+    monkeypatch.setattr(sys, "stdin", io.StringIO("q\n"))
+    capsys.readouterr()
+    assert main([*typed[:-1], "--project", project]) == 0
+    assert "goes on after 3 answers" in capsys.readouterr().err
+
+
+def test_the_script_finds_the_same_clusters(table, tmp_path):
+    room = opened(
+        ServeRequest(data=table, drop=("name", "group"), n_clusters=3), Console(quiet=True)
+    )
+    from linkwise.app.events import Event
+
+    truth = blobs()[1]
+    room.open()
+    for k in range(6):
+        word = "same" if truth[k] == truth[k + 6] else "different"
+        room.act([Event("answer", f"uuid-{k}", "ada", k, k + 6, word)])
+    end = time.monotonic() + 60
+    while not (room.runs and room.runs[-1]["given"] == 6 and room.runs[-1]["method"] == "Auto"):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    for name in ("features.npy", "answers.csv", "reproduce.py", "labels.npy"):
+        (tmp_path / name).write_bytes(exports.EXPORTS[name][0](room))
+    room.close()
+    subprocess.run([sys.executable, "reproduce.py"], cwd=tmp_path, check=True, timeout=120)
+    found, wanted = (np.load(tmp_path / name) for name in ("reproduced.npy", "labels.npy"))
+    assert adjusted_rand(found, wanted) == 1
+
+
+# Parts -----------------------------------------------------------------------------------------
+
+
+def test_clusters_keep_their_numbers_when_one_splits():
+    before = np.repeat([2, 5], [10, 6])
+    after = np.repeat([0, 1, 2], [4, 6, 6])
+    assert matched(after, before).tolist() == [0] * 4 + [2] * 6 + [5] * 6
+
+
+def test_close_calls_are_between_clusters_and_differ():
+    probability = np.array([[0.5, 0.5, 0.0], [0.9, 0.1, 0.0], [0.1, 0.9, 0.0], [0.0, 0.45, 0.55]])
+    labels = probability.argmax(axis=1)
+    first, second = close_calls(probability, labels)[:2]
+    assert 0 in first.pair
+    assert 3 in second.pair
+
+
+def test_the_layout_keeps_clusters_together_and_equals_its_slow_twin():
+    X, y = blobs()
+    data = Prepared(X)
+    start = principal_axes(data)
+    assert start.shape == (60, 2)
+    assert (start >= 0).all()
+    assert (start <= 1).all()
+    points = neighbor_layout(data, start)
+    centers = np.array([points[y == c].mean(axis=0) for c in range(3)])
+    nearest = np.linalg.norm(points[:, None] - centers, axis=2).argmin(axis=1)
+    assert (nearest == y).all()
+    fast, slow = (np.random.RandomState(0).rand(6, 2) for _ in range(2))
+    for points, near, away in ((fast, pull, push), (slow, pull.py_func, push.py_func)):
+        near(points, 0, 1, 0.5)
+        away(points, 2, 3, 0.5)
+        near(points, 4, 4, 0.5)
+    np.testing.assert_allclose(fast, slow)
+    assert arrange.py_func.__doc__
+
+
+def test_far_samples_do_not_shrink_the_map():
+    points = np.random.RandomState(0).normal(size=(1_000, 2))
+    points[0] = 1e6
+    unit = unit_square(points)
+    assert np.ptp(unit[1:], axis=0).min() > 0.5
+    assert unit.max() <= 1
+    assert np.isfinite(unit_square(np.zeros((5, 1)))).all()
+
+
+def test_summaries_are_words_and_differences_of_numbers_are_measured():
+    numbers = [1.0, 2.0, 3.0]
+    items = Items(["a", "b", "c"], "row", {"x": numbers, "name": ["Ann", "Bo", ""]})
+    assert items.spread == {"x": float(f"{np.std(numbers):.6g}")}
+    assert [items.summary(k) for k in range(3)] == ["Ann", "Bo", "x 3"]
+
+
+def test_cards_of_values_that_are_missing_or_long():
+    items = Items(["a"], "row", {"x": [float("nan")], "y": ["z" * 5_000], "n": [1 / 3]})
+    (card,) = items.cards([0])
+    assert card["fields"] == [["x", "", 0], ["y", "z" * 4_000, 1_000], ["n", "0.333333", 0]]
+    (whole,) = items.cards([0], whole=True)
+    assert whole["fields"][1] == ["y", "z" * 5_000, 0]
+    with pytest.raises(MissingImageError):
+        items.media(0)

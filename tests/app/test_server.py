@@ -1,0 +1,592 @@
+"""The server without a browser: answers, conflicts, exports, and who may talk to it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+import uuid
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette", reason="the annotation page needs linkwise[app]")
+pytest.importorskip("httpx2", reason="tests of the server need httpx2")
+
+from starlette.testclient import TestClient
+
+from linkwise.app.items import Items
+from linkwise.app.server import Server
+from rooms import TOKEN, StubSolver, blobs, make_room
+
+PORT = 8000
+HEADERS = {"origin": f"http://127.0.0.1:{PORT}", "x-tab": "one"}
+
+
+def client_of(room):
+    client = TestClient(
+        Server(room, PORT).app(TOKEN), base_url=f"http://127.0.0.1:{PORT}", headers=HEADERS
+    )
+    client.cookies.set(f"linkwise_{PORT}", TOKEN)
+    return client
+
+
+@pytest.fixture
+def room(tmp_path):
+    return make_room(tmp_path)
+
+
+@pytest.fixture
+def client(room):
+    with client_of(room) as client:
+        wait_for(lambda: room.clustering.method == "stub")
+        yield client
+
+
+def wait_for(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+def send(client, path, **body):
+    return client.post(path, json={"uuid": str(uuid.uuid4()), **body})
+
+
+def say(client, a, b, relation, **more):
+    reply = send(client, "/api/answers", a=a, b=b, relation=relation, **more)
+    assert reply.status_code == 201, reply.text
+    return reply.json()
+
+
+def state(client):
+    return client.get("/api/state").json()["state"]
+
+
+# Answering -------------------------------------------------------------------------------------
+
+
+def test_an_answer_is_in_the_file_when_the_reply_comes(client, room):
+    question = client.get("/api/question").json()["question"]
+    reply = say(client, question["a"], question["b"], "same")
+    assert reply["state"]["answers"] == 1
+    assert reply["question"]["id"] != question["id"]
+    assert room.project._one("select count(*) from event") == 1
+
+
+def test_the_same_question_until_it_is_answered(client):
+    first = client.get("/api/question").json()["question"]["id"]
+    assert client.get("/api/question").json()["question"]["id"] == first
+
+
+def test_an_answer_that_is_sent_twice_counts_once(client):
+    body = {"uuid": str(uuid.uuid4()), "a": 0, "b": 1, "relation": "same"}
+    codes = [client.post("/api/answers", json=body).status_code for _ in range(2)]
+    assert codes == [201, 200]
+    assert state(client)["answers"] == 1
+
+
+def test_what_follows_is_never_asked(client):
+    say(client, 0, 1, "same")
+    say(client, 1, 2, "same")
+    assert state(client)["settled"] == 3
+    for _ in range(50):
+        question = client.get("/api/question").json()["question"]
+        assert {question["a"], question["b"]} != {0, 2}
+        say(client, question["a"], question["b"], "unsure")
+
+
+def test_not_sure_adds_nothing_and_later_comes_back_after_ten_answers(client, room):
+    first = client.get("/api/question").json()["question"]
+    say(client, first["a"], first["b"], "later")
+    seen = []
+    for _ in range(10):
+        question = client.get("/api/question").json()["question"]
+        seen.append(question["id"])
+        say(client, question["a"], question["b"], "unsure")
+    assert first["id"] not in seen
+    assert client.get("/api/question").json()["question"]["id"] == first["id"]
+    assert state(client)["settled"] == 0
+
+
+def test_a_bad_item_is_not_asked_about_and_flagged_in_the_export(client):
+    question = client.get("/api/question").json()["question"]
+    send(client, "/api/flag", item=question["a"], bad=True)
+    for _ in range(30):
+        now = client.get("/api/question").json()["question"]
+        assert question["a"] not in (now["a"], now["b"])
+        say(client, now["a"], now["b"], "unsure")
+    rows = list(csv.DictReader(io.StringIO(client.get("/api/export/labels.csv").text)))
+    assert [row["flagged"] for row in rows].index("1") == question["a"]
+
+
+def test_undo_and_redo_go_all_the_way(client, room):
+    rng = np.random.RandomState(0)
+    for _ in range(15):
+        a, b = rng.choice(60, 2, replace=False).tolist()
+        send(client, "/api/answers", a=a, b=b, relation="same" if rng.rand() < 0.5 else "different")
+    after = (dict(room.evidence.accepted), room.clustering.labels.tolist())
+    for _ in range(15):
+        send(client, "/api/undo")
+    assert not room.evidence.accepted
+    assert send(client, "/api/undo").json()["turned"] == []
+    for _ in range(15):
+        send(client, "/api/redo")
+    assert (dict(room.evidence.accepted), room.clustering.labels.tolist()) == after
+
+
+def test_labels_follow_the_answers_at_once_and_keep_their_numbers(tmp_path):
+    room = make_room(tmp_path, solver=StubSolver(blobs()[1], 3, shift=True))
+    with client_of(room) as client:
+        wait_for(lambda: room.clustering.method == "stub")
+        before = room.clustering.labels.copy()
+        a, b = int(np.flatnonzero(before == 0)[0]), int(np.flatnonzero(before == 1)[0])
+        reply = say(client, a, b, "same")
+        assert reply["n_moved"] == 1
+        assert room.clustering.labels[a] == room.clustering.labels[b]
+        for _ in range(4):  # the solver numbers its clusters anew each time
+            say(
+                client,
+                *sorted(np.random.RandomState(_).choice(60, 2, replace=False).tolist()),
+                "unsure",
+            )
+            time.sleep(0.05)
+        others = np.setdiff1d(np.arange(60), [a, b])
+        np.testing.assert_array_equal(room.clustering.labels[others], before[others])
+
+
+# Conflicts -------------------------------------------------------------------------------------
+
+
+def test_a_contradiction_is_shown_and_resolved(client, room):
+    say(client, 0, 1, "same")
+    say(client, 1, 2, "same")
+    reply = say(client, 0, 2, "different")
+    assert reply["conflict"]
+    assert reply["question"] is not None
+    (conflict,) = client.get("/api/conflicts").json()["conflicts"]
+    said = {(link["a"]["id"], link["b"]["id"], link["relation"]) for link in conflict["links"]}
+    assert said == {
+        ("item 0", "item 2", "different"),
+        ("item 0", "item 1", "same"),
+        ("item 1", "item 2", "same"),
+    }
+    send(client, "/api/resolve", a=1, b=2, action="flip")
+    assert client.get("/api/conflicts").json()["conflicts"] == []
+    labels = room.clustering.labels
+    assert labels[0] == labels[1] != labels[2]
+    assert len(client.get("/api/history").json()["events"]) == 4
+
+
+def test_a_confirmed_answer_makes_another_one_the_ignored(client, room):
+    for a, b, word in [(0, 1, "same"), (1, 2, "same"), (0, 2, "different")]:
+        say(client, a, b, word)
+    assert [one.pair for one in room.evidence.ignored] == [(0, 2)]
+    send(client, "/api/resolve", a=0, b=2, action="sure")
+    assert [one.pair for one in room.evidence.ignored] == [(1, 2)]
+    send(client, "/api/undo")
+    assert [one.pair for one in room.evidence.ignored] == [(0, 2)]
+
+
+def test_too_few_clusters_are_told_and_more_are_offered(client):
+    for a, b in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]:
+        say(client, a, b, "different")
+    (conflict,) = client.get("/api/conflicts").json()["conflicts"]
+    assert (conflict["kind"], conflict["k"], conflict["needed"]) == ("clusters", 3, 4)
+    send(client, "/api/k", k=4)
+    assert state(client)["k"] == 4
+    assert client.get("/api/conflicts").json()["conflicts"] == []
+
+
+# Several people --------------------------------------------------------------------------------
+
+
+def test_two_people_get_different_questions_and_their_agreement_is_told(client, room):
+    first = client.get("/api/question", headers={"x-tab": "one"}).json()["question"]
+    second = client.get("/api/question", headers={"x-tab": "two"}).json()["question"]
+    assert first["id"] != second["id"]
+    say(client, 0, 1, "same")
+    client.post("/api/me", json={"name": "Ada"})
+    say(client, 0, 1, "different")
+    (conflict,) = client.get("/api/conflicts").json()["conflicts"]
+    assert conflict["kind"] == "disagreement"
+    assert room.evidence.relation(0, 1) == 0
+    (agreement,) = client.get("/api/quality").json()["agreement"]
+    assert (agreement["people"], agreement["agree"], agreement["pairs"]) == (["Ada", "me"], 0, 1)
+    send(client, "/api/resolve", a=0, b=1, action="sure", relation="same")
+    assert room.evidence.relation(0, 1) == 1
+
+
+def test_repeated_questions_estimate_how_often_a_person_errs(client):
+    for a in range(11):
+        say(client, a, a + 20, "same")
+    reply = client.get("/api/question", headers={"x-check": "1", "x-tab": "new"}).json()
+    question = reply["question"]
+    assert question["check"] == "same"
+    say(client, question["a"], question["b"], "different", check="same")
+    (person,) = client.get("/api/quality").json()["people"]
+    assert (person["checks"], person["differ"]) == (1, 1)
+
+
+def test_another_process_is_noticed(tmp_path):
+    from linkwise.app.events import Event
+    from linkwise.app.project import Project
+
+    room = make_room(tmp_path)
+    with client_of(room) as client:
+        other = Project(room.project.path, room.items.names, "data")
+        other.append([Event("answer", str(uuid.uuid4()), "terminal", 3, 4, "same")])
+        wait_for(lambda: state(client)["answers"] == 1)
+        other.close()
+
+
+# Clusters, selections, modes -------------------------------------------------------------------
+
+
+def test_clusters_are_named_locked_and_asked_about(client, room):
+    number = client.get("/api/clusters").json()["clusters"][0]["id"]
+    send(client, f"/api/clusters/{number}", name="early")
+    send(client, f"/api/clusters/{number}", lock="complete")
+    named = client.get("/api/clusters").json()["clusters"]
+    assert {(one["name"], one["lock"]) for one in named if one["id"] == number} == {
+        ("early", "complete")
+    }
+    labels = room.clustering.labels
+    for _ in range(20):
+        question = client.get("/api/question").json()["question"]
+        assert number not in (labels[question["a"]], labels[question["b"]])
+        say(client, question["a"], question["b"], "unsure")
+    others = [one["id"] for one in named if one["id"] != number]
+    reply = send(client, "/api/clusters/ask", action="merge", clusters=others).json()
+    ends = {int(labels[reply["question"][side]]) for side in "ab"}
+    assert ends == set(others)
+    assert "one" in reply["question"]["why"]
+
+
+def test_a_selection_is_previewed_and_then_answered(client, room):
+    labels = room.clustering.labels
+    samples = [*np.flatnonzero(labels == 0)[:3].tolist(), int(np.flatnonzero(labels == 1)[0])]
+    told = client.post("/api/preview", json={"samples": samples, "relation": "same"}).json()
+    assert told == {"answers": 3, "moved": 1, "settled": 6, "conflicts": 0}
+    assert not room.project.ledger.events
+    send(client, "/api/select", samples=samples, relation="same")
+    assert len({int(room.clustering.labels[k]) for k in samples}) == 1
+    assert room.evidence.n_settled == 6
+    send(client, "/api/undo")
+    assert room.evidence.n_settled == 0
+
+
+def test_one_against_many_answers_all_at_once(client):
+    many = client.get("/api/many").json()["many"]
+    assert len(many["others"]) >= 2
+    answers = [{"a": many["a"], "b": b, "relation": "different"} for b in many["others"]]
+    send(client, "/api/answers", answers=answers)
+    assert state(client)["answers"] == len(answers)
+
+
+def test_items_are_found(client):
+    found = client.get("/api/find?q=item 7").json()["items"]
+    assert found[0]["id"] == "item 7"
+    assert client.get("/api/find?q=Name 12").json()["items"][0]["index"] == 12
+
+
+# Errors of the solver, the end, the news -------------------------------------------------------
+
+
+def test_a_failing_solver_is_told_and_answering_goes_on(tmp_path, capsys):
+    solver = StubSolver(blobs()[1], 3)
+    room = make_room(tmp_path, solver=solver)
+    with client_of(room) as client:
+        wait_for(lambda: room.clustering.method == "stub")
+        solver.broken = True
+        say(client, 0, 1, "same")
+        wait_for(lambda: "broken on purpose" in state(client)["error"])
+        solver.broken = False
+        assert say(client, 2, 3, "same")["state"]["answers"] == 2
+        wait_for(lambda: state(client)["error"] == "")
+
+
+def test_it_ends_when_nothing_is_left_to_ask(tmp_path):
+    room = make_room(tmp_path, n=6, k=2)
+    truth = blobs(6, 2)[1]
+    with client_of(room) as client:
+        for _ in range(20):
+            question = client.get("/api/question").json()["question"]
+            if question is None:
+                break
+            same = truth[question["a"]] == truth[question["b"]]
+            say(client, question["a"], question["b"], "same" if same else "different")
+        assert question is None
+        assert state(client)["settled"] == 15
+
+
+def test_news_that_a_page_missed_are_sent_again(room):
+    import asyncio
+
+    async def read(after, n):
+        found = []
+        async for text in room.feed.follow(after):
+            found.append(text)
+            if len(found) == n:
+                return found
+        return found
+
+    for number in range(3):
+        room.feed.publish("rev", {"rev": number})
+    retry, *missed = asyncio.run(read(1, 3))
+    assert retry.startswith("retry")
+    assert [text.split("\n")[0] for text in missed] == ["id: 2", "id: 3"]
+    room.close()
+
+
+# Import and export -----------------------------------------------------------------------------
+
+
+def test_exports_can_be_imported_again(client, room, tmp_path):
+    for a, b, word in [(0, 1, "same"), (1, 2, "same"), (3, 4, "different"), (5, 6, "unsure")]:
+        say(client, a, b, word)
+    text = client.get("/api/export/constraints.csv").text
+    (tmp_path / "other").mkdir()
+    other = make_room(tmp_path / "other")
+    with client_of(other) as second:
+        dry = send(second, "/api/import", kind="pairs", text=text, dry=True).json()
+        assert (dry["answers"], dry["settled"]) == (3, 4)
+        assert not other.project.ledger.events
+        send(second, "/api/import", kind="pairs", text=text, dry=False)
+        for a in range(7):
+            for b in range(a + 1, 7):
+                assert other.evidence.relation(a, b) == room.evidence.relation(a, b)
+    rows = list(csv.DictReader(io.StringIO(client.get("/api/export/labels.csv").text)))
+    assert [row["id"] for row in rows] == list(room.items.names)
+    labels = np.load(io.BytesIO(client.get("/api/export/labels.npy").content), allow_pickle=False)
+    assert labels.tolist() == [int(row["cluster"]) for row in rows]
+    events = [json.loads(line) for line in client.get("/api/export/audit.jsonl").text.splitlines()]
+    assert [event["relation"] for event in events] == ["same", "same", "different", "unsure"]
+    copy = tmp_path / "copy.sqlite"
+    copy.write_bytes(client.get("/api/export/project.sqlite").content)
+    from linkwise.app.project import Project
+
+    again = Project(copy, room.items.names, "data")
+    assert again.ledger == room.project.ledger
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "reason"),
+    [
+        ("pairs", "i,j,link\nitem 0,nobody,must\n", "nobody"),
+        ("pairs", "i,j,link\nitem 0,item 1,perhaps\n", "perhaps"),
+        ("pairs", "i,j,link,belief\nitem 0,item 1,must,1e999\n", "belief"),
+        ("pairs", "\x00\xff", "i"),
+        ("pairs", "", "empty"),
+        ("labels", "id,label\nnobody,a\n", "nobody"),
+        ("labels", "id,label\nitem 0,a\nitem 0,b\n", "two labels"),
+        ("labels", "id\n", "two columns"),
+        ("other", "i,j,link\n", "pairs"),
+        ("pairs", '{"format": "linkwise session 2"}\n{"i": 0, "j": 99, "answer": "same"}\n', "2"),
+    ],
+)
+def test_a_file_that_cannot_be_read_changes_nothing(client, room, kind, text, reason):
+    reply = send(client, "/api/import", kind=kind, text=text, dry=False)
+    assert reply.status_code == 400
+    assert reason in reply.json()["error"]
+    assert not room.project.ledger.events
+
+
+def test_labels_and_old_sessions_are_imported(client, room):
+    text = "id,label\nitem 0,a\nitem 1,a\nitem 2,b\nitem 3,\n"
+    send(client, "/api/import", kind="labels", text=text, dry=False)
+    assert (room.evidence.relation(0, 1), room.evidence.relation(1, 2)) == (1, -1)
+    journal = (
+        '{"format": "linkwise session 2"}\n{"i": 5, "j": 6, "answer": "same"}\n'
+        '{"i": 6, "j": 7, "answer": "different"}\n{"undo": true}\n'
+        '{"i": 8, "j": 9, "answer": "unknown"}\n'
+    )
+    send(client, "/api/import", kind="pairs", text=journal, dry=False)
+    assert (room.evidence.relation(5, 6), room.evidence.relation(6, 7)) == (1, 0)
+
+
+def test_cells_that_look_like_formulas_are_made_harmless(tmp_path):
+    names = ["=1+1", "@cmd", *[f"n{k}" for k in range(58)]]
+    room = make_room(tmp_path, names=names)
+    with client_of(room) as client:
+        wait_for(lambda: room.clustering.labels is not None)
+        plain = client.get("/api/export/labels.csv").text
+        safe = client.get("/api/export/labels.csv?safe=1").text
+    assert "\n=1+1," in plain
+    assert "\n'=1+1," in safe
+    assert "\n'@cmd," in safe
+
+
+# Security --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"host": "evil.example:8000"}, 403),
+        ({"host": "127.0.0.1:8001"}, 403),
+        ({"host": ""}, 403),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": f"https://127.0.0.1:{PORT}"}, 403),
+        ({"cookie": ""}, 401),
+        ({"cookie": f"linkwise_{PORT}=wrong"}, 401),
+        ({"cookie": f"linkwise_{PORT + 1}={TOKEN}"}, 401),
+        ({"content-type": "text/plain"}, 415),
+        ({"content-type": "application/x-www-form-urlencoded"}, 415),
+        ({"content-type": ""}, 415),
+        ({"content-length": "999999999"}, 413),
+        ({}, 201),
+    ],
+)
+def test_only_this_page_can_change_anything(client, room, headers, code):
+    body = json.dumps({"uuid": str(uuid.uuid4()), "a": 0, "b": 1, "relation": "same"})
+    if "cookie" in headers:
+        client.cookies.clear()
+    given = {"content-type": "application/json", **headers}
+    reply = client.post("/api/answers", content=body, headers=given)
+    assert reply.status_code == code
+    assert len(room.project.ledger.events) == (code == 201)
+    assert "access-control-allow-origin" not in reply.headers
+
+
+def test_without_an_origin_the_browser_must_say_that_it_is_the_same_site(client):
+    del client.headers["origin"]
+    assert send(client, "/api/undo").status_code == 403
+    client.headers["sec-fetch-site"] = "same-origin"
+    assert send(client, "/api/undo").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/api/state", "/api/export/project.sqlite", "/static/main.js"]
+)
+def test_nothing_is_shown_without_the_token(client, path):
+    client.cookies.clear()
+    reply = client.get(path)
+    assert reply.status_code == 401
+    assert "item" not in reply.text
+    assert client.get("/healthz").json() == {"ok": True}
+
+
+def test_the_token_is_exchanged_for_a_cookie_and_leaves_the_address(client):
+    client.cookies.clear()
+    assert client.get("/?token=wrong", follow_redirects=False).status_code == 401
+    reply = client.get(f"/?token={TOKEN}", follow_redirects=False)
+    assert (reply.status_code, reply.headers["location"]) == (303, "/")
+    cookie = reply.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert client.get("/").status_code == 200
+
+
+def test_headers_forbid_foreign_content(client):
+    headers = client.get("/").headers
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "require-trusted-types-for 'script'" in policy
+    assert "unsafe" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/items/99999/media",
+        "/api/items/-1/media",
+        "/api/items/../../etc/passwd/media",
+        "/api/items/..%2f..%2fetc%2fpasswd/media",
+        "/static/../server.py",
+        "/static/..%2fserver.py",
+        "/static/server.py",
+        "/api/export/../project",
+        "/api/export/passwd",
+    ],
+)
+def test_paths_lead_nowhere_else(client, path):
+    assert client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"a": 0, "b": 0, "relation": "same"},
+        {"a": 0, "b": 60, "relation": "same"},
+        {"a": -1, "b": 2, "relation": "same"},
+        {"a": 0.5, "b": 2, "relation": "same"},
+        {"a": True, "b": 2, "relation": "same"},
+        {"a": "0", "b": 2, "relation": "same"},
+        {"a": 0, "b": 1, "relation": "maybe"},
+        {"a": 0, "b": 1},
+        {"a": 0, "b": 1, "relation": "same", "uuid": "x"},
+        {"a": 0, "b": 1, "relation": "same", "ms": "soon"},
+        {"answers": []},
+        {"answers": [{"a": 0, "b": 1, "relation": "same"}, {"a": 1, "b": 0, "relation": "same"}]},
+        {"answers": [3]},
+    ],
+)
+def test_wrong_values_are_told_and_not_written(client, room, body):
+    reply = client.post("/api/answers", json={"uuid": str(uuid.uuid4()), **body})
+    assert reply.status_code == 400
+    assert reply.json()["error"]
+    assert not room.project.ledger.events
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"a": NaN}', '{"a": 1, "a": 2}', "[" * 100_000])
+def test_what_is_no_json_object_is_refused(client, room, text):
+    reply = client.post("/api/answers", content=text, headers={"content-type": "application/json"})
+    assert reply.status_code == 400
+    assert not room.project.ledger.events
+
+
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d4944415478da63"
+    "fcffff3f0300050001ff5d0a2db40000000049454e44ae426082"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("good.png", 200),
+        ("picture.svg", 404),
+        ("fake.png", 404),
+        ("missing.png", 404),
+        ("../secret.png", 404),
+        ("/etc/hostname", 404),
+        ("link.png", 404),
+        ("nul\x00.png", 404),
+        ("", 404),
+    ],
+)
+def test_images_are_known_types_inside_the_folder(tmp_path, name, code):
+    folder = tmp_path / "images"
+    folder.mkdir()
+    (folder / "good.png").write_bytes(PNG)
+    (folder / "picture.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    (folder / "fake.png").write_text("<script>alert(1)</script>")
+    (tmp_path / "secret.png").write_bytes(PNG)
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
+    names = [str(k) for k in range(60)]
+    items = Items(names, "image", {"file": [name] * 60}, image="file", root=folder)
+    room = make_room(tmp_path, items=items, names=names)
+    with client_of(room) as client:
+        reply = client.get("/api/items/3/media")
+        assert reply.status_code == code
+        if code == 200:
+            assert reply.headers["content-type"] == "image/png"
+
+
+def test_the_scripts_build_no_html():
+    from linkwise.app.server import STATIC
+
+    for path in STATIC.glob("*.js"):
+        text = path.read_text(encoding="utf-8")
+        for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+            assert word not in text, f"{path.name} uses {word}"
+    for path in STATIC.iterdir():
+        text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert "http://" not in text
+        assert "https://" not in text
