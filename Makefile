@@ -21,7 +21,8 @@ $(STAMP): pyproject.toml src/linkwise/_version.py
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## cluster built-in data without and with a few constraints; writes a picture
+demo: $(STAMP) ## find segments of customers without and with 30 pairs; writes a report and pictures
+	$(PY) -m linkwise warm-up auto ncut signed
 	$(PY) -m linkwise.demo
 
 demo-page: $(STAMP) ## the annotation page on built-in data, whose truth shows the gain
@@ -41,7 +42,7 @@ lint: $(STAMP) ## ruff, codespell and mypy
 
 # Compiled once for all test processes, which read them from the cache beside the source.
 kernels: $(STAMP) ## compile what most tests need
-	$(PY) tests/compile_kernels.py
+	$(PY) -m linkwise warm-up
 
 pytest: $(STAMP) ## the tests alone
 	$(PY) -m pytest -q $(PARALLEL)

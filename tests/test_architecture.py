@@ -18,16 +18,19 @@ from tracing import TRACED, walk, walk_of_fit
 SOURCE = Path(linkwise.__file__).parent
 # A layer may import the ones on lines above its own, and itself.
 LAYERS = [
-    {"_types", "_jit"},
+    {"_types", "_terminal"},
+    {"_jit"},
     {
         *("_version", "_docs", "_files", "_hints", "_inputs", "_interrupts", "_optional"),
-        *("_params", "_quiet", "_kernels", "_rows", "_text", "_threads"),
+        *("_params", "_progress", "_quiet", "_kernels", "_rows", "_text", "_threads"),
+        "_values",
         "exceptions",
     },
     {"result", "constraints", "linalg"},
     {"graph", "partition", "metrics", "datasets"},
     {"search"},
     {"methods"},
+    {"linkage"},
     {"auto"},
     {"registry"},
     {"plots"},
@@ -108,6 +111,15 @@ def calls_upwards(found):
 def test_no_function_calls_a_higher_layer(name):
     """Not even through a callback: whatever runs below was written below."""
     assert calls_upwards(walk_of_fit(name)) == []
+
+
+def test_a_reader_can_follow_the_default_method():
+    """From X to labels through at most 250 functions, 30 files beside the compiler's, 15 deep."""
+    found = walk_of_fit("Auto")
+    files = {Path(file).relative_to(SOURCE).as_posix() for file in found.files} - {"_jit.py"}
+    assert len(found.functions) <= 250, len(found.functions)
+    assert len(files) <= 30, sorted(files)
+    assert found.depth <= 15
 
 
 def test_callbacks_upwards_are_seen():

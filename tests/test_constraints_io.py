@@ -337,3 +337,12 @@ def test_a_format_is_added_in_one_place(tmp_path, monkeypatch):
     assert Constraints.from_file(tmp_path / "pairs.links", 4) == known
     known.to_file(tmp_path / "pairs.csv")
     assert Constraints.from_file(tmp_path / "pairs.csv", 4) == known
+
+
+def test_rows_without_a_link_are_to_be_reviewed(csv_file):
+    path = csv_file("i,j,link,probability\n0,1,same,.5\n0,2,,.4\n1,2, ,.3\n")
+    with pytest.warns(UserWarning, match=r"2 left out: the link is empty \(lines 3, 4\)"):
+        known = Constraints.from_csv(path, 3)
+    assert known.must_link.tolist() == [[0, 1]]
+    with pytest.raises(ValueError, match="line 2: link is ''"):
+        Constraints.from_csv(csv_file("i,j,link\n0,1,\n"), 3)

@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_method_params
 
 from linkwise.constraints import Constraints, Suspect, logic
 from linkwise.constraints import table as table_module
-from linkwise.constraints.conflict import make_suspects
+from linkwise.constraints.table import make_suspects
 from linkwise.exceptions import ConflictError, TooLargeError
 from strategies import any_constraints, constraints_from_a_partition
 

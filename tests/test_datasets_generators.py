@@ -15,6 +15,7 @@ from linkwise.datasets import (
     extend_by_shifts,
     make_block_model,
     make_circles,
+    make_customers,
     make_mixture,
     make_moons,
     make_shifted_digits,
@@ -300,3 +301,19 @@ def test_shifted_digits_are_digits():
     assert X.dtype == np.uint8
     assert_array_equal(y.reshape(9, 1797), np.tile(y[:1797], (9, 1)))
     assert_array_equal(X[1797].reshape(8, 8)[1:], X[0].reshape(8, 8)[:-1])
+
+
+def test_customers_are_a_table_of_three_segments_across_two_generations():
+    table, y = make_customers(4_000, random_state=0)
+    assert {column.shape for column in table.values()} == {(4_000,)} == {y.shape}
+    assert np.bincount(y).tolist() == [1_800, 1_200, 1_000]
+    again, _ = make_customers(4_000, random_state=0)
+    assert all((table[name] == again[name]).all() for name in table)
+    # What the segments are made of differs between them; the generation does not.
+    means = {name: [table[name][y == c].mean() for c in range(3)] for name in ("visits", "age")}
+    assert means["visits"][0] > 2 * means["visits"][1] > 3 * means["visits"][2]
+    assert np.ptp(means["age"]) < 2
+    assert (np.abs(table["age"] - 44) > 5).mean() > 0.75  # two groups
+    share = [(table["category"][y == c] == "groceries").mean() for c in range(3)]
+    np.testing.assert_allclose(share, [0.75, 0.35, 0.05], atol=0.05)
+    assert table["since"].dtype.kind == "M"

@@ -17,6 +17,7 @@ from linkwise import (
     METHODS,
     Affinity,
     ApproximateNeighbors,
+    Auto,
     Constraints,
     NCut,
     Prepared,
@@ -449,3 +450,32 @@ def test_a_file_with_one_changed_number_is_refused(blobs, tmp_path, name):
     np.savez(tmp_path / "data.npz", **arrays)
     with pytest.raises(ValueError, match="checksum"):
         Prepared.load(tmp_path / "data.npz")
+
+
+def test_what_is_attached_is_printed_with_its_size():
+    class Kept:
+        title = "results of a method"
+
+        def __init__(self, data):
+            self.data = data  # counted already
+            self.parts = {"a": [np.zeros(100), (np.zeros(50),)], "name": "text"}
+            self.twice = self.parts["a"][0]
+
+    class Bare:
+        pass
+
+    data = Prepared(np.arange(12.0).reshape(-1, 1))
+    data.attached[Kept] = Kept(data)
+    data.attached[Bare] = Bare()
+    lines = str(data).splitlines()
+    kept = next(line for line in lines if line.startswith("results of a method"))
+    assert kept.split()[-3:] == ["kept", "1,200", "bytes"]
+    assert any(line.startswith("Bare") for line in lines)
+    assert lines[-1].split()[-2:] == ["1,296", "bytes"]
+
+
+def test_what_auto_keeps_has_a_name_and_a_size():
+    data = Prepared(np.random.RandomState(0).normal(size=(60, 3)))
+    Auto(2, random_state=0).fit(data)
+    line = next(line for line in str(data).splitlines() if "candidates of Auto" in line)
+    assert int(line.split()[-2].replace(",", "")) > 60 * 8

@@ -42,9 +42,21 @@ from linkwise.datasets import make_xor
 pytest.importorskip("jinja2", reason="the report needs the extra 'report'")
 
 from linkwise import report
+from linkwise.report import (
+    describe,
+    numbers,
+    page,
+    pairs,
+    palette,
+    render_report,
+    spectrum,
+    values,
+    write_report,
+)
 from linkwise.report import map as maps
-from linkwise.report import numbers, page, pairs, palette, render_report, spectrum, write_report
-from linkwise.report.inputs import Features, Inputs, Partition, plain
+from linkwise.report.features import Features
+from linkwise.report.inputs import Inputs, Partition
+from linkwise.report.text import plain
 
 NASTY = [
     "<script>alert(1)</script>",
@@ -72,6 +84,7 @@ def given(**arguments):
         "ids",
         "feature_names",
         "feature_values",
+        "cluster_names",
         "parameters",
         "truth",
     )
@@ -187,28 +200,28 @@ def features_by_loops(values, y, c):
 
 @pytest.mark.parametrize("block", [10, 10_000])
 def test_features_are_ranked_by_their_standardised_difference(block, monkeypatch):
-    monkeypatch.setattr(numbers, "FEATURE_BLOCK", block)
+    monkeypatch.setattr(describe, "FEATURE_BLOCK", block)
     rng = np.random.RandomState(0)
     y = rng.randint(3, size=50)
     values = rng.normal(size=(50, 14)) + y[:, None] * np.arange(14) / 7
     values[rng.uniform(size=values.shape) < 0.1] = np.nan
     values[:, 3], values[y == 1, 5] = 7.0, np.nan
     names = [f"f{i}" for i in range(14)]
-    found = numbers.cluster_features(Features(values, names, 0), Partition.of(y, "labels"))
+    found = describe.cluster_features(Features(values, names), Partition.of(y, "labels"))
     assert found.n_constant == 1
     for c in range(3):
         twin = features_by_loops(values, y, c)
-        expected = sorted(twin, key=lambda f: -abs(twin[f][0]))[: numbers.TOP_FEATURES]
+        expected = sorted(twin, key=lambda f: -abs(twin[f][0]))[: describe.TOP_FEATURES]
         assert [row.name for row in found.top[c]] == [names[f] for f in expected]
-        assert_allclose([row[1:] for row in found.top[c]], [twin[f] for f in expected])
+        assert_allclose([row[1:4] for row in found.top[c]], [twin[f] for f in expected])
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e150, 1e300])
 def test_tiny_and_huge_units_do_not_change_the_differences(scale):
     X, y = blobs()
     clusters = Partition.of(y, "labels")
-    plain_units = numbers.cluster_features(Features.of(X, None, 60), clusters)
-    scaled = numbers.cluster_features(Features.of(scale * X, None, 60), clusters)
+    plain_units = describe.cluster_features(Features.of(X, None, 60), clusters)
+    scaled = describe.cluster_features(Features.of(scale * X, None, 60), clusters)
     for a, b in zip(itertools.chain(*plain_units.top), itertools.chain(*scaled.top), strict=True):
         assert a.name == b.name
         assert_allclose([a.difference, a.inside], [b.difference, b.inside / scale], rtol=1e-9)
@@ -218,22 +231,157 @@ def test_sparse_features_are_described_like_dense_ones():
     X, y = blobs()
     X[X < 1] = 0
     clusters = Partition.of(y, "labels")
-    dense = numbers.cluster_features(Features.of(X, None, 60), clusters)
-    sparse = numbers.cluster_features(Features.of(csr_array(X), None, 60), clusters)
+    dense = describe.cluster_features(Features.of(X, None, 60), clusters)
+    sparse = describe.cluster_features(Features.of(csr_array(X), None, 60), clusters)
     for a, b in zip(itertools.chain(*dense.top), itertools.chain(*sparse.top), strict=True):
         assert a.name == b.name
-        assert_allclose(a[1:], b[1:], rtol=1e-12)
+        assert_allclose(a[1:4], b[1:4], rtol=1e-12)
 
 
-def test_columns_of_a_frame_that_are_not_numbers_are_left_out_and_counted():
+def test_money_dates_and_categories_describe_clusters_and_texts_do_not():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
-        {"price": [1.0, 2.0, 9.0, 8.0], "colour": list("rgbb"), "n": [1, 2, 3, 4]}
+        {
+            "price": ["$1,200", "$1,300.50", "$90", None] * 5,
+            "since": ["2020-01-01", "2020-01-03", "2022-06-01", "2022-06-03"] * 5,
+            "colour": pandas.Categorical(["red", "red", "blue", None] * 5),
+            "n": [1, 2, 3, 4] * 5,
+            "seen": pandas.to_datetime(["2021-01-01", "2021-01-01", "2021-01-02", None] * 5),
+            "comment": [f"text {i}" for i in range(20)],
+        }
     )
-    text = Parsed(render_report(labels=[0, 0, 1, 1], feature_values=frame)).text
-    assert "1 column that is not made of numbers is left out" in text
-    assert "price" in text
-    assert "colour" not in text
+    found = Features.of(frame, None, 20)
+    assert found.names == ["price", "since", "n", "seen"]
+    assert [found.names[at] for at in sorted(found.dates)] == ["since", "seen"]
+    assert [one.name for one in found.categories] == ["colour"]
+    assert [one.name for one in found.texts] == ["comment"]
+    top = describe.cluster_features(found, Partition.of([0, 0, 1, 1] * 5, "labels")).top[0]
+    rows = {row.name: row for row in top}
+    assert rows["price"].inside == pytest.approx(1250.25)
+    assert page.value(rows["since"].inside, "date") == "2020-01-02"
+    assert (rows["colour"].category, rows["colour"].inside, rows["colour"].outside) == ("red", 1, 0)
+    text = Parsed(render_report(labels=[0, 0, 1, 1] * 5, feature_values=frame)).text
+    assert "Left out is 1 column of texts that hardly repeat" in text
+    assert "colour: red" in text
+    assert "2020-01-02" in text
+
+
+def shares_by_loops(codes, y, c):
+    """Slow twin: standardised difference of the share of each category."""
+    gaps = {}
+    for value in np.unique(codes[codes >= 0]):
+        is_value, known = codes == value, codes >= 0
+        here, others = is_value[known & (y == c)].mean(), is_value[known & (y != c)].mean()
+        gaps[value] = (here - others) / is_value[known].std(), here, others
+    return gaps
+
+
+def test_the_category_that_differs_most_is_shown():
+    rng = np.random.RandomState(0)
+    y, codes = rng.randint(3, size=200), rng.randint(-1, 4, size=200)
+    texts = np.array(["a", "b", "c", "d", ""])[codes]
+    found = describe.cluster_features(
+        Features.of({"letter": texts}, None, 200), Partition.of(y, "labels")
+    )
+    for c in range(3):
+        twin = shares_by_loops(codes, y, c)
+        best = max(twin, key=lambda value: abs(twin[value][0]))
+        assert found.top[c][0].category == "abcd"[best]
+        assert_allclose(found.top[c][0][1:4], twin[best])
+
+
+def test_tables_may_be_mappings_and_object_arrays():
+    columns = {"x": np.arange(4.0), "kind": np.array(["a", "a", "b", "b"])}
+    by_mapping = Features.of(columns, None, 4)
+    assert (by_mapping.names, by_mapping.categories[0].texts) == (["x"], ["a", "b"])
+    mixed = np.array([[1, "a"], [2, "a"], [3, "b"], [4, "b"]], dtype=object)
+    assert Features.of(mixed, ["x", "kind"], 4).names == ["x"]
+    with pytest.raises(ValueError, match=r"column 'x'.*3"):
+        Features.of({"x": np.arange(3.0)}, None, 4)
+
+
+def test_who_the_clusters_are_is_said_at_the_top():
+    table = {
+        "visits": np.repeat([9.0, 1.0], 20) + np.tile([0.0, 0.1], 20),
+        "category": np.repeat(["groceries", "toys"], 20),
+        "noise": np.tile([0.0, 1.0], 20),
+    }
+    text = render_report(labels=np.repeat([0, 1], 20), feature_values=table)
+    who = re.sub(r"<[^>]*>|\s+", " ", text.partition('class="who"')[2].partition("</ul>")[0])
+    who = re.sub(r" +", " ", who)
+    assert "high visits (9.05, others 1.05)" in who
+    assert "category mostly groceries (100 %, others 0 %)" in who
+    assert "noise" not in who
+    assert text.index('class="who"') < text.index("<nav")
+    alike = render_report(labels=np.tile([0, 1], 20), feature_values={"x": np.repeat([0, 1], 20)})
+    assert alike.count("no feature sets it apart") == 2
+
+
+def test_clusters_of_one_row_are_named():
+    text = Parsed(render_report(labels=[0, 0, 0, 7], X=[[0.0], [0.1], [0.2], [9.0]])).text
+    assert re.search(r"1 sample, 25 %\s*: only\s+3\b", text)
+    ids = Parsed(render_report(labels=[0, 0, 0, 7], ids=["a", "b", "c", "Bob"])).text
+    assert re.search(r": only\s+Bob\b", ids)
+
+
+def test_clusters_have_given_names():
+    text = Parsed(render_report(labels=[5, 5, 7], cluster_names={5: "regulars"})).text
+    assert "regulars" in text
+    assert given(labels=["b", "a", "a"], cluster_names=["first", "second"]).clusters.names == [
+        "first",
+        "second",
+    ]
+    for wrong, message in (
+        ({9: "x"}, "names 9"),
+        (["one"], "has 1 names"),
+        (["x", "x"], "'x' twice"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            render_report(labels=[5, 5, 7], cluster_names=wrong)
+
+
+def test_the_first_map_is_the_one_that_separates_the_clusters():
+    rng = np.random.RandomState(0)
+    y = np.tile([0, 1, 2], 100)
+    X = rng.normal(size=(300, 6)) * [20, 20, 20, 1, 1, 1]
+    X[:, 3:5] += 8 * np.array([[0, 0], [1, 0], [0, 1]])[y]
+    inputs = given(labels=y, X=X)
+    made = maps.draw_map(
+        inputs,
+        spectrum.graph_spectrum(inputs, rng),
+        pairs.drawn_pairs(inputs, None),
+        rng=np.random.RandomState(0),
+    )
+    assert [view.name for view in made.views] == ["Differences", "Principal axes"]
+    # Dots are no better than clusters that are clearly apart: the features as they are come first.
+    Z = 5 * np.eye(2)[np.tile([0, 1], 30)] + 0.5 * rng.normal(size=(60, 2))
+    apart = given(labels=np.tile([0, 1], 30), X=Z, W=Affinity().fit_transform(Z))
+    views = maps._best_first(
+        maps._placements(apart, spectrum.graph_spectrum(apart, rng), rng), apart, rng
+    )
+    assert [name for name, *_ in views] == ["Features", "Graph"]
+    few = given(labels=y[:20], X=X[:20])  # any three clusters could be separated
+    placed = maps._placements(few, spectrum.graph_spectrum(few, rng), rng)
+    assert [name for name, *_ in placed] == ["Principal axes"]
+
+
+def test_the_page_has_the_values_of_the_rows(monkeypatch):
+    table = {
+        "age": [31.0, np.nan],
+        "city": ["York", ""],
+        "since": np.array(["2020-01-01", "NaT"], "M8[D]"),
+    }
+    found = Features.of(table, None, 2)
+    shown = values.shown_values(found, np.arange(2))
+    assert {one["name"]: one["values"] for one in shown} == {
+        "city": [0, -1],
+        "age": [31.0, None],
+        "since": ["2020-01-01", None],
+    }
+    monkeypatch.setattr(values, "VALUES_BUDGET", 60)
+    assert len(values.shown_values(found, np.arange(2))) == 1
+    monkeypatch.setattr(values, "MAX_VALUED", 1)
+    assert values.shown_values(found, np.arange(2)) == []
 
 
 def test_agreement_with_the_truth_is_that_of_the_metrics():
@@ -647,7 +795,7 @@ def test_long_thin_data_are_stretched_and_the_page_says_so():
 
 @pytest.mark.parametrize("form", [np.asarray, csr_array], ids=["dense", "sparse"])
 def test_more_than_two_columns_are_drawn_along_their_principal_axes(form):
-    X, y = blobs(k=2)
+    X, y = blobs(40, k=2)
     X = np.column_stack((X, X[:, 0] * 3))
     view = Parsed(render_report(labels=y, X=form(X), random_state=0)).data["views"][0]
     xy = decoded(view["xy"], "<u2").reshape(-1, 2) * [view["width"], view["height"]]
@@ -1078,8 +1226,8 @@ def example(n=60):
     return render_report(labels=y, X=X, W=W, constraints=known, ids=ids, random_state=0), y
 
 
-# The map lies below the title and the cards, and above the tables.
-MAP = slice(300, 1000)
+# The map lies below the title, the clusters in words and the cards, and above the tables.
+MAP = slice(350, 1100)
 
 
 @in_browser
@@ -1178,6 +1326,62 @@ def test_the_map_answers_to_buttons_and_pointer_on_a_phone(tmp_path):
     ids = ["<b>first</b>", *(f"s{i}" for i in range(1, 60))]
     for name, cluster in named.items():
         assert cluster == f"cluster {y[ids.index(name)]}"
+
+
+MEMBERS = """
+const found = { violations: [], texts: [] }, blobs = [];
+const make = URL.createObjectURL;
+URL.createObjectURL = (blob) => { blobs.push(blob); return make.call(URL, blob); };
+const violated = (event) => found.violations.push(event.violatedDirective);
+document.addEventListener("securitypolicyviolation", violated);
+(async () => {
+  for (const which of ["all", "1"]) document.querySelector(`[data-members='${which}']`).click();
+  for (const blob of blobs) found.texts.push(await blob.text());
+  const canvas = document.getElementById("points"), tip = document.getElementById("tip");
+  const { width, height } = canvas.getBoundingClientRect();
+  for (let y = 0; y < height; y += 4) for (let x = 0; x < width; x += 4) {
+    const event = new PointerEvent("pointermove", { pointerType: "mouse" });
+    Object.defineProperty(event, "offsetX", { value: x });
+    Object.defineProperty(event, "offsetY", { value: y });
+    canvas.dispatchEvent(event);
+    if (!tip.hidden && tip.innerText.startsWith("Bob")) found.tip = tip.innerText;
+  }
+  parent.document.title = JSON.stringify(found);
+})().catch((error) => { parent.document.title = JSON.stringify(String(error)); });
+"""
+
+
+@in_browser
+def test_members_are_a_download_and_pointing_shows_the_values_of_a_row(tmp_path):
+    table = {
+        "age": np.array([31.0, 45.5, np.nan, 20.0]),
+        "kind": np.array(["new", "<b>old</b>", "new", "new"]),
+    }
+    text = render_report(
+        labels=[0, 1, 1, 0],
+        X=[[0.0, 0.0], [5.0, 5.0], [5.0, 4.0], [0.0, 1.0]],
+        ids=["=1+1", "Bob", 'a "b", c', "-3"],
+        feature_values=table,
+        cluster_names=["new", "@old"],
+    )
+    # The policy stays: of the page's own script and of the probe, nothing else may run.
+    digest = base64.b64encode(hashlib.sha256(MEMBERS.encode()).digest()).decode()
+    text = text.replace("script-src '", f"script-src 'sha256-{digest}' '")
+    text = text.replace("</body>", f"<script>{MEMBERS}</script></body>")
+    frame = f'<iframe srcdoc="{html.escape(text)}" style="width:900px;height:900px"></iframe>'
+    dom = browse(tmp_path, f"<title></title>{frame}", "--dump-dom")
+    found = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", dom, re.S)[1]))
+    assert found["violations"] == []
+    everything, second = (text.removeprefix("\ufeff") for text in found["texts"])
+    assert everything.splitlines() == [
+        "row,id,cluster",
+        "0,'=1+1,new",
+        "1,Bob,'@old",
+        '2,"a ""b"", c",\'@old',
+        "3,-3,new",
+    ]
+    assert second.splitlines()[1:] == everything.splitlines()[2:4]
+    assert found["tip"].split("\n") == ["Bob", "cluster @old", "kind", "<b>old</b>", "age", "45.5"]
 
 
 @in_browser

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -123,3 +128,67 @@ def test_what_is_not_there_is_said(cells):
         linkwise.tl.cluster(cells, "known", key_added="known")
     with pytest.raises(ValueError, match="E2CP needs n_clusters"):
         linkwise.tl.cluster(cells, method="e2cp")
+
+
+# Cells that come with scanpy --------------------------------------------------------------------
+
+with_scanpy = pytest.mark.skipif(find_spec("scanpy") is None, reason="scanpy is not installed")
+
+
+def blood_cells():
+    """Return 700 cells of ten types, with their graph; read without importing scanpy."""
+    place = Path(find_spec("scanpy").origin).parent / "datasets" / "10x_pbmc68k_reduced.h5ad"
+    return anndata.read_h5ad(place)
+
+
+def with_labels(adata, draw):
+    """Give 60 cells their type, and leave the others unknown."""
+    known = np.random.RandomState(draw).choice(adata.n_obs, 60, replace=False)
+    column = adata.obs["bulk_labels"].copy()
+    column[np.setdiff1d(np.arange(adata.n_obs), known)] = np.nan
+    adata.obs["known"] = column.cat.remove_unused_categories()
+
+
+@with_scanpy
+def test_sixty_labels_of_blood_cells():
+    cells = blood_cells()
+    y = cells.obs["bulk_labels"]
+    found = {"auto": [], "gfhf": []}
+    for draw in range(5):
+        with_labels(cells, draw)
+        for method, scores in found.items():
+            linkwise.tl.cluster(cells, labels="known", method=method)
+            scores.append(
+                linkwise.metrics.adjusted_rand(y.cat.codes, cells.obs["linkwise"].cat.codes)
+            )
+    louvain = linkwise.metrics.adjusted_rand(y.cat.codes, cells.obs["louvain"].cat.codes)
+    assert np.mean(found["auto"]) > np.mean(found["gfhf"]) > louvain + 0.2
+
+
+PLOT = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import matplotlib
+matplotlib.use("agg")
+import scanpy, linkwise
+cells = scanpy.datasets.pbmc68k_reduced()
+cells.obs["known"] = cells.obs["bulk_labels"].where(cells.obs_names.isin(cells.obs_names[::8]))
+cells.uns["known_colors"] = cells.uns["bulk_labels_colors"]
+linkwise.tl.cluster(cells, labels="known", method="gfhf")
+scanpy.pl.umap(cells, color=["bulk_labels", "linkwise"], show=False)
+matplotlib.pyplot.savefig(sys.argv[1])
+def colours(column):
+    return dict(zip(cells.obs[column].cat.categories, cells.uns[f"{column}_colors"]))
+of_types = colours("bulk_labels")
+assert all(of_types[name] == colour for name, colour in colours("linkwise").items())
+"""
+
+
+@with_scanpy
+def test_scanpy_draws_the_clusters_in_the_colours_of_their_types(tmp_path):
+    picture = tmp_path / "umap.png"
+    done = subprocess.run(
+        [sys.executable, "-c", PLOT, str(picture)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert picture.read_bytes().startswith(b"\x89PNG")

@@ -15,7 +15,7 @@ import numpy as np
 import linkwise
 
 SOURCE = Path(linkwise.__file__).parent
-TRACED = ("NCut", "E2CP", "COSC")
+TRACED = ("NCut", "E2CP", "COSC", "Auto")
 
 
 class Walk(NamedTuple):

@@ -60,7 +60,7 @@ def run_installed(wheel: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         python = next(p for p in Path(folder).glob("*/python*") if p.stem == "python")
-        install = [python, "-m", "pip", "install", "--quiet", f"{wheel}[plot,app]"]
+        install = [python, "-m", "pip", "install", "--quiet", f"{wheel}[plot,report,cli,app]"]
         subprocess.run(install, check=True)
         commands = (["linkwise.demo"], ["linkwise", "--version"], ["linkwise", "methods"], SERVE)
         for command in commands:

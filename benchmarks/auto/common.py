@@ -58,16 +58,16 @@ def fitted(model, X, known=None):
 
     Its samples are in an order of their own, which is that of X if X was sorted by `canonical`.
     """
-    kept, find = [], model._answer
+    kept, find = [], model._found
 
     def keep(*args, **kwargs):
         kept.append(find(*args, **kwargs))
         return kept[0]
 
-    model._answer = keep
+    model._found = keep
     model.fit(X, constraints=known)
-    del model._answer
-    return kept[0]
+    del model._found
+    return kept[0].answer
 
 
 def canonical(X, y):

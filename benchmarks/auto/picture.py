@@ -249,9 +249,9 @@ def evidence():
     X, y = rectangle()
     known = Constraints.sample(y, 12, random_state=0)
     answer = fitted(Auto(2, random_state=0), X, known)
-    belief = answer.model.belief
+    given = answer.model.reliability
     shown = [
-        (float(log_likelihood(one.held_out, belief, FEW_RATE)), one)
+        (float(log_likelihood(one.held_out, given, FEW_RATE)), one)
         for one in answer.members
         if one.name in EXAMPLES
     ]

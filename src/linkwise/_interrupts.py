@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from linkwise._types import Floats
 
@@ -26,6 +28,31 @@ def raise_if_not_interrupt(error: BaseException) -> None:
         cause = cause.__cause__ or cause.__context__  # several, if a compiled one was loading
     if cause is None:
         raise error
+
+
+@contextmanager
+def noted_interrupts() -> Iterator[list[int]]:
+    """Yield a list that gets an entry for every Ctrl-C.
+
+    A search that hears one ends with the best answer so far, as if nothing had happened.
+    """
+    noted: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: Any) -> None:
+        noted.append(number)
+        if callable(before):
+            before(number, frame)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    if not (is_main and callable(before)):  # ignored, as in a background job; or not ours to hear
+        yield noted
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 # Rows of a matrix up to which its eigenvectors take less than a second.

@@ -11,7 +11,10 @@ import sys
 from functools import update_wrapper
 from importlib import import_module
 from threading import RLock
+from time import monotonic
 from typing import TYPE_CHECKING, Any
+
+from linkwise._terminal import is_watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +24,56 @@ _LOCK = RLock()
 # Stored entries of a graph up to which numpy and scipy take milliseconds where a kernel takes a
 # fraction of one: there a kernel is not worth the second that compiling it takes.
 SMALL_GRAPH = 200_000
+
+
+# Seconds of compiling after which a line says so: a kernel or two are not worth one.
+NOTE_AFTER = 0.5
+
+
+class CompilingNote:
+    """Says once on the error stream that kernels are being compiled: a listener of numba's."""
+
+    def __init__(self) -> None:
+        self.is_wanted: bool | None = None  # None: if somebody is looking
+        self._is_registered = self._is_written = False
+        self._depth, self._began, self._spent = 0, 0.0, 0.0
+
+    def register(self) -> None:
+        """Listen to what numba compiles; it tells nothing about kernels that are in its cache."""
+        with _LOCK:
+            if self._is_registered:
+                return
+            self._is_registered = True
+            events = import_module("numba.core.event")
+            listen = {"on_start": lambda _, e: self._begin(e), "on_end": lambda _, __: self._end()}
+            listener = type("Listener", (events.Listener,), listen)
+            events.register("numba:compile", listener())
+
+    def _end(self) -> None:
+        if self._depth:
+            self._depth -= 1
+            if not self._depth:
+                self._spent += monotonic() - self._began
+
+    def _begin(self, event: Any) -> None:
+        if not self._depth and not _is_own(event):
+            return  # of the user, or of another library
+        self._depth += 1
+        now = monotonic()
+        if self._depth == 1:
+            self._began = now
+        if not self._is_written and self._spent + now - self._began > NOTE_AFTER:
+            self._is_written = True
+            if is_watched() if self.is_wanted is None else self.is_wanted:
+                print("linkwise: compiling once, 10 to 20 s", file=sys.stderr, flush=True)
+
+
+def _is_own(event: Any) -> bool:
+    function = event.data["dispatcher"].py_func
+    return str(function.__module__).startswith("linkwise.")
+
+
+compiling_note = CompilingNote()
 
 
 class Kernel:
@@ -37,8 +90,7 @@ class Kernel:
         if self._dispatcher is None:
             with _LOCK:
                 if self._dispatcher is None:  # no other thread was faster
-                    compiled = import_module("numba").njit(**self._options)
-                    self._dispatcher = compiled(self.__wrapped__)
+                    self._dispatcher = _compiled(self.__wrapped__, self._options)
         return self._dispatcher
 
     def __call__(self, *args: Any) -> Any:
@@ -72,5 +124,10 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":  # as numba does: nothing to compile
         return function
     if "numba" in sys.modules:
-        return import_module("numba").njit(**options)(function)
+        return _compiled(function, options)
     return Kernel(function, options)
+
+
+def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    compiling_note.register()
+    return import_module("numba").njit(**options)(function)

@@ -69,7 +69,7 @@ def put(heap: Heap, v: int, key: float) -> None:
 @njit(cache=True, nogil=True)
 def remove(heap: Heap, v: int) -> None:
     """Take a vertex out."""
-    hole = heap.place[v]
+    hole = np.int64(heap.place[v])
     heap.place[v] = -1
     heap.size[0] -= 1
     last = heap.vertex[heap.size[0]]

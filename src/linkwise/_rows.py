@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +16,9 @@ if TYPE_CHECKING:
 BLOCK = 100_000
 
 
+@dataclass(eq=False)
 class RowIndex:
-    """The rows of an array, sorted by a key, so that equal ones are found quickly.
+    """The rows of an array, sorted by a key when one is first looked for, to find equal ones.
 
     Examples
     --------
@@ -24,41 +27,44 @@ class RowIndex:
     [1, -1, 0]
     """
 
-    def __init__(self, rows: Any) -> None:
-        keys = _keys(rows)
-        self._rows = rows
-        self._order = np.argsort(keys, kind="stable")
-        self._keys = keys[self._order]
+    rows: Any
+
+    @cached_property
+    def _sorted(self) -> tuple[Ints, UInt64s]:
+        """The order of the rows by their keys, and the keys in that order."""
+        keys = _keys(self.rows)
+        order = np.argsort(keys, kind="stable")
+        return order, keys[order]
 
     def in_form(self, X: Any) -> Any:
         """Return rows in the form of the index: sparse, or not."""
-        if issparse(X) == issparse(self._rows):
+        if issparse(X) == issparse(self.rows):
             return X
-        return csr_array(X) if issparse(self._rows) else X.toarray()
+        return csr_array(X) if issparse(self.rows) else X.toarray()
 
     def is_all(self, X: Any) -> bool:
         """Whether `X` has all rows of the index, in their order."""
-        if X.shape != self._rows.shape:
+        if X.shape != self.rows.shape:
             return False
         n = X.shape[0]
-        return bool(_equal((self._rows, np.arange(n)), (X, np.arange(n))).all())
+        return bool(_equal((self.rows, np.arange(n)), (X, np.arange(n))).all())
 
     def find(self, X: Any) -> Ints:
         """Return for each row of `X` the first equal row of the index, or -1.
 
         Both are arrays, or both are in the CSR format.
         """
-        keys = _keys(X)
+        keys, (order, known) = _keys(X), self._sorted
         found = np.full(keys.size, -1, np.intp)
-        at = np.searchsorted(self._keys, keys)
+        at = np.searchsorted(known, keys)
         open_rows = np.arange(keys.size)
         while True:  # more than once only if different rows have one key
-            open_rows = open_rows[at[open_rows] < self._keys.size]
-            open_rows = open_rows[self._keys[at[open_rows]] == keys[open_rows]]
+            open_rows = open_rows[at[open_rows] < known.size]
+            open_rows = open_rows[known[at[open_rows]] == keys[open_rows]]
             if not open_rows.size:
                 return found
-            candidates = self._order[at[open_rows]]
-            equal = _equal((self._rows, candidates), (X, open_rows))
+            candidates = order[at[open_rows]]
+            equal = _equal((self.rows, candidates), (X, open_rows))
             found[open_rows[equal]] = candidates[equal]
             open_rows = open_rows[~equal]
             at[open_rows] += 1

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from linkwise.auto import Auto as Auto
+    from linkwise.linkage import Linkage as Linkage
     from linkwise.methods import ConstrainedClusterer
     from linkwise.methods.ccl import CCL as CCL
     from linkwise.methods.ccsr import CCSR as CCSR
@@ -122,5 +123,7 @@ METHODS = Methods(
         "sskk": "linkwise.methods.sskk.SSKK",
         # Hierarchical
         "ccl": "linkwise.methods.ccl.CCL",
+        # Thousands of small clusters, their number found
+        "linkage": "linkwise.linkage.estimator.Linkage",
     }
 )

@@ -86,8 +86,8 @@ def cluster(  # noqa: PLR0913  (as many as a tool of scanpy has)
     Method = _method(method)
     X, where = _graph_or_features(adata, Method, use_rep=use_rep, neighbors_key=neighbors_key)
     given = {"affinity": "precomputed"} if where.startswith("obsp") else {}
-    n_clusters = _number(n_clusters, known, Method)
-    model = Method(n_clusters, **given, random_state=random_state, **params)
+    k = _number(n_clusters, known, Method)
+    model = Method(k, **given, random_state=random_state, **params)
     model.fit(X, constraints=known)
     shown = {"method": method, "labels": labels or "", "data": where, **params}
     _write(adata, model, key_added, labels=labels, params=shown)
@@ -123,10 +123,10 @@ def _method(key: str) -> Any:
     return METHODS[key]
 
 
-def _number(n_clusters: int | str, known: Constraints, Method: Any) -> int | str:
+def _number(n_clusters: int | str, known: Constraints, Method: Any) -> int | str | None:
     """Return the number of clusters, which only some methods find themselves."""
-    if n_clusters != "auto" or Method().n_clusters == "auto":
-        return n_clusters
+    if n_clusters != "auto" or Method().n_clusters in ("auto", None):
+        return n_clusters if n_clusters != "auto" else Method().n_clusters
     n_labels = known.facts.classes.size
     if n_labels < 2:
         raise ValueError(f"{Method.__name__} needs n_clusters: give a number, or two labels.")

@@ -10,10 +10,10 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from canonical import in_canonical_order
-from linkwise import Affinity, ConflictError, Constraints, Prepared
+from linkwise import GFHF, Affinity, Auto, ConflictError, Constraints, Prepared
 from linkwise.auto import candidates
 from linkwise.auto.candidates import CANDIDATES, UNSUPERVISED
-from linkwise.auto.consensus import ERROR_RATE
+from linkwise.auto.consensus import EPS, ERROR_RATE
 from linkwise.auto.constraint_model import ConstraintModel
 from linkwise.auto.evidence import Trial, without_held
 from linkwise.auto.views import Views
@@ -61,7 +61,9 @@ def found_by(name, trial):
 @pytest.mark.parametrize("name", BY_NAME)
 def test_every_candidate_finds_clear_clusters(blobs, name):
     X, y = blobs
-    trial = trial_of(view_of(X), Constraints.sample(y, 60, random_state=0))
+    pairs = Constraints.sample(y, 60, random_state=0).table
+    labels = np.where(np.arange(90) % 9 == 0, y, -1)
+    trial = trial_of(view_of(X), Constraints.from_table(90, pairs, labels=labels))
     for one in CANDIDATES:  # a candidate may begin from those above it
         found = found_by(one.name, trial)
         if one.name == name:
@@ -247,3 +249,50 @@ def test_on_a_graph_candidates_need_no_features(blobs):
     }
     for name in used:
         assert adjusted_rand_score(y, found_by(name, trial).labels) == 1.0
+
+
+# Label propagation -------------------------------------------------------------------------------
+
+
+def test_label_propagation_is_the_harmonic_function_of_each_label(blobs):
+    X, y = blobs
+    W = Affinity().fit_transform(X)
+    labels = np.full(y.size, -1)
+    labels[::6] = y[::6]
+    known = Constraints.from_labels(labels)
+    view = view_of(W, affinity="precomputed")
+    trial = trial_of(view, known)
+    found = np.exp(found_by("label propagation", trial).log_probability) - EPS
+    harmonic = GFHF(3, affinity="precomputed").fit(W, constraints=known).label_distributions_
+    free = labels < 0
+    # A label says nothing about its own sample: that is added later, and may be doubted.
+    mean = (W @ harmonic) / np.asarray(W.sum(axis=1)).reshape(-1, 1)
+    sharp = np.where(free[:, None], harmonic, mean) ** 3
+    assert_allclose(found, sharp / sharp.sum(axis=1, keepdims=True), atol=1e-8)
+
+
+def test_label_propagation_needs_a_graph_alone_and_two_labels(blobs):
+    X, y = blobs
+    W, one = Affinity().fit_transform(X), BY_NAME["label propagation"]
+    labels = np.full(y.size, -1)
+    labels[::6] = y[::6]
+    every, single = (Constraints.from_labels(np.where(labels < k, labels, -1)) for k in (3, 1))
+    graph = view_of(W, affinity="precomputed")
+    assert one.is_used(trial_of(graph, every))
+    assert not one.is_used(trial_of(graph, single))
+    assert not one.is_used(trial_of(graph, Constraints.sample(y, 20, random_state=0)))
+    assert not one.is_used(trial_of(view_of(X), every))
+    # A fold may have lost all labels: it says nothing.
+    none = trial_of(graph, Constraints.sample(y, 20, random_state=0))
+    assert np.ptp(one.find(none).log_probability) == 0
+
+
+def test_two_labels_and_many_pairs_on_a_graph(blobs):
+    X, y = blobs
+    pairs = Constraints.sample(y, 30, random_state=0).table
+    labels = np.full(y.size, -1)
+    labels[[0, np.flatnonzero(y != y[0])[0]]] = 0, 1
+    known = Constraints.from_table(y.size, pairs, labels=labels)
+    model = Auto(3, affinity="precomputed", random_state=0)
+    model.fit(Affinity().fit_transform(X), constraints=known)
+    assert adjusted_rand_score(y, model.labels_) == 1.0

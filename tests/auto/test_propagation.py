@@ -58,7 +58,7 @@ def plain_sweep(opinion, pairs, noise, messages, damping):
 @pytest.mark.parametrize("seed", range(4))
 def test_exact_on_trees(k, seed):
     opinion, pairs = random_tree(6, k, seed)
-    found = propagate(opinion, pairs, 0.1, np.zeros((5, 2, k)), **UNTIL_SETTLED)
+    found = propagate(opinion, pairs, 0.1, messages=np.zeros((5, 2, k)), **UNTIL_SETTLED)
     belief = np.exp(found.logits)
     belief /= belief.sum(axis=1, keepdims=True)
     assert found.change <= 1e-13
@@ -69,7 +69,7 @@ def test_exact_on_trees(k, seed):
 def test_the_prediction_of_a_pair_is_that_of_all_others(seed):
     # On a tree, leaving a pair out makes its two ends independent.
     opinion, pairs = random_tree(6, 3, seed)
-    found = propagate(opinion, pairs, 0.1, np.zeros((5, 2, 3)), **UNTIL_SETTLED)
+    found = propagate(opinion, pairs, 0.1, messages=np.zeros((5, 2, 3)), **UNTIL_SETTLED)
     expected = [enumerated(opinion, pairs, 0.1, leave_out=e)[1][e] for e in range(5)]
     assert_allclose(found.together, expected, atol=1e-12)
 
@@ -82,7 +82,7 @@ def test_equals_the_plain_twin_on_a_loopy_graph():
     opinion = rng.normal(size=(n, k))
     messages, twin = np.zeros((m, 2, k)), np.zeros((m, 2, k))
     for _ in range(3):
-        propagate(opinion, pairs, 0.05, messages, max_sweeps=2, tol=0.0)
+        propagate(opinion, pairs, 0.05, messages=messages, max_sweeps=2, tol=0.0)
         for _ in range(2):
             twin = plain_sweep(opinion, pairs, 0.05, twin, 0.3)
         assert_allclose(messages, twin, atol=1e-12)
@@ -91,8 +91,8 @@ def test_equals_the_plain_twin_on_a_loopy_graph():
 def test_permuting_clusters_permutes_the_beliefs():
     opinion, pairs = random_tree(8, 3, 1)
     order = np.array([2, 0, 1])
-    found = propagate(opinion, pairs, 0.1, np.zeros((7, 2, 3)))
-    turned = propagate(opinion[:, order], pairs, 0.1, np.zeros((7, 2, 3)))
+    found = propagate(opinion, pairs, 0.1, messages=np.zeros((7, 2, 3)))
+    turned = propagate(opinion[:, order], pairs, 0.1, messages=np.zeros((7, 2, 3)))
     assert_allclose(turned.logits, found.logits[:, order], atol=1e-12)
     assert_allclose(turned.together, found.together, atol=1e-12)
 
@@ -100,7 +100,7 @@ def test_permuting_clusters_permutes_the_beliefs():
 def test_a_faint_pair_says_nothing():
     opinion, pairs = random_tree(5, 3, 2)
     faint = pairs._replace(belief=np.full(4, 1e-12))
-    found = propagate(opinion, faint, 0.1, np.zeros((4, 2, 3)))
+    found = propagate(opinion, faint, 0.1, messages=np.zeros((4, 2, 3)))
     assert_allclose(found.logits, opinion, atol=1e-9)
 
 
@@ -110,13 +110,13 @@ def test_a_contradiction_is_weighed_not_refused():
     pairs = Pairs(ends, np.array([True, True, True, True, False]), np.ones(5))
     opinion = np.log(np.full((4, 2), 0.5))
     opinion[0] = np.log([0.9, 0.1])
-    found = propagate(opinion, pairs, 0.05, np.zeros((5, 2, 2)), max_sweeps=200)
+    found = propagate(opinion, pairs, 0.05, messages=np.zeros((5, 2, 2)), max_sweeps=200)
     said = np.where(pairs.together, found.together, 1 - found.together)
     assert said.argmin() == 4
 
 
 def test_nothing_said():
     none = Pairs(np.zeros((0, 2), np.int32), np.zeros(0, bool), np.zeros(0))
-    found = propagate(np.zeros((0, 3)), none, 0.1, np.zeros((0, 2, 3)))
+    found = propagate(np.zeros((0, 3)), none, 0.1, messages=np.zeros((0, 2, 3)))
     assert found.logits.shape == (0, 3)
     assert found.together.size == 0

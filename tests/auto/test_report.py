@@ -12,6 +12,8 @@ from sklearn.datasets import load_iris, load_wine, make_blobs, make_moons
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import Affinity, Auto, Constraints
+from linkwise.auto.candidates import CANDIDATES
+from linkwise.auto.names import in_words
 from linkwise.auto.report import KINDS, small_clusters
 
 
@@ -38,11 +40,18 @@ def test_the_report_can_be_read(report):
     assert "those given help to predict those held out" in text
     assert "of the samples change their cluster" in text
     assert f"candidates, the 6 heaviest of {len(report.candidates)}:" in text
-    assert text.endswith(f"the one that agrees most with the others: {report.centre}")
+    assert text.endswith(f"the one that agrees most with the others: {in_words(report.centre)}")
     weights = [one.weight for one in report.candidates]
     assert_allclose(sum(weights), 1.0)
     assert (np.diff(weights) <= 0).all()
     assert report.score > report.score_without > report.score_guess
+
+
+def test_every_candidate_has_a_name_in_words():
+    named = {one.name: in_words(one.name) for one in CANDIDATES}
+    assert len(set(named.values())) == len(named)  # they can be told apart
+    assert [name for name, words in named.items() if name == words] == ["k-means"]
+    assert not any("+" in words or " ." in words for words in named.values())
 
 
 def test_without_constraints_nothing_is_said_about_them(iris):

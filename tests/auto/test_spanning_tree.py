@@ -52,14 +52,14 @@ def test_the_tree_is_as_short_as_scipys(n, q, has_core):
     assert_allclose(lengths, distance[edges[:, 0], edges[:, 1]])
     assert_allclose(lengths.sum(), csgraph.minimum_spanning_tree(distance).sum())
     assert (np.diff(lengths) >= 0).all()
-    assert np.unique(balanced_partition(edges, n, 1, 1.0)).size == 1
+    assert np.unique(balanced_partition(edges, n, 1, limit=1.0)).size == 1
 
 
 def test_one_sample_has_no_edge():
     edges, lengths = minimum_spanning_tree(np.zeros((1, 2)))
     assert edges.shape == (0, 2)
     assert lengths.size == 0
-    assert balanced_partition(edges, 1, 1, 0.3).tolist() == [0]
+    assert balanced_partition(edges, 1, 1, limit=0.3).tolist() == [0]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -67,7 +67,7 @@ def test_one_sample_has_no_edge():
 def test_without_a_limit_it_is_single_linkage(seed, k):
     Z = samples(100, 2, seed)
     edges, _ = minimum_spanning_tree(Z)
-    found = balanced_partition(edges, 100, k, 1.0)
+    found = balanced_partition(edges, 100, k, limit=1.0)
     expected = fcluster(linkage(pdist(Z), "single"), k, "maxclust")
     assert adjusted_rand_score(found, expected) == 1.0
     assert set(found) == set(range(k))
@@ -78,7 +78,7 @@ def test_without_a_limit_it_is_single_linkage(seed, k):
 def test_balanced_clusters_are_those_of_the_definition(limit, seed):
     edges, _ = minimum_spanning_tree(samples(40, 2, seed))
     for k in range(1, 41, 3):
-        found = balanced_partition(edges, 40, k, limit)
+        found = balanced_partition(edges, 40, k, limit=limit)
         assert_array_equal(found, balanced_partition_slowly(edges, 40, k, limit))
         assert set(found) == set(range(k))
 
@@ -87,7 +87,7 @@ def test_equal_samples_and_ties():
     edges, lengths = minimum_spanning_tree(np.zeros((20, 2)))
     assert not lengths.any()
     assert_array_equal(
-        balanced_partition(edges, 20, 4, 0.1), balanced_partition_slowly(edges, 20, 4, 0.1)
+        balanced_partition(edges, 20, 4, limit=0.1), balanced_partition_slowly(edges, 20, 4, 0.1)
     )
 
 
@@ -95,14 +95,14 @@ def test_an_outlier_is_no_cluster_of_its_own():
     Z = np.concatenate([samples(50, 2, 0), samples(50, 2, 1) + 8, [[100.0, 0.0]]])
     truth = np.repeat([0, 1], 50)
     edges, _ = minimum_spanning_tree(Z)
-    assert adjusted_rand_score(balanced_partition(edges, 101, 2, 0.3)[:100], truth) == 1.0
-    assert adjusted_rand_score(balanced_partition(edges, 101, 2, 1.0)[:100], truth) == 0.0
+    assert adjusted_rand_score(balanced_partition(edges, 101, 2, limit=0.3)[:100], truth) == 1.0
+    assert adjusted_rand_score(balanced_partition(edges, 101, 2, limit=1.0)[:100], truth) == 0.0
 
 
 @pytest.mark.parametrize("limit", [0.0, 1.0])
 def test_components_of_a_forest_are_not_merged(limit):
     edges = np.array([[0, 1], [2, 3], [3, 4]])
-    assert balanced_partition(edges, 6, 2, limit).tolist() == [0, 0, 1, 1, 1, 2]
+    assert balanced_partition(edges, 6, 2, limit=limit).tolist() == [0, 0, 1, 1, 1, 2]
     # The smallest cluster has no edge: the shortest of all is next.
     edges = np.array([[0, 1], [2, 3], [1, 2]])
-    assert balanced_partition(edges, 5, 1, limit).tolist() == [0, 0, 0, 0, 1]
+    assert balanced_partition(edges, 5, 1, limit=limit).tolist() == [0, 0, 0, 0, 1]

@@ -19,8 +19,9 @@ from linkwise.metrics import adjusted_rand
 pytest.importorskip("click")
 pytest.importorskip("pandas")
 
-from linkwise.cli.items import Comparison, compare_rows
-from linkwise.cli.reading import Data
+from linkwise.cli.items import Comparison, compare_rows, fields
+from linkwise.cli.reading import Data, read_data
+from linkwise.cli.requests import DataRequest
 
 OPTIONS = ("-k", 3, "--id", "name", "--drop", "class")
 
@@ -202,6 +203,62 @@ def test_columns_are_compared_in_their_own_units():
     ]
     assert [c.mark for c in compare_rows(data, (0, 3))] == ["***", ""]
     assert [c.mark for c in compare_rows(data, (1, 2))] == ["*", "*" * 2]
+
+
+CARS = """name,date,kind,size,weight,class
+a,2020-01-05,old car,1,2,x
+b,2020-02-05,new car,1.1,2.1,x
+c,2021-03-05,lorry,9,8,y
+d,2021-04-05,big lorry,9.1,8.1,y
+"""
+
+
+def test_columns_that_clustering_leaves_out_are_shown(linkwise, tmp_path, monkeypatch):
+    (tmp_path / "cars.csv").write_text(CARS)
+    type_keys(monkeypatch, "q")
+    run = linkwise(
+        *("ask", "cars.csv", "-k", 2, "--id", "name", "--drop", "date", "--truth", "class")
+    )
+    assert run.code == 0
+    shown = run.out.partition("[s/d")[0]
+    assert "date" in shown  # dropped
+    assert "2020-0" in shown
+    assert "lorry" in shown  # left out, because the text differs in every row
+    assert "class" not in shown  # this would be the answer
+    request = DataRequest(
+        data=tmp_path / "cars.csv", id_column="name", drop=("date",), truth="class"
+    )
+    data = read_data(request, needs_features=lambda: False)
+    assert data.feature_names == ["size", "weight"]
+    assert fields(data, 2) == {
+        "name": "c",
+        "size": "9",
+        "weight": "8",
+        "date": "2021-03-05",
+        "kind": "lorry",
+    }
+    assert [c.name for c in compare_rows(data, (0, 2)) if not c.is_feature] == ["date", "kind"]
+
+
+def test_rows_of_an_array_have_fields_too():
+    data = Data(2, X=np.array([[1.0, 2.5], [3.0, 4.0]]), feature_names=["a", "b"], names=["p", "q"])
+    assert fields(data, 0) == {"row": "p", "a": "1", "b": "2.5"}
+
+
+def test_the_answers_tell_the_number_of_clusters(linkwise, table, tmp_path, monkeypatch):
+    type_keys(monkeypatch, "sdq")
+    options = ("--id", "name", "--drop", "class", "--session", "s.jsonl")
+    run = linkwise("ask", "table.csv", *options, "--json")
+    assert run.code == 0
+    assert json.loads(run.out.splitlines()[-1])["n_clusters"] >= 2
+    assert "clusters" in run.err.partition("Question 1")[2].splitlines()[0]
+    type_keys(monkeypatch, "q")
+    assert "goes on after 2 answers" in linkwise("ask", "table.csv", *options).err
+    run = linkwise("ask", "table.csv", *options, "-k", 3)
+    assert "was begun with -k auto, not -k 3. Leave -k out" in run.error
+    run = linkwise("ask", "table.csv", *options[:4], "--strategy", "xu")
+    assert run.code == 2
+    assert "Say it with -k" in run.error
 
 
 def test_of_many_columns_the_most_different_are_shown():

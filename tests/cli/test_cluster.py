@@ -144,6 +144,20 @@ def test_missing_values_are_filled_when_asked(linkwise, tmp_path, monkeypatch):
     assert_array_equal(seen[0][:, 1], [1, 1, 1, 1, 0])
 
 
+def test_nearly_empty_columns_are_left_out_and_half_empty_ones_are_named(linkwise, tmp_path):
+    rows = [f"{k},{k % 7 if k % 2 else ''},{k if k == 3 else ''}" for k in range(20)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,half,rare", *rows]))
+    options = ("cluster", "t.csv", "-k", 2, "--impute", "median")
+    run = linkwise(*options)
+    assert run.code == 0
+    assert "column 'rare': 95% of it is missing, so it is left out" in run.err
+    assert "column 'half': 50% of it was missing, and is filled" in run.err
+    assert "2 features (a, half)" in run.err
+    asked = linkwise(*options, "--features", "a", "--features", "rare")
+    assert "2 features (a, rare)" in asked.err
+    assert "column 'rare': 95% of it was missing, and is filled" in asked.err
+
+
 def test_partial_labels_are_knowledge_and_no_feature(linkwise, table, tmp_path):
     lines = (tmp_path / "table.csv").read_text().splitlines()
     marked = [f"{lines[0]},partial"]
@@ -434,3 +448,13 @@ def test_auto_needs_no_number_of_clusters(linkwise, tmp_path):
     found = json.loads(run.out)
     assert found["n_clusters"] == len(found["sizes"]) == 3
     assert linkwise("cluster", "X.csv", "-m", "signed").code != 0
+
+
+def test_linkage_needs_no_number_of_clusters(linkwise, tmp_path):
+    rng = np.random.RandomState(0)
+    X = np.repeat(rng.normal(size=(40, 6)), 3, axis=0) + 0.1 * rng.normal(size=(120, 6))
+    np.savetxt(tmp_path / "X.csv", X, delimiter=",", header="a,b,c,d,e,f", comments="")
+    run = linkwise("cluster", "X.csv", "-m", "linkage", "-o", "out.csv", "--json")
+    assert run.code == 0
+    found = json.loads(run.out)
+    assert found["n_clusters"] == len(found["sizes"]) > 20

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from linkwise.cli.values import read_dates, read_numbers
+from linkwise._values import read_dates, read_numbers
 
 pytest.importorskip("click")
 pandas = pytest.importorskip("pandas")
@@ -297,6 +297,18 @@ def test_positions_although_a_column_was_taken_for_ids(linkwise, write):
     assert run.code == 0
     assert "i and j are positions of rows, counted from 0: none is an id" in run.err
     assert linkwise(*CLUSTER, "-c", "p.csv", "--id", "code").code == 2  # asked for
+
+
+def test_no_command_without_hard_is_suggested_to_who_asked_for_it(linkwise, write):
+    write("t.csv", CODE, X)
+    write("p.csv", "i,j,link\nc00,c01,must\nc01,c02,must\nc00,c02,cannot\n")
+    for method in ("auto", "e2cp"):
+        run = linkwise(*CLUSTER, "-c", "p.csv", "-m", method, "--set", "hard=true")
+        assert run.code == 1
+        assert "This would work" not in run.error
+        assert "With hard=true all of them have to hold" in run.error
+    soft = linkwise(*CLUSTER, "-c", "p.csv", "-m", "cut")
+    assert "This would work" in soft.error
 
 
 def test_check_takes_a_command_line_of_cluster(linkwise, write, troubled):

@@ -554,7 +554,7 @@ def test_progress_is_printed_on_demand(capsys):
     X, y = make_moons(60, noise=0.2, random_state=0)
     known = Constraints.sample(y, 10, random_state=0)
     COSC(2, random_state=0, verbose=1).fit(X, constraints=known)
-    assert "[COSC] start 1: best" in capsys.readouterr().out
+    assert "[COSC]   7% start 1: best" in capsys.readouterr().out
     COSC(2, random_state=0).fit(X, constraints=known)
     assert capsys.readouterr().out == ""
 
@@ -848,7 +848,7 @@ def test_steps_are_reported_now_and_then(monkeypatch, capsys):
     known = Constraints.sample(y, 10, random_state=0)
     monkeypatch.setattr(one_spectral, "EVERY", 0.0)
     COSC(2, random_state=0, verbose=1).fit(X, constraints=known)
-    assert "[COSC] step 1, " in capsys.readouterr().out
+    assert "[COSC]   0% step 1, " in capsys.readouterr().out
 
 
 def test_a_descent_may_end_at_small_steps(noisy_moons):

@@ -11,23 +11,40 @@ The modules, each of which imports only those above it::
     model        Model: the estimator, on prepared data with warm starts
     journal      the file of answers
     session      STRATEGIES; Session: ask, answer, cluster again
-    simulate     oracles and learning curves
+    oracles      ask_oracle: anything answers, nothing is lost if it fails
+    review       ReviewSession: the review queue of Linkage
+    simulate     answers by true labels; learning curves
+    prompts      questions as text, replies as answers
+    replies      a file of replies
+    text_oracle  TextOracle: a function from a prompt to a text answers
 """
 
 from __future__ import annotations
 
 from linkwise.active.answers import Answer
+from linkwise.active.oracles import Asked, OracleError, ask_oracle
+from linkwise.active.prompts import UnreadableReplyError, parse_reply
+from linkwise.active.review import ReviewSession
 from linkwise.active.session import STRATEGIES, Session
 from linkwise.active.simulate import Curve, NoisyOracle, TruthOracle, simulate
 from linkwise.active.state import State
+from linkwise.active.text_oracle import ErrorEstimate, TextOracle
 
 __all__ = [
     "STRATEGIES",
     "Answer",
+    "Asked",
     "Curve",
+    "ErrorEstimate",
     "NoisyOracle",
+    "OracleError",
+    "ReviewSession",
     "Session",
     "State",
+    "TextOracle",
     "TruthOracle",
+    "UnreadableReplyError",
+    "ask_oracle",
+    "parse_reply",
     "simulate",
 ]

@@ -235,14 +235,13 @@ class Beliefs:
         for one in told(self.answers):
             i, j = self.places(one[:2])
             if min(i, j) >= 0:
-                found.append(Answer(int(i), int(j), one.answer))
+                found.append(Answer(int(i), int(j), one.answer, one.belief))
         return as_pairs(found)
 
 
 def told(answers: Sequence[Answer]) -> list[Answer]:
     """Return the answers that say something: of each pair the last one."""
-    last = last_answers(answers)
-    return [Answer(*pair, word) for pair, word in last.items() if word != "unknown"]
+    return [one for one in last_answers(answers).values() if one.answer != "unknown"]
 
 
 def as_pairs(answers: Sequence[Answer]) -> tuple[Ints, Pairs]:
@@ -250,7 +249,8 @@ def as_pairs(answers: Sequence[Answer]) -> tuple[Ints, Pairs]:
     samples = np.array([one[:2] for one in answers], np.intp).reshape(-1, 2)
     vertices, ends = np.unique(samples, return_inverse=True)
     together = np.array([one.answer == "same" for one in answers], bool)
-    return vertices, Pairs(ends.reshape(-1, 2).astype(np.int32), together, np.ones(len(samples)))
+    belief = np.array([one.belief for one in answers], np.float64)
+    return vertices, Pairs(ends.reshape(-1, 2).astype(np.int32), together, belief)
 
 
 def with_answers(probability: Floats, vertices: Ints, pairs: Pairs) -> Floats:
@@ -258,7 +258,7 @@ def with_answers(probability: Floats, vertices: Ints, pairs: Pairs) -> Floats:
     if not vertices.size:
         return probability
     messages = np.zeros((len(pairs.ends), 2, probability.shape[1]))
-    found = propagate(np.log(probability[vertices]), pairs, WRONG, messages)
+    found = propagate(np.log(probability[vertices]), pairs, WRONG, messages=messages)
     given = probability.copy()
     given[vertices] = np.exp(log_softmax(found.logits))
     return given

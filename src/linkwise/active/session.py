@@ -12,7 +12,14 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
-from linkwise.active.answers import Answer, as_answer, as_pair, constraints_of, last_answers
+from linkwise.active.answers import (
+    Answer,
+    as_pair,
+    constraints_of,
+    from_record,
+    graded,
+    uncertain_pairs,
+)
 from linkwise.active.committee import Proposal, committee, propose
 from linkwise.active.entail import check_answer
 from linkwise.active.fits import Fits, due_after
@@ -39,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from linkwise._types import Floats, Graph, Ints
+    from linkwise.active.answers import Given
     from linkwise.active.hypotheses import Beliefs
     from linkwise.active.strategies import Pair, Strategy
     from linkwise.constraints.conflict import Suspect
@@ -256,15 +264,17 @@ default="committee"
         n_queries = as_count(n_queries, "n_queries")
         return propose(self._quick_state(), n_queries)
 
-    def answer(self, i: int, j: int, answer: str | bool | None) -> None:  # noqa: FBT001
+    def answer(self, i: int, j: int, answer: Given) -> None:
         """Record the answer about a pair: any pair, asked or not.
 
         Parameters
         ----------
         i, j : int
             Two different samples.
-        answer : {"same", "different", "unknown"} or bool or None
-            Whether they belong together. "unknown" (None) is kept and entails nothing.
+        answer : {"same", "different", "unknown"} or bool or None or float
+            Whether they belong together. "unknown" (None) is kept and entails nothing. A number is
+            the probability `p` that they do: evidence of belief ``|2 p - 1|``, and a fact only if
+            it is 0 or 1.
 
         Raises
         ------
@@ -274,8 +284,8 @@ default="committee"
         RuntimeError
             If another session wrote to the file. The answer is not recorded.
         """
-        record = Answer(*as_pair(i, j, self.n_samples), as_answer(answer))
-        if not self.noisy and record.answer != "unknown":
+        record = Answer(*as_pair(i, j, self.n_samples), *graded(answer))
+        if not self.noisy and record.is_fact:
             self._check_consistent(record)
         shown = self._labels.get(len(self.answers))
         kept = {} if shown is None else {"labels": packed(shown, self._written)}
@@ -335,7 +345,7 @@ default="committee"
             self._data,
             self._most,
             constraints_of(answers, self._prior, noisy=self.noisy),
-            unknown=[pair for pair, word in last_answers(answers).items() if word == "unknown"],
+            unknown=uncertain_pairs(answers),
             last=answers[-1][:2] if answers else None,
             noisy=self.noisy,
             fit=lambda _: self._labels_after(n_answers),
@@ -476,18 +486,7 @@ default="committee"
 
     def _resume(self, journal: Journal, header: dict[str, Any]) -> None:
         check_settings(journal.path, header, self._header())
-        answers: list[Answer] = []
-        for number, record in enumerate(journal.records, 2):
-            try:
-                if record.get("undo"):
-                    answers.pop()
-                else:
-                    pair = as_pair(record["i"], record["j"], self.n_samples)
-                    self._recall(record, answers)
-                    answers.append(Answer(*pair, as_answer(record["answer"])))
-            except (LookupError, TypeError, ValueError) as error:
-                message = f"Line {number} of {journal.path} is not an answer: {error!r}."
-                raise ValueError(message) from error
+        answers = answers_in(journal, self.n_samples, recall=self._recall)
         self._kept = Kept(answers, journal.mark)
 
     def _recall(self, record: dict[str, Any], answers: list[Answer]) -> None:
@@ -499,6 +498,32 @@ default="committee"
             self._written = unpacked(record["labels"], self._written)
             self._labels[n_answers] = self._written
             self._fits.recall(answers, self._written)
+
+
+def answers_in(
+    journal: Journal,
+    n_samples: int,
+    *,
+    recall: Callable[[dict[str, Any], list[Answer]], None] | None = None,
+) -> list[Answer]:
+    """Return the answers that a file keeps, without those that were taken back.
+
+    `recall` is called with each record and the answers before it.
+    """
+    answers: list[Answer] = []
+    for number, record in enumerate(journal.records, 2):
+        try:
+            if record.get("undo"):
+                answers.pop()
+                continue
+            answer = from_record(record, n_samples)
+            if recall is not None:
+                recall(record, answers)
+            answers.append(answer)
+        except (LookupError, TypeError, ValueError) as error:
+            message = f"Line {number} of {journal.path} is not an answer: {error!r}."
+            raise ValueError(message) from error
+    return answers
 
 
 # Settings ----------------------------------------------------------------------------------

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
+from linkwise.active.oracles import Run
 from linkwise.constraints.validation import as_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike
 
     from linkwise._types import AnyArray, Bools, Floats, Ints
     from linkwise.active.answers import Answer
+    from linkwise.active.oracles import BatchOracle, Oracle
     from linkwise.active.session import Session
-
-    Oracle: TypeAlias = Callable[[int, int], str | bool | None]
 
 
 class TruthOracle:
@@ -144,20 +142,30 @@ class Curve:
         return int(self.n_questions[reached[0]]) if reached.size else None
 
 
-def simulate(session: Session, oracle: Oracle, budget: int, *, every: int = 1) -> Curve:
-    """Let an oracle answer the questions of a session.
+def simulate(
+    session: Session,
+    oracle: Oracle | BatchOracle,
+    budget: int,
+    *,
+    every: int = 1,
+    items: Any = None,
+    batch_size: int | None = None,
+) -> Curve:
+    """Let an oracle answer the questions of a session, and cluster in between.
 
     Parameters
     ----------
     session : Session
         It goes on from where it is.
     oracle : callable
-        ``oracle(i, j)`` returns "same", "different" or "unknown" (or True, False, None): true
-        labels, a person, or any program.
+        ``oracle(i, j)`` returns "same", "different" or "unknown" (or True, False, None), or a
+        probability: true labels, a person, or any program, as of :func:`ask_oracle`.
     budget : int
         The number of questions; fewer are asked if nothing is left to ask.
     every : int, default=1
         Cluster after every so many questions, and at the end.
+    items, batch_size
+        What the oracle gets, and how many pairs at once; see :func:`ask_oracle`.
 
     Returns
     -------
@@ -182,10 +190,9 @@ def simulate(session: Session, oracle: Oracle, budget: int, *, every: int = 1) -
             f"The oracle has true labels of {oracle.y.size} samples, the session is about "
             f"{session.n_samples}."
         )
+    run = Run(session, oracle, items=items, batch_size=batch_size)
     asked, labels, n_questions = [0], [session.labels], 0
-    while n_questions < budget and (pair := session.next()) is not None:
-        session.answer(*pair, oracle(*pair))
-        n_questions += 1
+    for n_questions, _ in enumerate(run.answers(budget), 1):
         if n_questions % every == 0:
             asked.append(n_questions)
             labels.append(session.labels)

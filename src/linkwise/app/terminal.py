@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from linkwise.active import Answer, Session
-from linkwise.active.answers import as_answer, as_pair
+from linkwise.active.answers import as_pair, graded
 from linkwise.app.conflicts import Evidence, verdicts
 from linkwise.app.engine import answers_of, replay
 from linkwise.app.events import Event
 
 if TYPE_CHECKING:
+    from linkwise.active.answers import Given
     from linkwise.app.events import Pair
     from linkwise.app.project import Project
 
@@ -66,10 +67,10 @@ class ProjectSession(Session):
                 return (one.i, one.j)
         return super().next()
 
-    def answer(self, i: int, j: int, answer: str | bool | None) -> None:  # noqa: FBT001
+    def answer(self, i: int, j: int, answer: Given) -> None:
         """Write an answer to the project."""
-        pair, word = as_pair(i, j, self.n_samples), as_answer(answer)
-        event = Event("answer", str(uuid4()), self._who, *pair, WORDS.get(word, word))
+        pair, (word, belief) = as_pair(i, j, self.n_samples), graded(answer)
+        event = Event("answer", str(uuid4()), self._who, *pair, WORDS.get(word, word), belief)
         self._project.append([event])
         self._weigh()
 

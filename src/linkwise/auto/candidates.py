@@ -31,6 +31,8 @@ from linkwise.constraints import Constraints
 from linkwise.constraints.coloring import find_coloring
 from linkwise.constraints.feasible import feasible_groups
 from linkwise.exceptions import ConflictError, TooLargeError
+from linkwise.linalg.laplacian import degrees
+from linkwise.linalg.solve import dirichlet
 from linkwise.methods.e2cp import propagated_graph
 from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import kmeans
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
 
 MIXTURE_COMPONENTS = 10  # principal components that mixtures describe
 MIXTURE_ROWS = 3_000  # samples that a mixture is fitted to
+SHARPENED = 3  # power of the probabilities of label propagation
+TINY = 1e-300  # instead of a degree of zero
 CUT_PENALTY = 1.0  # of a violated pair of lower belief in a constrained cut; see `ConstrainedCut`
 # When a candidate is used: number of constraints, samples, entries of the graph.
 PROPAGATION_SAMPLES, PROPAGATION_DENSE = 20_000, 3_000
@@ -123,7 +127,7 @@ def _tree(trial: Trial, limit: float, *, robust: bool = False) -> Partition:
     """Merge along a spanning tree, the smallest cluster first while sizes differ too much."""
     view = trial.view
     edges = view.tree(robust=robust)
-    return from_labels(balanced_partition(edges, view.rows.size, view.k, limit), view.k)
+    return from_labels(balanced_partition(edges, view.rows.size, view.k, limit=limit), view.k)
 
 
 def _mixture(trial: Trial, start: str) -> Partition:
@@ -175,6 +179,29 @@ def _propagation(trial: Trial) -> Partition:
         W_star, trial.view.k, rng, n_init=PROPAGATION_STARTS, warm=trial.warm
     ).labels
     return from_labels(labels[trial.rows], trial.view.k)
+
+
+def _harmonic(trial: Trial) -> Partition:
+    """Spread the labels over the graph: their harmonic functions (GFHF)."""
+    W, model = trial.view.W, trial.model
+    labelled = model.vertices[model.labelled]
+    if not labelled.size:  # in a fold without labels
+        return from_probability(np.zeros((trial.rows.size, model.k)))
+    known = np.zeros(trial.view.n_samples, bool)
+    known[labelled] = True
+    F = dirichlet(W, known, np.eye(model.k)[model.label]).x
+    # What a label says about its own sample is added later: here it has the mean of its neighbours.
+    F[labelled] = np.asarray(W[labelled] @ F) / np.maximum(degrees(W)[labelled], TINY)[:, None]
+    # Walks from far away meet all labels alike: the probabilities are flatter than they should be.
+    P = F[trial.rows] ** SHARPENED
+    return from_probability(P / np.maximum(P.sum(axis=1, keepdims=True), TINY))
+
+
+def _can_spread(trial: Trial) -> bool:
+    """Whether there is a graph alone, not too large, with labels of two clusters or more."""
+    n_labels, W = np.unique(trial.model.label).size, trial.view.W
+    most = PROPAGATION_SAMPLES if issparse(W) else PROPAGATION_DENSE
+    return not trial.view.has_features and n_labels > 1 and W.shape[0] <= most
 
 
 def _can_propagate(trial: Trial) -> bool:
@@ -295,6 +322,13 @@ CANDIDATES = (
         for factor in (2, 4)
     ),
     Candidate("e2cp", Group("propagation", 0.05), _propagation, least=41, applies=_can_propagate),
+    Candidate(
+        "label propagation",
+        Group("label propagation", 0.1),
+        _harmonic,
+        least=9,
+        applies=_can_spread,
+    ),
     Candidate(
         "constrained cut",
         Group("constrained cut", 0.05),

@@ -482,7 +482,7 @@ class MicroClusters(NamedTuple):
         with quiet(ConvergenceWarning):
             model = KMeans(k, n_init=GROUPINGS, random_state=rng).fit(centers, sample_weight=mass)
         first = model.labels_.astype(np.intp)
-        unit = max(_inertia(centers, mass, first, k) / rows.shape[0], 1e-300)
+        unit = max(_inertia(centers, mass, first, k=k) / rows.shape[0], 1e-300)
         return cls(labels, centers, mass / unit, first, k, seed)
 
     def merged(self, pairs: Ints, weight: Floats) -> Ints:
@@ -524,13 +524,13 @@ class Small(NamedTuple):
     apart: Floats  # symmetric; negative where pairs want two of them together
 
 
-def _inertia(centers: Floats, mass: Floats, group: Ints, k: int) -> float:
-    weight, sums = _sums(centers, mass, group, k)
+def _inertia(centers: Floats, mass: Floats, group: Ints, *, k: int) -> float:
+    weight, sums = _sums(centers, mass, group, k=k)
     means = sums / np.maximum(weight, 1e-300)[:, None]
     return float((mass * ((centers - means[group]) ** 2).sum(axis=1)).sum())
 
 
-def _sums(centers: Floats, mass: Floats, group: Ints, k: int) -> tuple[Floats, Floats]:
+def _sums(centers: Floats, mass: Floats, group: Ints, *, k: int) -> tuple[Floats, Floats]:
     """Return the mass of each group, and the sum of its centres times their mass."""
     sums = np.zeros((k, centers.shape[1]))
     np.add.at(sums, group, centers * mass[:, None])
@@ -541,12 +541,12 @@ def _sums(centers: Floats, mass: Floats, group: Ints, k: int) -> tuple[Floats, F
 def _lower_inertia(small: Small, start: Ints, k: int) -> tuple[Ints, float]:
     """Move single micro-clusters while it pays; return the grouping and its cost."""
     group = start.copy()
-    weight, sums = _sums(small.centers, small.mass, group, k)
+    weight, sums = _sums(small.centers, small.mass, group, k=k)
     _move_singly(small, group, weight, sums, np.empty(k))
     together = group[:, None] == group[None, :]
     # Pairs that are kept apart cost nothing if they want to be, and their penalty if they do not;
     # up to a constant that is the penalty of those put together.
-    inertia = _inertia(small.centers, small.mass, group, k)
+    inertia = _inertia(small.centers, small.mass, group, k=k)
     return group, inertia + 0.5 * float(small.apart[together].sum())
 
 

@@ -108,7 +108,7 @@ class ConstraintModel(NamedTuple):
             cluster = cluster_of_label(known, self.label)[self.label]
             likelihood[self.labelled] = np.log(max(error_rate, 1e-6) / max(self.k - 1, 1))
             likelihood[self.labelled, cluster] = np.log1p(-error_rate)
-        found = propagate(log_probability + likelihood, self.pairs, error_rate, messages)
+        found = propagate(log_probability + likelihood, self.pairs, error_rate, messages=messages)
         of_pairs = np.where(self.pairs.together, found.together, 1 - found.together)
         without = log_softmax((found.logits - likelihood)[self.labelled])
         of_labels = np.exp(without[np.arange(cluster.size), cluster])
@@ -139,8 +139,8 @@ def propagate(
     opinion: Floats,
     pairs: Pairs,
     noise: float,
-    messages: Floats,
     *,
+    messages: Floats,
     max_sweeps: int = MAX_SWEEPS,
     tol: float = TOL,
     damping: float = DAMPING,
@@ -157,7 +157,9 @@ def propagate(
 
     >>> pairs = Pairs(np.array([[0, 1]], np.int32), np.array([False]), np.ones(1))
     >>> opinion = np.log([[0.9, 0.1], [0.5, 0.5]])
-    >>> found = propagate(opinion, pairs, 0.0, np.zeros((1, 2, 2)), max_sweeps=100, tol=1e-9)
+    >>> found = propagate(
+    ...     opinion, pairs, 0.0, messages=np.zeros((1, 2, 2)), max_sweeps=100, tol=1e-9
+    ... )
     >>> np.exp(found.logits[1] - np.logaddexp.reduce(found.logits[1])).round(3).tolist()
     [0.1, 0.9]
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -14,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._params import Interval, StrOptions, validates_parameters
+from linkwise._progress import Progress
 from linkwise._quiet import kept_filters
 from linkwise._rows import RowIndex
 from linkwise._threads import kept_limits, one_thread
@@ -45,6 +45,7 @@ from linkwise.search.soft import check_label_count
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from linkwise._progress import Report
     from linkwise._types import Floats, Ints
     from linkwise.auto.views import Scaling
     from linkwise.constraints.conflict import Suspect
@@ -122,8 +123,9 @@ class Auto(ConstrainedClusterer):
         and what was done last. Raising KeyboardInterrupt in it ends the fit, as Ctrl-C does, with
         the best answer so far. Before the first candidate, the first two are found; a second
         interrupt then leaves no answer.
-    verbose : int, default=0
-        Whether to print progress.
+    verbose : int or None, default=None
+        None shows a progress bar on a terminal or in a notebook if the fit takes more than two
+        seconds, 0 shows nothing, 1 prints a line for each step.
 
     Attributes
     ----------
@@ -161,12 +163,13 @@ class Auto(ConstrainedClusterer):
     """
 
     family = "ensemble"
+    max_clusters = 100
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "scaling": [StrOptions({"auto", "given", "standardize"})],
         "n_jobs": [Integral, None],
         "callback": [callable, None],
-        "verbose": ["verbose"],
+        "verbose": ["verbose", None],
     }
     n_clusters: int | str = "auto"
     _: KW_ONLY
@@ -176,7 +179,7 @@ class Auto(ConstrainedClusterer):
     random_state: int | np.random.RandomState | None = None
     n_jobs: int | None = None
     callback: Callable[[float, str], None] | None = None
-    verbose: int = 0
+    verbose: int | None = None
 
     needs_features = False  # they are used if there are any
 
@@ -244,14 +247,16 @@ class Auto(ConstrainedClusterer):
         learnt = inner if inner.labels is None else learnt_constraints(inner, seed)
         # One thread of BLAS: its many calls are tiny, and with more the last bits would differ.
         # Threads that share prepared data take turns.
-        with views.lock, one_thread():
+        shown = Progress("Auto", self.verbose, callback=self.callback)
+        with views.lock, one_thread(), shown as progress:
             if isinstance(self.n_clusters, str):
-                choice = self._choice(views, learnt)
+                choice = self._choice(views, learnt, progress.part(last=CHOICE_SHARE))
             else:
                 choice = Choice(int(self.n_clusters), (int(self.n_clusters),), np.ones(1))
             if self.hard:
                 certain_groups(constraints, choice.best, np.random.RandomState(0))  # or why not
-            ensemble = self._ensemble(views, learnt, choice, seed=seed)
+            rest = progress.part(CHOICE_SHARE if len(choice.numbers) > 1 else 0.0)
+            ensemble = self._ensemble(views, learnt, choice, seed=seed, callback=rest)
             answer = ensemble.answer(hurry=choice.interrupted)
             found = answer.probability.copy()
             if answer.rows.size < order.size:
@@ -267,12 +272,15 @@ class Auto(ConstrainedClusterer):
         return Found(answer, choice, probability, left_out[constraint_places(constraints, order)])
 
     def _ensemble(
-        self, views: Views, constraints: Constraints, choice: Choice, *, seed: int
+        self,
+        views: Views,
+        constraints: Constraints,
+        choice: Choice,
+        *,
+        seed: int,
+        callback: Report | None,
     ) -> Ensemble:
         """Return what finds candidates and their consensus."""
-        tell = None
-        if self.callback is not None or self.verbose:
-            tell = partial(self._tell, first=CHOICE_SHARE if len(choice.numbers) > 1 else 0.0)
         return Ensemble(
             views,
             self._scalings(views, constraints),
@@ -280,7 +288,7 @@ class Auto(ConstrainedClusterer):
             k=choice.best,
             seed=seed,
             n_jobs=effective_n_jobs(self.n_jobs),
-            callback=tell,
+            callback=callback,
         )
 
     def _scalings(self, views: Views, constraints: Constraints) -> list[Scaling | None]:
@@ -295,21 +303,13 @@ class Auto(ConstrainedClusterer):
         two = given and prepared.n_samples <= SECOND_SCALING_UP_TO
         return list(views.scalings[: 2 if two else 1])
 
-    def _choice(self, views: Views, constraints: Constraints) -> Choice:
+    def _choice(self, views: Views, constraints: Constraints, callback: Report | None) -> Choice:
         """Choose the number of clusters."""
         numbers = numbers_of_clusters(constraints)
+        self._check_many(numbers[0])
         scaling = self._scalings(views, constraints)[0]
         bases = views.bases(scaling, numbers[-1])[1]
-        tell = partial(self._tell, last=CHOICE_SHARE)
-        return choose_n_clusters(bases, constraints, numbers, callback=tell)
-
-    def _tell(self, share: float, what: str, *, first: float = 0.0, last: float = 1.0) -> None:
-        """Report progress, of a part of the work."""
-        done = first + share * (last - first)
-        if self.callback is not None:
-            self.callback(done, what)
-        if self.verbose:
-            print(f"[Auto] {done:4.0%} {what}")
+        return choose_n_clusters(bases, constraints, numbers, callback=callback)
 
     def _keep_view(self, view: View, views: Views, result: AutoResult) -> None:
         """Keep the graph of the view, and what `predict` needs."""
@@ -325,8 +325,7 @@ class Auto(ConstrainedClusterer):
                 self.affinity_ = given.affinity_
             else:
                 self._neighbors = probability[order]
-        self._training = given.X if view.has_features else None
-        self._index: RowIndex | None = None  # of the training samples, when `predict` needs it
+        self._known = RowIndex(given.X) if view.has_features else None
         if view.has_features and not view.coordinates.any():
             message = "All samples are equal: only constraints can tell them apart."
             warnings.warn(message, UserWarning, stacklevel=4)
@@ -376,13 +375,12 @@ class Auto(ConstrainedClusterer):
         known = self.result_.probability
         assert known is not None
         copies = np.full(X.shape[0], -1)
-        if self._training is None:
+        if self._known is None:
             X = _similarities(X)
         else:
-            self._index = self._index or RowIndex(self._training)
-            X = self._index.in_form(X)
-            copies = self._index.find(X)
-            if self._index.is_all(X):  # of equal samples, each is itself
+            X = self._known.in_form(X)
+            copies = self._known.find(X)
+            if self._known.is_all(X):  # of equal samples, each is itself
                 copies = np.arange(X.shape[0])
             assert self._scaling is not None
             X = self._scaling.transform(X)

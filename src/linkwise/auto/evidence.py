@@ -163,12 +163,13 @@ def held_out_probability(
         together = np.einsum("ic,ic->i", Q[i], Q[j])
         probability[pair] = np.where(model.pairs.together[pair], together, 1 - together)
         if label.any():
-            of = model.labelled[label], model.label[label]
-            probability[n_pairs:][label] = _label_probability(fold.model, Q, *of)
+            probability[n_pairs:][label] = _label_probability(
+                fold.model, Q, samples=model.labelled[label], label=model.label[label]
+            )
     return np.clip(probability, 0.0, 1.0)
 
 
-def _label_probability(given: ConstraintModel, Q: Floats, samples: Ints, label: Ints) -> Floats:
+def _label_probability(given: ConstraintModel, Q: Floats, *, samples: Ints, label: Ints) -> Floats:
     """Return the probability of held-out labels.
 
     Of a label that no other sample has, it is predicted that the sample is in one of the clusters

@@ -98,7 +98,7 @@ def choose_n_clusters(
     constraints: Constraints,
     numbers: tuple[int, ...],
     *,
-    callback: Callable[[float, str], None],
+    callback: Callable[[float, str], None] | None,
 ) -> Choice:
     """Return how probable each number of clusters is.
 
@@ -111,7 +111,8 @@ def choose_n_clusters(
     try:
         for at, k in enumerate(numbers if n_constraints > 1 and len(numbers) > 1 else ()):
             scores[at] = _predictive_score(bases.for_clusters(k), constraints) / NUMBERS
-            callback((at + 1) / len(numbers), f"{k} clusters")
+            if callback is not None:
+                callback((at + 1) / len(numbers), f"{k} clusters")
     except INTERRUPTS as error:
         raise_if_not_interrupt(error)
         interrupted = True

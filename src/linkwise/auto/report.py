@@ -18,6 +18,7 @@ from linkwise.auto.constraint_model import (
     matching,
     probability_wrong,
 )
+from linkwise.auto.names import in_words
 from linkwise.auto.views import GIVEN
 from linkwise.constraints.table import make_suspects
 
@@ -142,8 +143,8 @@ class AutoReport:
         lines = self.summary()
         shown = [one for one in self.candidates[:N_SHOWN] if one.weight >= 0.005]
         lines.append(f"candidates, the {len(shown)} heaviest of {len(self.candidates)}:")
-        lines += [f"  {one.weight:6.1%}  {one.name} ({one.group})" for one in shown]
-        lines.append(f"the one that agrees most with the others: {self.centre}")
+        lines += [f"  {one.weight:6.1%}  {in_words(one.name)}" for one in shown]
+        lines.append(f"the one that agrees most with the others: {in_words(self.centre)}")
         return "\n".join(lines)
 
     def _why_so_many(self) -> str:

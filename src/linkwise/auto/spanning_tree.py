@@ -89,7 +89,7 @@ class Sizes(NamedTuple):
         return cls(np.ones(n, np.int64), clusters, tree)
 
 
-def balanced_partition(edges: Ints, n: int, k: int, limit: float) -> Ints:
+def balanced_partition(edges: Ints, n: int, k: int, *, limit: float) -> Ints:
     r"""Merge samples along the edges of a spanning tree into `k` clusters of similar size.
 
     Single linkage with a correction, as in Genie (Gagolewski, Bartoszuk & Cena 2016): as long as
@@ -123,8 +123,10 @@ def balanced_partition(edges: Ints, n: int, k: int, limit: float) -> Ints:
     Single linkage leaves the distant sample alone; balanced clusters do not.
 
     >>> edges, _ = minimum_spanning_tree(np.array([[0.0], [1.0], [3.0], [4.0], [9.0]]))
-    >>> balanced_partition(edges, 5, 2, 1.0).tolist(), balanced_partition(edges, 5, 2, 0.1).tolist()
-    ([0, 0, 0, 0, 1], [0, 0, 1, 1, 1])
+    >>> balanced_partition(edges, 5, 2, limit=1.0).tolist()
+    [0, 0, 0, 0, 1]
+    >>> balanced_partition(edges, 5, 2, limit=0.1).tolist()
+    [0, 0, 1, 1, 1]
     """
     parent = np.arange(n, dtype=np.int64)
     end = len(edges)  # the edges that are left are a list, closed to a ring by `end`

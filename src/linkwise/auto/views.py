@@ -258,6 +258,8 @@ _MAKING = RLock()
 class Views:
     """The views of one data set, kept with :class:`~linkwise.Prepared` data for later fits."""
 
+    title = "candidates of Auto"  # where a printed `Prepared` lists what it keeps
+
     def __init__(self, given: Prepared) -> None:
         self.given = self.prepared = given
         self.order = canonical_order(given)  # of the samples of all views; None: as given

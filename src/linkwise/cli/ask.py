@@ -7,12 +7,12 @@ import select
 import sys
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 import numpy as np
 
-from linkwise.active import Session
+from linkwise.active import ReviewSession, Session
 from linkwise.active.journal import Journal, fingerprint
 from linkwise.cli import options
 from linkwise.cli.console import BadInput, Infeasible, counted, printable, shown
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from linkwise.cli.loading import Given
     from linkwise.cli.requests import AskRequest
     from linkwise.cli.task import Task
+
+    Asked: TypeAlias = Session | ReviewSession
 
 ANSWERS = {"s": "same", "d": "different", "u": "unknown", "?": "unknown"}
 KEYS = "s same, d different, u don't know, z undo, q quit"
@@ -82,16 +84,25 @@ def run(request: AskRequest, console: Console, given: Given) -> int:
             "command": "ask",
             "n_answers": len(answers),
             **{word: answers.count(word) for word in ("same", "different", "unknown")},
-            "n_clusters": session.n_clusters_now,
-            "still_to_change": session.still_to_change,
-            "stability": session.stability,
+            **_state_of(session),
             "labels": session.labels,
         }
     )
     return 0
 
 
-def _note_where(session: Session, request: AskRequest, console: Console, *, written: bool) -> None:
+def _state_of(session: Asked) -> dict[str, Any]:
+    """Return how many clusters there are, and how far they are settled."""
+    if isinstance(session, ReviewSession):
+        return {"n_clusters": int(np.unique(session.labels).size), "stability": session.stability}
+    return {
+        "n_clusters": session.n_clusters_now,
+        "still_to_change": session.still_to_change,
+        "stability": session.stability,
+    }
+
+
+def _note_where(session: Asked, request: AskRequest, console: Console, *, written: bool) -> None:
     """Note where the answers are; if nowhere, how to keep them the next time."""
     answers = counted(len(session.answers), "answer")
     are_missing = bool(session.answers) and not written
@@ -103,9 +114,17 @@ def _note_where(session: Session, request: AskRequest, console: Console, *, writ
         console.warn(f"{answers} given, but not kept: use {how} to keep them.")
 
 
-def _session(request: AskRequest, task: Task) -> Session:
+def _session(request: AskRequest, task: Task) -> Asked:
     if request.project is not None:
         return _in_project(request, task)
+    if request.is_review:
+        seed, path = request.seed or 0, request.session
+        try:
+            return ReviewSession(
+                task.prepared, constraints=task.known, random_state=seed, path=path
+            )
+        except ValueError as error:
+            raise BadInput(str(error)) from error
     settings: dict[str, Any] = {"constraints": task.known}
     if request.n_clusters is not None:
         settings["n_clusters"] = request.n_clusters
@@ -239,10 +258,8 @@ def _key(terminal: int) -> str:
     return first.decode(errors="replace")
 
 
-def _question_loop(
-    session: Session, task: Task, console: Console, *, key: Callable[[], str]
-) -> None:
-    while (pair := session.next()) is not None:
+def _question_loop(session: Asked, task: Task, console: Console, *, key: Callable[[], str]) -> None:
+    while (pair := _next_pair(session, console)) is not None:
         _show_question(session, task, pair, console=console)
         while not (done := _execute(session, task, pair, key=_pressed(key, console))):
             console.ask(f"  {KEYS}")
@@ -251,6 +268,11 @@ def _question_loop(
             return
         console.ask(f"  {done}\n")
     console.note("Nothing is left to ask: everything follows from the answers.")
+
+
+def _next_pair(session: Asked, console: Console) -> tuple[int, int] | None:
+    with console.progress("looking for the next question"):
+        return session.next()
 
 
 def _pressed(key: Callable[[], str], console: Console) -> str:
@@ -263,7 +285,7 @@ def _pressed(key: Callable[[], str], console: Console) -> str:
         raise
 
 
-def _execute(session: Session, task: Task, pair: tuple[int, int], *, key: str) -> str:
+def _execute(session: Asked, task: Task, pair: tuple[int, int], *, key: str) -> str:
     """Do what a key asks for and return what was done; an empty text if it means nothing."""
     if key in {"q", "", "\x04"}:
         return "quit"
@@ -286,9 +308,7 @@ def _execute(session: Session, task: Task, pair: tuple[int, int], *, key: str) -
 # Two rows side by side ---------------------------------------------------------------------
 
 
-def _show_question(
-    session: Session, task: Task, pair: tuple[int, int], *, console: Console
-) -> None:
+def _show_question(session: Asked, task: Task, pair: tuple[int, int], *, console: Console) -> None:
     ids = task.data.shown_ids()
     console.ask(f"Question {len(session.answers) + 1} ({_where_it_stands(session, pair)})")
     cells = compare_rows(task.data, pair)
@@ -303,8 +323,11 @@ def _show_question(
     console.ask("[s/d/u/z/q] ", newline=False)
 
 
-def _where_it_stands(session: Session, pair: tuple[int, int]) -> str:
+def _where_it_stands(session: Asked, pair: tuple[int, int]) -> str:
     """Return how the pair is clustered now, and how far the clustering is settled."""
+    if isinstance(session, ReviewSession):
+        same = session.labels[pair[0]] == session.labels[pair[1]]
+        return "now together" if same else "now apart"
     labels, stability = session.provisional, session.stability
     parts = ["now together" if labels[pair[0]] == labels[pair[1]] else "now apart"]
     if not isinstance(session.n_clusters, int):

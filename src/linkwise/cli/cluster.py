@@ -14,12 +14,14 @@ import numpy as np
 
 from linkwise import metrics
 from linkwise._files import atomic
+from linkwise._interrupts import noted_interrupts
 from linkwise._optional import require
 from linkwise.cli import options
-from linkwise.cli.console import BadInput, counted, printable
+from linkwise.cli.console import INTERRUPTED, BadInput, counted, printable
 from linkwise.cli.formats import Column, write_clusters
 from linkwise.cli.loading import is_annotated
 from linkwise.cli.pairs import suspicious, violated_pairs
+from linkwise.cli.records import write_review
 from linkwise.cli.task import fit, load, number_of_clusters, save_prepared
 from linkwise.cli.writing import without_formulas
 
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from linkwise.cli.requests import ClusterRequest
     from linkwise.cli.task import Task
 
+READING = 0.05  # share of the work, for those who watch
+FEW_CLUSTERS = 20  # whose sizes are all shown
 LISTED = 5  # violated pairs on stderr; --json has all
 
 
@@ -39,8 +43,8 @@ def run(request: ClusterRequest, console: Console, given: Given) -> int:
     Method = options.find_method(request.method)
     settings = options.parse_settings(request.settings, Method)
     options.limit_threads(request.threads)
-    with console.progress(2, "step") as bar:
-        bar.set_description("reading")
+    with console.progress(options.key_of(Method)) as progress, noted_interrupts() as interrupts:
+        progress(0.0, "reading", upto=READING)
         task = load(request, console, given, affinity=settings.get("affinity"))
         _check_column(request, task.data)
         k = number_of_clusters(request.n_clusters, task.data, console, Method=Method)
@@ -48,13 +52,11 @@ def run(request: ClusterRequest, console: Console, given: Given) -> int:
         if is_scaled and options.scales_features(Method):
             settings = {"scaling": "given", **settings}  # scaled here, or not: not a second time
         model = options.build(Method, settings, task.prepared, n_clusters=k, request=request)
-        bar.update()
-        bar.set_description("clustering")
+        progress(READING, "clustering", upto=1.0)
         started = time.perf_counter()
         # X, W, constraints -> labels
         fit(model, task.prepared, task)
         seconds = time.perf_counter() - started
-        bar.update()
     if hasattr(model, "report_"):
         for line in model.report_.summary():
             console.note(line)
@@ -66,8 +68,9 @@ def run(request: ClusterRequest, console: Console, given: Given) -> int:
     if request.output is None and console.json:
         summary["labels"] = model.labels_
     summary["warnings"] = console.warnings
+    summary["interrupted"] = bool(interrupts)
     console.summary(summary)
-    return 0
+    return INTERRUPTED if interrupts else 0
 
 
 def n_found(model: Any) -> int:
@@ -95,7 +98,8 @@ def _check_column(request: ClusterRequest, data: Data) -> None:
 
 def _write(request: ClusterRequest, task: Task, model: Any, *, console: Console) -> dict[str, str]:
     written: dict[str, str] = {}
-    found = Column(request.column, model.labels_, getattr(model, "classes_", None))
+    classes, probability = (getattr(model, name, None) for name in ("classes_", "probability_"))
+    found = Column(request.column, model.labels_, classes, probability)
     data = task.data
     if data.names is not None and request.spreadsheet_safe:
         data = replace(data, names=without_formulas(data.names))
@@ -104,18 +108,20 @@ def _write(request: ClusterRequest, task: Task, model: Any, *, console: Console)
         written["clusters"] = str(request.output)
     elif not console.json:
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow((task.data.id_name, request.column))
-        ids, clusters = data.shown_ids(), found.shown
+        columns = found.beside(data.id_name, data.shown_ids())
         if sys.stdout.isatty():
-            ids = [printable(str(name)) for name in ids]
-            clusters = [printable(str(name)) for name in clusters]
-        writer.writerows(zip(ids, clusters, strict=True))
+            columns = {name: [printable(str(v)) for v in cells] for name, cells in columns.items()}
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
     if request.plot is not None:
         _draw(request.plot, task, model, labels=found.shown)
         written["plot"] = str(request.plot)
     if request.report is not None:
         _report(request, task, model)
         written["report"] = str(request.report)
+    if request.review is not None:
+        write_review(request.review, model, data, task.known)
+        written["review"] = str(request.review)
     return written
 
 
@@ -185,9 +191,12 @@ def _summary(request: ClusterRequest, task: Task, model: Any, *, seconds: float)
         "ari": adjusted_rand(data.truth, labels),
         "seconds": round(seconds, 3),
     }
-    if hasattr(model, "suspects_"):
+    if hasattr(model, "report_"):
         summary["n_clusters_probability"] = model.report_.n_clusters_probability[n_found(model)]
         summary["noise"] = model.noise_
+    if hasattr(model, "error_rate_"):
+        summary["noise"] = model.error_rate_
+    if hasattr(model, "suspects_"):
         summary["suspects"] = suspicious(model.suspects_, data.shown_ids())
     return summary
 
@@ -200,11 +209,11 @@ def adjusted_rand(truth: Ints | None, labels: Ints) -> float | None:
 
 
 def _note_result(summary: dict[str, Any], console: Console) -> None:
-    sizes = ", ".join(map(str, summary["sizes"][:20])) + ", ..." * (len(summary["sizes"]) > 20)
+    sizes = _shown_sizes(summary["sizes"])
     if summary["classes"] is not None:
         named = zip(summary["classes"], summary["sizes"], strict=False)
-        sizes = ", ".join(f"{size} ({name})" for name, size in named)
-    text = f"{summary['method']}: {summary['n_clusters']} clusters of {sizes} rows"
+        sizes = "of " + ", ".join(f"{size} ({name})" for name, size in named)
+    text = f"{summary['method']}: {summary['n_clusters']} clusters {sizes} rows"
     violated = summary["violated_must_links"] + summary["violated_cannot_links"]
     if summary["must_links"] + summary["cannot_links"] + summary["labelled"]:
         text += f"; {counted(violated, 'pair')} violated"
@@ -215,6 +224,14 @@ def _note_result(summary: dict[str, Any], console: Console) -> None:
     _note_suspects(summary.get("suspects", []), console)
     for path in summary["outputs"].values():
         console.note(f"wrote {path}")
+
+
+def _shown_sizes(sizes: Ints) -> str:
+    """Return the sizes of few clusters, or the largest ones of many."""
+    if len(sizes) <= FEW_CLUSTERS:
+        return "of " + ", ".join(map(str, sizes))
+    largest = ", ".join(map(str, np.sort(sizes)[::-1][:LISTED]))
+    return f"({int((sizes == 1).sum())} of one row), the largest of {largest}"
 
 
 def _note_suspects(suspects: list[dict[str, Any]], console: Console) -> None:

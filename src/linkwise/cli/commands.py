@@ -198,9 +198,16 @@ _table_options = _stacked(
         help="The graph of DATA: read from this file, or written to it if there is none.",
     ),
 )
-_data_options = _stacked(
+_text = click.option(
+    "--text",
+    multiple=True,
+    metavar="COLUMN,...",
+    help="Compare these columns letter by letter, as in names and addresses.",
+)
+_shown_options = _stacked(
     click.argument("data", type=FILE), _pair_options, _identity_options, _table_options
 )
+_data_options = _stacked(_shown_options, _text)
 _threads = click.option("--threads", type=click.IntRange(1), help="Use at most so many threads.")
 _run_options = _stacked(
     click.option("--seed", type=click.IntRange(0), default=0, show_default=True), _threads
@@ -231,7 +238,16 @@ _settings = click.option(
 _ignored_options = _stacked(  # of `cluster`, so that the same line can be checked
     *(
         click.option(name, multiple=name == "--set", hidden=True, expose_value=False)
-        for name in ("--method", "--set", "--output", "--column", "--report", "--plot", "--seed")
+        for name in (
+            "--method",
+            "--set",
+            "--output",
+            "--column",
+            "--report",
+            "--plot",
+            "--review",
+            "--seed",
+        )
     ),
     click.option("--threads", hidden=True, expose_value=False),
     click.option("-m", hidden=True, expose_value=False),
@@ -282,6 +298,7 @@ def cli(context: click.Context) -> None:
 @click.option("--column", default="cluster", show_default=True, help="Name of the new column.")
 @click.option("--report", type=FILE, help="Write an HTML report.")
 @click.option("--plot", type=FILE, help="Draw the clusters (.png, .svg, .pdf).")
+@click.option("--review", type=FILE, help="Write the pairs to review (of method linkage).")
 @_run_options
 @_verbosity_options
 @click.pass_obj
@@ -300,6 +317,7 @@ def cluster(console: Console, /, **typed: Any) -> Any:
 @_pair_options
 @_identity_options
 @_table_options
+@_text
 @_ignored_options
 @click.option(*_k, type=click.IntRange(1), help="Also check whether so many clusters suffice.")
 @click.option(
@@ -392,9 +410,14 @@ def ask(console: Console, /, **typed: Any) -> Any:
 
 
 @cli.command()
-@_data_options
+@_shown_options
 @click.option(*_k, type=click.IntRange(2), help="Number of clusters; found if it is left out.")
-@click.option("--text", metavar="COLUMN", help="Column with texts, which are shown and compared.")
+@click.option(
+    "--text",
+    "shown_text",
+    metavar="COLUMN",
+    help="Column with texts, which are shown and compared.",
+)
 @click.option(
     "--image",
     metavar="COLUMN",
@@ -456,6 +479,19 @@ def demo(console: Console, folder: Path) -> Any:
     Without and with constraints; the picture goes to FOLDER.
     """
     _work("demo").run(console, folder)
+
+
+@cli.command("warm-up")
+@click.argument("methods", nargs=-1, metavar="[METHOD]...", shell_complete=_complete_method)
+@_verbosity_options
+@click.pass_obj
+def warm_up(console: Console, methods: tuple[str, ...]) -> Any:
+    """Compile what the first fits would compile.
+
+    Once on a machine: for the methods given, or for all. What is compiled is kept beside the
+    installed package, or in the folder NUMBA_CACHE_DIR.
+    """
+    return _work("warm_up").run(console, methods)
 
 
 @cli.command()

@@ -5,15 +5,25 @@ from __future__ import annotations
 import time
 import warnings
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
 
 from linkwise import metrics
+from linkwise._interrupts import INTERRUPTS, noted_interrupts, raise_if_not_interrupt
 from linkwise.cli import options
 from linkwise.cli.cluster import adjusted_rand
-from linkwise.cli.console import BAD_INPUT, INFEASIBLE, BadInput, Infeasible, shown
+from linkwise.cli.console import (
+    BAD_INPUT,
+    INFEASIBLE,
+    INTERRUPTED,
+    BadInput,
+    Infeasible,
+    counted,
+    shown,
+)
 from linkwise.cli.formats import write_rows
 from linkwise.cli.reading import with_features
 from linkwise.cli.task import Task, fit, load, number_of_clusters, save_prepared
@@ -25,6 +35,7 @@ from linkwise.registry import METHODS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from linkwise._progress import Progress
     from linkwise._types import Floats, Ints
     from linkwise.cli.console import Console
     from linkwise.cli.loading import Given
@@ -69,9 +80,18 @@ def run(request: CompareRequest, console: Console, given: Given) -> int:
         for key, M in chosen.items()
         if key not in left_out
     }
-    rows = _rows(builds, tasks, _folds(task, request), W=task.prepared.W, console=console)
+    folds = _folds(task, request)
+    with noted_interrupts() as interrupts:
+        rows = _rows(builds, tasks, folds, W=task.prepared.W, console=console, stop=interrupts)
     save_prepared(task, request, console)
+    if interrupts:
+        if not rows:
+            raise KeyboardInterrupt
+        done = f"{len(rows)} of {counted(len(builds), 'method')}"
+        console.note(f"Interrupted: {done}. The table has those that were finished.")
     _show(rows, left_out, request, console=console)
+    if interrupts:
+        return INTERRUPTED
     if any(row.labels is not None for row in rows):
         return 0
     return INFEASIBLE if all(row.infeasible for row in rows) else BAD_INPUT
@@ -84,16 +104,55 @@ def _rows(
     *,
     W: Any,
     console: Console,
+    stop: Sequence[object],
 ) -> list[Row]:
-    """Fit every method to all constraints, and to those of each fold."""
-    rows = []
+    """Fit every method to all constraints, and to those of each fold, until there is a `stop`.
+
+    A method that was interrupted is left out, though it may have an answer.
+    """
+    rows: list[Row] = []
     # A baseline that ignores constraints belongs into a comparison.
     warnings.simplefilter("ignore", ConstraintsIgnoredWarning)
-    with console.progress(len(builds) * (1 + len(folds)), "fit") as bar:
-        for key, build in builds.items():
-            bar.set_description(key)
-            rows.append(_row(key, build, tasks[key], W=W, folds=folds, step=bar.update))
+    with console.progress("compare") as progress:
+        for number, (key, build) in enumerate(builds.items()):
+            shares = (number / len(builds), (number + 1) / len(builds))
+            steps = Steps(progress, key, np.linspace(*shares, 2 + len(folds)), stop)
+            try:
+                row = _row(key, build, tasks[key], W=W, folds=folds, step=steps.begin)
+            except INTERRUPTS as error:
+                raise_if_not_interrupt(error)
+                break
+            if stop:
+                break
+            rows.append(row)
+            progress.write(_line(row))
     return rows
+
+
+class Steps:
+    """The fits of a method, as a part of the work."""
+
+    def __init__(
+        self, progress: Progress, key: str, shares: Floats, stop: Sequence[object]
+    ) -> None:
+        self._progress, self._key, self._stop = progress, key, stop
+        self._shares = iter(pairwise(shares.tolist()))
+
+    def begin(self) -> None:
+        """Tell that the next fit begins; after an interrupt, that it does not."""
+        if self._stop:
+            raise KeyboardInterrupt
+        first, last = next(self._shares)
+        self._progress(first, self._key, upto=last)
+
+
+def _line(row: Row) -> str:
+    """Return what is said of a method as soon as it has ended."""
+    if row.error is not None:
+        return shown(f"{row.key}: {row.error}")
+    scores = {"ARI": row.ari, "held-out": row.held_out, "ncut": row.ncut}
+    name, score = next((name, score) for name, score in scores.items() if score is not None)
+    return f"{row.key}: {name} {score:.3f}, {row.seconds:.2f} s"
 
 
 def _suited(
@@ -125,21 +184,21 @@ def _row(
     *,
     W: Any,
     folds: Folds,
-    step: Callable[[int], Any],
+    step: Callable[[], None],
 ) -> Row:
     # Solvers start cold for each method, so that the order of the methods does not matter; in the
     # folds they start from what the fit to all constraints has found.
     prepared = task.prepared.cold()
     try:
+        step()
         started = time.perf_counter()
         labels = fit(build(), prepared, task).labels_
         seconds = time.perf_counter() - started
-        step(1)
         held_out = []
         for train, test in folds:
+            step()
             if not test.is_empty:
                 held_out.append((test, fit(build(), prepared, task, known=train).labels_))
-            step(1)
     except (ValueError, IndexError, Infeasible, BadInput) as error:
         text = error.format_message() if isinstance(error, click.ClickException) else str(error)
         found = " ".join(text.split())

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linkwise._files import FileInUseError
-from linkwise._optional import require
+from linkwise._progress import Progress
 from linkwise.cli import MISSING_LIBRARY
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Console:
     debug: bool = False
     arguments: tuple[str, ...] = ()  # what was typed
     warnings: list[str] = field(default_factory=list)
-    _bar: Any = None
+    _progress: Progress | None = None
 
     def note(self, text: str) -> None:
         """Print what is being done, unless the user asked for quiet."""
@@ -72,10 +72,10 @@ class Console:
 
     def _print(self, text: str) -> None:
         text = shown(text)
-        if self._bar is None:
+        if self._progress is not None and self._progress.is_drawn:
+            self._progress.write(text)  # above the bar, not across it
+        else:
             click.echo(text, err=True)
-        else:  # above the bar, not across it
-            self._bar.write(text, file=sys.stderr)
 
     def summary(self, facts: dict[str, Any]) -> None:
         """Print a machine-readable summary, if it was asked for."""
@@ -87,16 +87,14 @@ class Console:
         click.echo(text, nl=newline, err=self.json)
 
     @contextmanager
-    def progress(self, total: int, unit: str) -> Iterator[Any]:
-        """Yield a progress bar, which shows only on a terminal."""
-        tqdm = require("tqdm", extra="cli", purpose="The command line").tqdm
-        hidden = self.quiet or not sys.stderr.isatty()
-        with tqdm(total=total, unit=unit, disable=hidden, leave=False, file=sys.stderr) as bar:
-            self._bar = None if hidden else bar
+    def progress(self, name: str) -> Iterator[Progress]:
+        """Yield what shows progress: on a terminal, and only if it takes more than two seconds."""
+        with Progress(name, 0 if self.quiet else None) as progress:
+            self._progress = progress
             try:
-                yield bar
+                yield progress
             finally:
-                self._bar = None
+                self._progress = None
 
     @contextmanager
     def showing_warnings(self) -> Iterator[None]:

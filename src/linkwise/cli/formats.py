@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from linkwise._types import AnyArray, Ints
+    from linkwise._types import AnyArray, Floats, Ints
     from linkwise.cli.reading import Data
     from linkwise.cli.requests import DataRequest
     from linkwise.cli.sources import Source
@@ -49,12 +49,20 @@ class Column(NamedTuple):
     name: str
     labels: Ints
     classes: AnyArray | None = None  # the names of the clusters, if labels were given
+    probability: Floats | None = None  # that a row is where it belongs, if the method tells
 
     @property
     def shown(self) -> list[Any]:
         """The cluster of each row, by name if it has one."""
         named = self.labels if self.classes is None else self.classes[self.labels]
         return named.tolist()
+
+    def beside(self, id_name: str, ids: list[Any]) -> dict[str, list[Any]]:
+        """Return the columns of a table: ids, clusters and, if they are known, probabilities."""
+        columns = {id_name: ids, self.name: self.shown}
+        if self.probability is not None:
+            columns["probability"] = [round(p, 4) for p in self.probability.tolist()]
+        return columns
 
 
 class Format(NamedTuple):
@@ -350,14 +358,14 @@ def write_rows(path: Path, header: Sequence[str], rows: Any) -> None:
 
 
 def _write_text(path: Path, data: Data, clusters: Column) -> None:
-    rows = zip(data.shown_ids(), clusters.shown, strict=True)
-    write_rows(path, (data.id_name, clusters.name), rows)
+    columns = clusters.beside(data.id_name, data.shown_ids())
+    write_rows(path, list(columns), zip(*columns.values(), strict=True))
 
 
 def _write_parquet(path: Path, data: Data, clusters: Column) -> None:
     pandas = require("pandas", extra="parquet", purpose="Writing Parquet files")
     require("pyarrow", extra="parquet", purpose="Writing Parquet files")
-    frame = pandas.DataFrame({data.id_name: data.shown_ids(), clusters.name: clusters.shown})
+    frame = pandas.DataFrame(clusters.beside(data.id_name, data.shown_ids()))
     with atomic(path) as unfinished:
         frame.to_parquet(unfinished, index=False)
 

@@ -73,7 +73,19 @@ def _conflicts(pairs: Pairs, path: Path, request: DataRequest) -> list[Problem]:
     found = conflict_problems(pairs, path)
     if isinstance(request, AskRequest):  # where no method accepts them
         found = [problem._replace(add=(), remove=()) for problem in found]
+    if _wants_hard(request):  # a command without it would do something else than was asked for
+        found = [problem._replace(add=(), remove=()) for problem in found]
+        why = "With hard=true all of them have to hold. Without it, --method auto weighs them."
+        found[-1] = found[-1]._replace(text=f"{found[-1].text} {why}")
     return found
+
+
+def _wants_hard(request: DataRequest) -> bool:
+    """Whether everything given has to hold, by ``--set hard=true``."""
+    settings = (text.partition("=") for text in getattr(request, "settings", ()))
+    return ("hard", "true") in [
+        (name.strip(), value.strip().lower()) for name, _, value in settings
+    ]
 
 
 def _options() -> Any:
@@ -138,8 +150,20 @@ def _check_outputs(request: DataRequest) -> None:
         check_distinct({**outputs, "--project": request.project})
         if request.session is not None and request.project is not None:
             raise BadInput("--session and --project both keep the answers. Leave one of them out.")
+        _check_questions(request)
         if is_stdin(request.data):
             raise BadInput("DATA must be a file: answers are what stdin is for.")
+
+
+def _check_questions(request: AskRequest) -> None:
+    """Raise if questions cannot be chosen in the way that was asked for."""
+    if request.is_review:
+        for option, typed in (("-k", request.n_clusters), ("--strategy", request.strategy)):
+            if typed is not None:
+                raise BadInput(
+                    f"{option} {typed}: with -m linkage the review queue is asked, and the number "
+                    f"of clusters is found. Leave {option} out."
+                )
 
 
 def _check_cluster_outputs(request: ClusterRequest) -> None:
@@ -147,7 +171,20 @@ def _check_cluster_outputs(request: ClusterRequest) -> None:
     check_output(request.output, "--output", inputs=inputs, formats=writable())
     check_output(request.report, "--report", inputs=inputs, formats=(".html",))
     check_output(request.plot, "--plot", inputs=inputs, formats=PICTURES)
-    check_distinct({"--output": request.output, "--report": request.report, "--plot": request.plot})
+    check_output(request.review, "--review", inputs=inputs, formats=(".csv", ".tsv"))
+    check_distinct(
+        {
+            "--output": request.output,
+            "--report": request.report,
+            "--plot": request.plot,
+            "--review": request.review,
+        }
+    )
+    if request.review is not None and key_of(request.method) != "linkage":
+        raise BadInput(
+            f"--review {request.review}: only the method linkage knows which pairs to review. Add "
+            "-m linkage, or leave --review out."
+        )
     if is_annotated(request) and suffix_of(request) != ".h5ad":
         message = f"--output {request.output}: only .h5ad DATA can be copied to .h5ad. Take .csv."
         raise BadInput(message)

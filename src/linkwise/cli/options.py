@@ -170,7 +170,7 @@ def build(
     settings: Mapping[str, Any],
     prepared: Prepared,
     *,
-    n_clusters: int | str,
+    n_clusters: int | str | None,
     request: ClusterRequest | CompareRequest,
 ) -> ConstrainedClusterer:
     """Return the estimator that was asked for, to be fitted to the prepared data."""

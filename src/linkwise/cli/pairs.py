@@ -163,7 +163,9 @@ def _raise_if_session(path: Path) -> None:
     except (ValueError, RecursionError):
         return
     if isinstance(header, dict) and str(header.get("format")).startswith("linkwise session"):
-        command = f"linkwise ask DATA -k {header.get('n_clusters')} --session {path} -o pairs.csv"
+        k = header.get("n_clusters")  # 0 if it is found
+        option = f"-k {k}" if k else f"-m {header.get('method')}"
+        command = f"linkwise ask DATA {option} --session {path} -o pairs.csv"
         raise BadInput(
             f"{path} is a session of linkwise ask, not a file of pairs. Write its answers as "
             f"pairs: {command}, with the options that it was begun with."

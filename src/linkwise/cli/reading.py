@@ -10,9 +10,11 @@ import numpy as np
 
 from linkwise._inputs import checked_format
 from linkwise._jit import late_module
+from linkwise._values import plain_numbers
 from linkwise.cli.console import BadInput, counted
 from linkwise.cli.formats import FORMATS, ID_NAMES, is_id_name
 from linkwise.cli.problems import Problem
+from linkwise.cli.records import record_features, text_columns
 from linkwise.cli.sources import source_of, suffix_of
 from linkwise.cli.tables import (
     SHOWN,
@@ -24,7 +26,6 @@ from linkwise.cli.tables import (
     text_of,
     warn_of_constants,
 )
-from linkwise.cli.values import plain_numbers
 from linkwise.constraints.labels import Labels
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 sparse = late_module("scipy.sparse")  # takes 0.2 s to import
 
-COLUMN_OPTIONS = ("--labels", "--truth", "--id", "--features", "--drop", "--categorical")
+COLUMN_OPTIONS = ("--labels", "--truth", "--id", "--features", "--drop", "--categorical", "--text")
 NUMBER_OPTIONS = ("--scale", "--no-scale", "--impute")
 TABLE_REMEDY = "correct it, or choose another column with --id (or --drop this one)"
 
@@ -122,6 +123,7 @@ def _check_options(request: DataRequest, what: str, options: Sequence[str]) -> N
         "--features": request.features,
         "--drop": request.drop,
         "--categorical": request.categorical,
+        "--text": request.text,
         "--scale": request.scale or None,
         "--no-scale": True if request.scale is False else None,
         "--impute": request.impute,
@@ -144,6 +146,7 @@ def _table(source: Source, request: DataRequest) -> Data:
         "--drop": request.drop,
         "--categorical": request.categorical,
         "--features": request.features,
+        "--text": text_columns(request, columns),
     }
     for option, names in asked.items():
         data.problems += check_columns(names, columns, option)
@@ -157,15 +160,18 @@ def _table(source: Source, request: DataRequest) -> Data:
     def place(row: int) -> str:
         return f"row {row}" if data.names is None else f"row {row} ({data.names[row]})"
 
-    found = features(frame, request, place)
+    found = (record_features if request.text else features)(frame, request, place)
     data.X, data.feature_names, data.frame = found.X, found.names, frame
     data.problems += found.problems
     data.notes += found.notes
+    kept = [name for name in kept if name not in found.left_out]
     listed = ", ".join(kept[:SHOWN]) + ", ..." * (len(kept) > SHOWN)
     shown = f"{counted(data.n_samples, 'row')}, {counted(len(kept), 'feature')} ({listed})"
     if found.n_categorical:
         shown += f"; {found.n_categorical} categorical, {found.X.shape[1]} columns of numbers"
-    if request.scale is not False:
+    if request.text:
+        shown += f"; compared as text: {', '.join(text_columns(request, columns))}"
+    elif request.scale is not False:
         shown += "; standardised (--no-scale leaves them as they are)"
     data.notes.append(shown)
     return data
@@ -174,14 +180,16 @@ def _table(source: Source, request: DataRequest) -> Data:
 def _identified(source: Source, request: DataRequest) -> tuple[Any, Data]:
     """Read a table and the columns that are no features."""
     special = [name for name in (request.id_column, request.labels, request.truth) if name]
-    frame = _frame(source, request, special)
+    # Typed as they are: 0123 is not 123. A name with a comma in it, or several names.
+    text = [name.strip() for typed in request.text for name in (typed, *typed.split(","))]
+    frame = _frame(source, request, [*special, *text])
     data = Data(len(frame), others=frame, everything=frame)
     columns = {str(name): frame[name] for name in frame.columns}
     _take_columns(data, request, columns, place="column", remedy=TABLE_REMEDY)
     if request.id_column is None:
         _find_ids(data, frame, request)
     index = frame.attrs.get("index")
-    asked = (*request.features, *request.drop, *request.categorical, *special)
+    asked = (*request.features, *request.drop, *request.categorical, *special, *text)
     if index not in (None, data.id_name, *asked):  # the file calls it names, no features
         frame = frame.drop(columns=index)
     unique = [name for name in _unique_texts(frame, request) if name != data.id_name]
@@ -194,7 +202,8 @@ def _identified(source: Source, request: DataRequest) -> tuple[Any, Data]:
 def _find_ids(data: Data, frame: Any, request: DataRequest) -> None:
     """Take a column for the names of the rows without being told so, with a note."""
     special = [name for name in (request.labels, request.truth) if name]
-    found, shown = _called_ids(frame, (*request.features, *request.drop, *special))
+    text = text_columns(request, [str(name) for name in frame.columns])
+    found, shown = _called_ids(frame, (*request.features, *request.drop, *special, *text))
     if found is None:
         data.problems += _repeated_ids(frame, request)
         unique = _unique_texts(frame, request)
@@ -242,6 +251,7 @@ def _unique_texts(frame: Any, request: DataRequest) -> list[str]:
     """Return the columns of text in which no two rows are alike: names, not categories."""
     asked = {*request.features, *request.drop, *request.categorical, request.id_column}
     asked |= {request.labels, request.truth}
+    asked |= {*text_columns(request, [str(name) for name in frame.columns])}
     return [
         str(name)
         for name in frame.columns

@@ -20,6 +20,7 @@ class DataRequest:
     drop: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
     scale: bool | None = None
     impute: str | None = None
     encoding: str = "utf-8"
@@ -59,6 +60,7 @@ class ClusterRequest(DataRequest):
     spreadsheet_safe: bool = False
     report: Path | None = None
     plot: Path | None = None
+    review: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,13 +90,18 @@ class AskRequest(DataRequest):
     seed: int | None = None  # 0 for a new session; a session keeps its own
     threads: int | None = None
 
+    @property
+    def is_review(self) -> bool:
+        """Whether the review queue is asked, of a method that finds the number of clusters."""
+        return (self.method or "").lower() == "linkage"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ServeRequest(DataRequest):
     """``linkwise serve``."""
 
     n_clusters: int | None = None
-    text: str | None = None
+    shown_text: str | None = None
     image: str | None = None
     kind: str | None = None
     project: Path | None = None

@@ -124,16 +124,16 @@ def _read(request: ServeRequest, console: Console) -> tuple[Data, Constraints | 
     from linkwise.constraints import Constraints  # noqa: PLC0415
 
     has_file_column = request.image is not None and not PIXELS.fullmatch(request.image)
-    shown = [request.text, request.image if has_file_column else None]
+    shown = [request.shown_text, request.image if has_file_column else None]
     reduced = replace(request, drop=(*request.drop, *(name for name in shown if name)))
-    if request.text is None or request.features:
+    if request.shown_text is None or request.features:
         data, pairs = _read_features(reduced, console)
     else:
         data, pairs = reading.read_names(reduced), None
         raise_problems(
-            [*data.problems, *_no_column(data, request.text, "--text")], console.arguments
+            [*data.problems, *_no_column(data, request.shown_text, "--text")], console.arguments
         )
-        data.X = _text_features(text_of(data.everything[request.text]))
+        data.X = _text_features(text_of(data.everything[request.shown_text]))
         data.feature_names = [f"axis {k}" for k in range(data.X.shape[1])]
         console.note(f"{request.name}: {len(data.X)} texts, compared by their words")
     if has_file_column:
@@ -207,14 +207,14 @@ def _items(request: ServeRequest, data: Data, names: list[str]) -> Items:
         columns if kind not in {"series", "point"} else _others(columns, data),
         data.X,
         data.feature_names,
-        request.text,
+        request.shown_text,
         image,
         request.data.resolve().parent,
     )
 
 
 def _kind(request: ServeRequest, columns: dict[str, Any]) -> str:
-    if request.text is not None:
+    if request.shown_text is not None:
         return "text"
     if request.image is not None:
         return "image"

@@ -11,26 +11,27 @@ import numpy as np
 
 from linkwise._hints import hint
 from linkwise._optional import require
-from linkwise.cli.problems import Problem
-from linkwise.cli.values import (
+from linkwise._values import (
     Numbers,
     days,
     is_given,
+    most_categories,
     plain_numbers,
     read_dates,
     read_numbers,
 )
+from linkwise.cli.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from linkwise._types import Floats, Ints
+    from linkwise._types import Bools, Floats, Ints
     from linkwise.cli.requests import DataRequest
 
 
 # What people and programs write for "not known"; pandas' own list, for columns kept as text.
 UNKNOWN = {"", "-1", "-1.0", "?", "na", "n/a", "nan", "null", "none", "<na>"}
-FEW_CATEGORIES, MANY_CATEGORIES = 10, 100
+NEARLY_EMPTY, MUCH_MISSING = 0.9, 0.3  # shares of a column that are missing
 SHOWN = 8
 CELLS = 3  # of a column that are shown in a message
 ABSURD = 1e6  # times the usual distance from the median
@@ -44,14 +45,16 @@ class Features(NamedTuple):
     n_categorical: int
     problems: list[Problem]
     notes: list[str]
+    left_out: list[str]  # columns of which hardly anything is known
 
 
 @dataclass
-class _Sorted:
+class SortedColumns:
     """The columns of a table by kind, while it is read."""
 
     numeric: dict[str, Floats] = field(default_factory=dict)
     categories: dict[str, list[str]] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)  # hardly anything is known of them
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -112,13 +115,11 @@ def _natural(text: str) -> tuple[int, float, str]:
 
 def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> Features:
     """Turn columns into numbers: numeric ones as they are, categories into one column each."""
-    found = _Sorted()
+    found = sorted_columns(frame, request, place)
     if not len(frame.columns):
         text = "No column is left as a feature. Choose some with --features."
         found.problems.append(Problem(text))
-    for name in frame.columns:
-        _sort_column(found, frame[name], name, request=request, place=place)
-    found.problems += _fill_missing(found, impute=request.impute, place=place)
+    found.problems += _fill_missing(found, request=request, place=place)
     if not found.problems:
         _warn_of_absurd(found.numeric, place)
         constant = [name for name, values in found.numeric.items() if values.min() == values.max()]
@@ -127,10 +128,18 @@ def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> F
         return _assembled(found, scale=request.scale is not False)
     if not found.numeric and not found.categories:  # dropping all of them would not work
         found.problems = [problem._replace(add=()) for problem in found.problems]
-    return Features(np.empty((len(frame), 0)), [], 0, found.problems, found.notes)
+    return Features(np.empty((len(frame), 0)), [], 0, found.problems, found.notes, [])
 
 
-def _assembled(found: _Sorted, *, scale: bool) -> Features:
+def sorted_columns(frame: Any, request: DataRequest, place: Callable[[int], str]) -> SortedColumns:
+    """Return the columns by kind, with the problems of those that are neither."""
+    found = SortedColumns()
+    for name in frame.columns:
+        _sort_column(found, frame[name], name, request=request, place=place)
+    return found
+
+
+def _assembled(found: SortedColumns, *, scale: bool) -> Features:
     """Put the columns side by side."""
     blocks = [_standardised(found.numeric) if scale else _stacked(found.numeric)]
     names = list(found.numeric)
@@ -140,7 +149,7 @@ def _assembled(found: _Sorted, *, scale: bool) -> Features:
         names += [f"{name}={value}" for value in values]
     blocks = [block for block in blocks if block.size]
     X = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
-    return Features(X, names, len(found.categories), [], found.notes)
+    return Features(X, names, len(found.categories), [], found.notes, found.left_out)
 
 
 def warn_of_constants(constant: Sequence[str], n_columns: int) -> None:
@@ -171,7 +180,7 @@ def _warn_of_absurd(numeric: dict[str, Floats], place: Callable[[int], str]) -> 
 
 
 def _sort_column(
-    found: _Sorted,
+    found: SortedColumns,
     column: Any,
     name: str,
     *,
@@ -242,8 +251,7 @@ def _category_problem(
             f"Column {name!r} holds numbers, but text in {len(no_number)} row(s), first {shown}. "
             f"Correct it, or use --drop {typed}, or --categorical {typed}.",
         )
-    limit = min(max(FEW_CATEGORIES, len(texts) // 10), MANY_CATEGORIES)
-    if n_distinct > limit or n_distinct == len(texts):
+    if n_distinct > most_categories(len(texts)) or n_distinct == len(texts):
         return dropped(
             name,
             f"Column {name!r} is text with {n_distinct} different values in {len(texts)} rows, too "
@@ -254,7 +262,7 @@ def _category_problem(
 
 
 def _fill_missing(
-    found: _Sorted, *, impute: str | None, place: Callable[[int], str]
+    found: SortedColumns, *, request: DataRequest, place: Callable[[int], str]
 ) -> list[Problem]:
     """Fill missing values in place, or return the problems of the columns that have some."""
     numeric, categories = found.numeric, found.categories
@@ -268,7 +276,9 @@ def _fill_missing(
         dropped(name, f"Column {name!r} has no values at all. Use --drop {shlex.quote(name)}.")
         for name in empty
     ]
-    if missing and impute is None:
+    if request.impute is not None:
+        missing = _without_nearly_empty(found, missing, request)
+    elif missing:
         rows = np.logical_or.reduce(list(missing.values()))
         shown = ", ".join(f"{name!r} ({int(w.sum())})" for name, w in list(missing.items())[:SHOWN])
         shown += ", ..." * (len(missing) > SHOWN)
@@ -285,6 +295,27 @@ def _fill_missing(
             most = max(sorted(set(given)), key=given.count)
             categories[name] = [text or most for text in categories[name]]
     return problems
+
+
+def _without_nearly_empty(
+    found: SortedColumns, missing: dict[str, Bools], request: DataRequest
+) -> dict[str, Bools]:
+    """Leave out columns of which hardly anything is known, unless they were asked for; note all."""
+    kept = {}
+    asked = (*request.features, *request.categorical)
+    for name, where in missing.items():
+        share, typed = where.mean(), shlex.quote(name)
+        n_left = len(found.numeric) + len(found.categories)
+        if share > NEARLY_EMPTY and name not in asked and n_left > 1:
+            (found.numeric if name in found.numeric else found.categories).pop(name)
+            found.left_out.append(name)
+            note = f"{share:.0%} of it is missing, so it is left out (unless --features names it)"
+        else:
+            kept[name] = where
+            note = f"{share:.0%} of it was missing, and is filled (--drop {typed} leaves it out)"
+        if share > MUCH_MISSING:
+            found.notes.append(f"column {name!r}: {note}")
+    return kept
 
 
 def _stacked(numeric: dict[str, Floats]) -> Floats:

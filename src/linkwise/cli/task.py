@@ -97,12 +97,14 @@ def _counted(known: Constraints) -> str:
 
 def number_of_clusters(
     typed: int | None, data: Data, console: Console, *, Method: Any = None
-) -> int | str:
-    """Return -k, or "auto" if the method finds it, or the number of different labels."""
+) -> int | str | None:
+    """Return -k, or the default of a method that finds it, or the number of different labels."""
     if typed is not None:
         return typed
-    if Method is not None and signature(Method).parameters["n_clusters"].default == "auto":
-        return "auto"
+    default = 2 if Method is None else signature(Method).parameters["n_clusters"].default
+    if default in ("auto", None):
+        found: str | None = default
+        return found
     if len(data.label_names) < 2:
         raise BadInput("-k is missing: say how many clusters you want, for example -k 3.")
     console.note(f"-k {len(data.label_names)}: as many clusters as different labels")

@@ -145,6 +145,7 @@ def parse_pairs(
 ) -> Parsed:
     """Read the rows that can be read, whether or not they contradict each other."""
     n, parse = _sample_parser(n_samples, ids)
+    source, unanswered = _answered(source)
     errors: dict[int, Exception] = {}
     table = _table(source, parse, errors)
     kept = np.ones(len(table.pairs), dtype=bool)
@@ -162,11 +163,25 @@ def parse_pairs(
             is_loop & table.is_must_link
         ].tolist(),
         "skipped: a sample that is not known": skipped,
+        "left out: the link is empty": unanswered,
     }
     notes = [f"{len(k)} {what} ({_listed(k, source.unit)})" for what, k in told.items() if k]
     if skip_unknown:
         problems = [problem for problem in problems if not problem.is_unknown]
     return Parsed(n, table.kept(kept & ~is_loop), problems, notes)
+
+
+def _answered(source: Columns) -> tuple[Columns, list[int]]:
+    """Return the rows with a link, and the numbers of the others: pairs that are to be reviewed."""
+    is_open = [isinstance(link, str) and not link.strip() for link in source.values["link"]]
+    if not any(is_open) or all(is_open):
+        # All empty is more likely another column than a review that nobody began.
+        return source, []
+    kept = [k for k, is_empty in enumerate(is_open) if not is_empty]
+    values = {name: [column[k] for k in kept] for name, column in source.values.items()}
+    rows = [source.rows[k] for k in kept]
+    open_rows = [row for row, is_empty in zip(source.rows, is_open, strict=True) if is_empty]
+    return source._replace(values=values, rows=rows), open_rows
 
 
 def _table(source: Columns, parse: Callable[[Any], int], errors: dict[int, Exception]) -> PairTable:

@@ -1,12 +1,13 @@
 """Generators of data sets and graphs with a known truth.
 
-Data sets come as `X` of shape (n_samples, n_features) and the true classes `y`.
+Data sets come as `X` of shape (n_samples, n_features) and the true classes `y`, customers as a
+table.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, triu
@@ -18,7 +19,7 @@ from linkwise.constraints.sampling import unrank_pairs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from linkwise._types import Bytes, Floats, Int64s, Ints
+    from linkwise._types import AnyArray, Bytes, Floats, Int64s, Ints
 
     RandomState = int | np.random.RandomState | None
 
@@ -32,6 +33,83 @@ MIXTURE = (
     (0.15, (0.4, 3.2), (0.45, 0.45)),
     (0.20, (5.0, 4.0), (0.5, 0.5)),
 )
+
+
+class Segment(NamedTuple):
+    """Customers of one kind: medians, shares, and what they mostly buy."""
+
+    name: str
+    share: float  # of all customers
+    visits: float  # a month
+    basket: float  # money a visit
+    discount: float  # share of what they buy at a discount
+    buys: tuple[float, float, float]  # probabilities of the categories
+
+
+CATEGORIES = ("groceries", "fashion", "electronics")
+SEGMENTS = (
+    Segment("regulars", 0.45, 9.0, 70.0, 0.25, (0.75, 0.15, 0.10)),
+    Segment("bargain hunters", 0.30, 4.0, 30.0, 0.60, (0.35, 0.50, 0.15)),
+    Segment("big spenders", 0.25, 2.0, 220.0, 0.12, (0.05, 0.25, 0.70)),
+)
+# Older customers earn more and buy less online, whatever their segment is.
+GENERATION = {"age": 13.0, "income": 0.21, "online": 0.23}
+
+
+def make_customers(
+    n_samples: int = 400, *, random_state: RandomState = None
+) -> tuple[dict[str, AnyArray], Ints]:
+    """Make a table of customers: two generations, and three segments that cut across them.
+
+    The segments differ in how often customers come, what they spend, and what they buy. Age,
+    income and the share bought online depend on the generation alone, and separate it more clearly
+    than anything separates the segments: without constraints most methods find the generations.
+
+    Parameters
+    ----------
+    n_samples : int, default=400
+        Number of customers.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    table : dict of str to ndarray of shape (n_samples,)
+        Columns: ``age`` (years), ``income`` (a year), ``visits`` (a month), ``basket`` (money a
+        visit), ``discount`` and ``online`` (shares), ``category`` (texts), ``since`` (dates).
+        ``pandas.DataFrame(table)`` is a data frame.
+    y : ndarray of shape (n_samples,)
+        Segment of each customer: 0 regulars, 1 bargain hunters, 2 big spenders; mixed.
+
+    Examples
+    --------
+    >>> table, y = make_customers(6, random_state=0)
+    >>> list(table)
+    ['age', 'income', 'visits', 'basket', 'discount', 'online', 'category', 'since']
+    >>> table["category"].tolist()[:2]
+    ['fashion', 'groceries']
+    """
+    rng = check_random_state(random_state)
+    ends = np.rint(n_samples * np.cumsum([one.share for one in SEGMENTS])).astype(np.intp)
+    y = rng.permutation(np.searchsorted(ends, np.arange(n_samples), side="right")).astype(np.intp)
+    of_segment = Segment(*(np.array(column)[y] for column in zip(*SEGMENTS, strict=True)))
+    older = np.where(rng.random_sample(n_samples) < 0.5, 1.0, -1.0)
+
+    def noise(scale: float) -> Floats:
+        return rng.normal(scale=scale, size=n_samples)
+
+    income = np.exp(10.5 + older * GENERATION["income"] + noise(0.22))
+    bought = (rng.random_sample((n_samples, 1)) > np.cumsum(of_segment.buys, axis=1)).sum(axis=1)
+    return {
+        "age": np.clip(44 + older * GENERATION["age"] + noise(8.0), 18, 90).round(),
+        "income": income.round(-2),
+        "visits": np.maximum(of_segment.visits * np.exp(noise(0.35)), 0.1).round(1),
+        "basket": (of_segment.basket * np.exp(noise(0.35))).round(2),
+        "discount": np.clip(of_segment.discount + noise(0.12), 0, 1).round(2),
+        "online": np.clip(0.5 - older * GENERATION["online"] + noise(0.15), 0, 1).round(2),
+        "category": np.array(CATEGORIES)[np.minimum(bought, 2)],
+        "since": np.datetime64("2026-01-01") - rng.randint(30, 3000, size=n_samples),
+    }, y
 
 
 def make_xor(

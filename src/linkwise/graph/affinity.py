@@ -193,6 +193,11 @@ def symmetrized(A: Matrix, how: str) -> Matrix:
     return A.maximum(transposed) if how == "union" else A.minimum(transposed)
 
 
+def exact_is_cheap(n_samples: int, n_features: int) -> bool:
+    """Whether an exact search for neighbours is fast enough."""
+    return n_samples <= EXACT_SAMPLES or n_features <= EXACT_FEATURES
+
+
 class Affinity(TransformerMixin, BaseEstimator):
     r"""Similarity graph of samples: neighbours, Gaussian weights, one connected component.
 
@@ -502,8 +507,7 @@ class Affinity(TransformerMixin, BaseEstimator):
     def _is_approximate(self, X: Any) -> bool:
         if self._kind != "nearest" or not self._is_euclidean or self.search == "exact":
             return False
-        is_cheap = X.shape[0] <= EXACT_SAMPLES or X.shape[1] <= EXACT_FEATURES
-        return self.search == "approximate" or not is_cheap
+        return self.search == "approximate" or not exact_is_cheap(*X.shape)
 
     def _reduced(self, X: Any) -> Any:
         """Return the samples in the space in which distances are taken."""

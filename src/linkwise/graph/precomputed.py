@@ -104,7 +104,7 @@ def _warn_if_disconnected(W: Graph) -> None:
         "components. Connect them, or build the graph with linkwise.Affinity, which joins them."
     )
     # The user's line is behind check_affinity, Prepared, `fit` and scikit-learn's wrapper.
-    warnings.warn(message, DisconnectedGraphWarning, stacklevel=7)
+    warnings.warn(message, DisconnectedGraphWarning, stacklevel=8)
 
 
 def listed_sizes(sizes: Ints) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from threading import RLock
@@ -250,6 +251,15 @@ class Prepared:
         built = "" if self._W is None else ", graph built"
         return f"Prepared({self.n_samples} samples{built})"
 
+    def _attached_table(self) -> list[tuple[str, str, int]]:
+        """Return what was attached, by the name that it gives itself, and its size."""
+        own = (self, self.X, self._W, self._degrees, self._components, self._embedding, self.warm)
+        seen = {id(part) for part in own}
+        return [
+            (getattr(kind, "title", kind.__name__), "kept", _held_bytes(value, seen))
+            for kind, value in self.attached.items()
+        ]
+
     def __str__(self) -> str:
         rows = [("X", f"{self.X.shape[0]:,} x {self.X.shape[1]:,}", nbytes(self.X))]
         if self._W is not None:
@@ -265,10 +275,26 @@ class Prepared:
             vectors = self._embedding.vectors
             rows.append(("embedding", f"{vectors.shape[1]} vectors", nbytes(vectors)))
         rows += self.warm.table(None if self._embedding is None else self._embedding.vectors)
-        rows += [(kind.__name__, "attached", 0) for kind in self.attached]
+        rows += self._attached_table()
         rows.append(("total", "", sum(size for _, _, size in rows)))
         lines = [f"{name:<24}{note:>18}{size:>18,} bytes" for name, note, size in rows]
         return "\n".join([f"Prepared data of {self.n_samples:,} samples", *lines])
+
+
+def _held_bytes(value: Any, seen: set[int]) -> int:
+    """Return the bytes of the arrays that an object holds, each counted once."""
+    if id(value) in seen or isinstance(value, (str, int, float, type(None))):
+        return 0
+    seen.add(id(value))
+    if isinstance(value, np.ndarray) or issparse(value):
+        return nbytes(value)
+    if isinstance(value, Mapping):
+        parts: Any = value.values()
+    elif isinstance(value, (list, tuple)):
+        parts = value
+    else:
+        parts = getattr(value, "__dict__", {}).values()
+    return sum(_held_bytes(part, seen) for part in parts)
 
 
 def _is_same(affinity: Any, other: Any) -> bool:

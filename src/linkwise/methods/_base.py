@@ -5,6 +5,7 @@ Its `fit` validates, builds the graph, and calls the method's function with what
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import dataclass
 from inspect import signature
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
 
     from linkwise._types import Floats, Ints
     from linkwise.linalg.warm import WarmStarts
+
+
+# Clusters up to which a method computes as many eigenvectors. 200 of 5,000 samples take 7 CPU s,
+# 400 take 20, and so on with the square of their number.
+MOST_EIGENVECTORS = 300
 
 
 @dataclass_transform(eq_default=False)
@@ -90,6 +96,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     takes: ClassVar[tuple[str, ...]] = ("pairs", "labels")  # kinds of constraints it uses
     enforcement: ClassVar[str] = "soft"  # how far constraints hold, in a word or two
     max_samples: ClassVar[int | None] = None  # None: it has no limit of its own
+    max_clusters: ClassVar[int | None] = None
+    takes_sparse: ClassVar[bool] = False  # a method on features: whether these may be sparse
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 2, None, closed="left")],
@@ -184,21 +192,37 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     def _check_samples(self, prepared: Prepared) -> None:
         """Raise an error if the data do not suit the method; note their features."""
         X = prepared.X
-        if self.needs_features and (prepared.is_graph or issparse(X)):
+        if self.needs_features and (prepared.is_graph or issparse(X) > self.takes_sparse):
             kind = ValueError if prepared.is_graph else TypeError  # as scikit-learn does
+            features = "features" if self.takes_sparse else "dense features"
             raise kind(
-                f"{type(self).__name__} needs dense features, but the data are "
+                f"{type(self).__name__} needs {features}, but the data are "
                 f"{'a graph' if prepared.is_graph else 'sparse'}. Give the array of features."
             )
-        if not isinstance(self.n_clusters, str) and self.n_clusters > X.shape[0]:
+        if isinstance(self.n_clusters, Integral) and self.n_clusters > X.shape[0]:
             raise ValueError(
                 f"n_clusters={self.n_clusters} is more than the {X.shape[0]} samples of X. "
                 f"Choose at most {X.shape[0]} clusters."
             )
+        if not isinstance(self.n_clusters, str):
+            self._check_many(self.n_clusters)
         self.n_features_in_ = X.shape[1]
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if prepared.feature_names is not None:
             self.feature_names_in_ = prepared.feature_names
+
+    def _check_many(self, n_clusters: int) -> None:
+        """Raise ValueError if the method would take too long for so many clusters."""
+        limit = self.max_clusters
+        if limit is not None and n_clusters > limit:
+            # Not imported: it is a layer above.
+            has_linkage = "Linkage" in dir(sys.modules["linkwise"])
+            other = "Linkage" if has_linkage else f"CCL({n_clusters})"
+            raise ValueError(
+                f"{n_clusters} clusters are more than the {limit} that {type(self).__name__} is "
+                "made for: its time grows with the square of their number. For many small clusters "
+                f"take linkwise.{other}, or average linkage; otherwise choose at most {limit}."
+            )
 
     def _check_feasible(self, constraints: Constraints) -> None:
         """Raise ConflictError if certain constraints cannot all hold in non-empty clusters."""
@@ -318,7 +342,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self.needs_features
+        tags.input_tags.sparse = self.takes_sparse or not self.needs_features
         tags.input_tags.pairwise = self._is_precomputed
         return tags
 

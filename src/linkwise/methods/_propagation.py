@@ -24,7 +24,7 @@ from linkwise.linalg.sparse import (
     union_above,
 )
 from linkwise.linalg.warm import WarmStarts
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -271,6 +271,7 @@ class PropagationClusterer(ConstrainedClusterer):
     """
 
     family = "constraint propagation"
+    max_clusters = MOST_EIGENVECTORS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "scale": [StrOptions({"max", "paper"})],
         "solver": [StrOptions({"auto", "exact", "lowrank"})],

@@ -14,7 +14,7 @@ from linkwise._params import Interval
 from linkwise.exceptions import TooLargeError
 from linkwise.linalg import cone
 from linkwise.linalg.embedding import spectral_embedding
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.result import Result
 from linkwise.search.rows import cluster_rows
 
@@ -151,6 +151,7 @@ class CCSR(ConstrainedClusterer):
 
     paper = "Li et al. 2009"
     family = "constrained criterion"
+    max_clusters = MOST_EIGENVECTORS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "ridge": [Interval(Real, 0, None, closed="left")],

@@ -13,8 +13,9 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from linkwise._params import Interval, StrOptions
+from linkwise._progress import Progress
 from linkwise.linalg.laplacian import degrees
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.partition import relabelled
 from linkwise.result import Result
 from linkwise.search.bisection import Bisection
@@ -92,7 +93,7 @@ def cosc(
     max_iter: int = 800,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
-    verbose: int = 0,
+    verbose: int | None = None,
 ) -> COSCResult:
     r"""Minimise the cut plus a penalty of violated constraints, by a tight relaxation.
 
@@ -104,16 +105,15 @@ def cosc(
     """
     graph, scale = _scaled_graph(csr_array(W))
     b = _vertex_weights(graph, vertex_weights)
-    report = _print_progress if verbose else None
-    record = Record(report)
     # More than two clusters with soft constraints need the moves: splits do not know labels.
     refine = refine or (n_clusters > 2 and violations is not None)
     settings = Settings(n_starts, refine, balance, tol, max_iter, by_degree=b is None)
     mass, unit = (None, 1.0) if b is None else _search_mass(graph, b)
     on = Bisection.on if n_clusters == 2 else partial(Recursion.on, k=n_clusters)
-    build: Build = partial(on, graph, mass=mass, settings=settings, record=record)
-    with workers(effective_n_jobs(n_jobs)) as run:
-        context = Context(check_random_state(random_state), run, report)
+    with workers(effective_n_jobs(n_jobs)) as run, Progress("COSC", verbose) as progress:
+        record = Record(progress.part())
+        build: Build = partial(on, graph, mass=mass, settings=settings, record=record)
+        context = Context(check_random_state(random_state), run, progress.part())
         task = Task(build, constraints, n_clusters, context)
         if violations is None:
             found = hard_labels(task, PENALTY, check=refine or n_clusters == 2)
@@ -213,10 +213,6 @@ def _vertex_weights(W: csr_array, given: str | Floats) -> Floats | None:
     return b
 
 
-def _print_progress(line: str) -> None:
-    print(f"[COSC] {line}")
-
-
 class COSC(ConstrainedClusterer):
     """Constrained 1-spectral clustering (Rangapuram & Hein, 2012).
 
@@ -255,8 +251,9 @@ class COSC(ConstrainedClusterer):
         Seed of the starts. The answer does not depend on `n_jobs`.
     n_jobs : int, default=None
         Threads for independent starts; -1 for all.
-    verbose : int, default=0
-        Whether to print progress: every start, and the steps of long descents every five seconds.
+    verbose : int or None, default=None
+        None shows a progress bar on a terminal or in a notebook if the fit takes more than two
+        seconds, 0 shows nothing, 1 prints a line for each start, and every five seconds.
 
     Attributes
     ----------
@@ -281,6 +278,7 @@ class COSC(ConstrainedClusterer):
 
     paper = "Rangapuram & Hein 2012"
     family = "constrained cut"
+    max_clusters = MOST_EIGENVECTORS
     enforcement = "hard, or soft with violations"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "violations": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],
@@ -291,7 +289,7 @@ class COSC(ConstrainedClusterer):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
+        "verbose": ["verbose", None],
     }
     solve = staticmethod(cosc)
 
@@ -307,7 +305,7 @@ class COSC(ConstrainedClusterer):
     affinity: Affinity | str | None = None
     random_state: int | np.random.RandomState | None = None
     n_jobs: int | None = None
-    verbose: int = 0
+    verbose: int | None = None
 
     def _check_settings(self) -> None:
         if self.violations is not None and not self.refine and self.n_clusters > 2:

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from linkwise._params import Interval, StrOptions
 from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg.sparse import canonical_format, largest_entry, moved_entries
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.methods.ncut import normalized_cut
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ class CSC(ConstrainedClusterer):
 
     paper = "Xu et al. 2005"
     family = "affinity editing"
+    max_clusters = MOST_EIGENVECTORS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "link_weight": [StrOptions({"max", "degree"}), Interval(Real, 0, None, closed="neither")],
         "rows": [StrOptions({"unit", "raw"})],

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from linkwise._params import Interval
 from linkwise.linalg.laplacian import degrees, symmetric, symmetric_components
 from linkwise.linalg.solve import Solution, dirichlet, poisson_solve, solid
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.methods._labels import Seeds, distributions, label_seeds
 from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import kmeans, sign_split
@@ -242,6 +242,7 @@ class CSCGFHF(ConstrainedClusterer):
 
     paper = "Wang et al. 2012"
     family = "label propagation"
+    max_clusters = MOST_EIGENVECTORS
     takes = ("labels",)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "sigma": [Interval(Real, 1e-3, 1e3, closed="both")],

@@ -21,7 +21,7 @@ from linkwise.linalg.generalized import pencil_largest
 from linkwise.linalg.laplacian import degrees, symmetric, symmetric_components
 from linkwise.linalg.operators import Deflated, Projected, SymmetricOperator
 from linkwise.linalg.solve import solid
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import kmeans, relabelled, sign_split, unit_rows
 from linkwise.result import Result
@@ -652,6 +652,7 @@ class CSP(ConstrainedClusterer):
 
     paper = "Wang & Davidson 2010"
     family = "constrained criterion"
+    max_clusters = MOST_EIGENVECTORS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "satisfaction": [StrOptions({"auto"}), Interval(Real, None, 1, closed="neither")],
         "orthogonal": ["boolean"],

@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from linkwise import metrics
 from linkwise._params import Interval, StrOptions
+from linkwise._progress import Progress
 from linkwise._rows import RowIndex
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.partition import relabelled
 from linkwise.result import Result
 from linkwise.search.cut import CutObjective
@@ -83,7 +84,7 @@ def constrained_cut(
     effort: str = "default",
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
-    verbose: int = 0,
+    verbose: int | None = None,
 ) -> CutResult:
     r"""Minimise the normalised cut among the partitions that satisfy every certain constraint.
 
@@ -113,7 +114,7 @@ def constrained_kmeans(
     effort: str = "default",
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
-    verbose: int = 0,
+    verbose: int | None = None,
 ) -> CutResult:
     r"""Minimise the sum of squares among the partitions that satisfy every certain constraint.
 
@@ -142,7 +143,7 @@ class Options(NamedTuple):
     strength: float | str
     violations: int | None
     n_jobs: int | None
-    verbose: int
+    verbose: int | None
 
 
 def _solve(task: Task, objective: Callable[[Ints], float], options: Options) -> CutResult:
@@ -154,9 +155,11 @@ def _solve(task: Task, objective: Callable[[Ints], float], options: Options) -> 
             f"violations={violations} is a budget for soft constraints, but hard ones are "
             'never violated. Set constraints_mode="soft", or leave violations out.'
         )
-    with workers(effective_n_jobs(options.n_jobs)) as run:
-        report = _print_progress if options.verbose else None
-        task = task._replace(context=task.context._replace(run=run, report=report))
+    with (
+        workers(effective_n_jobs(options.n_jobs)) as run,
+        Progress("ConstrainedCut", options.verbose) as progress,
+    ):
+        task = task._replace(context=task.context._replace(run=run, report=progress.part()))
         more: dict[str, Any] = {}
         if is_hard:
             strength = 1.0 if isinstance(strength, str) else float(strength)
@@ -176,10 +179,6 @@ def _solve(task: Task, objective: Callable[[Ints], float], options: Options) -> 
         strength=strength,
         **more,
     )
-
-
-def _print_progress(line: str) -> None:
-    print(f"[ConstrainedCut] {line}")
 
 
 def _from_path(
@@ -246,8 +245,9 @@ class ConstrainedCut(ConstrainedClusterer):
         Seed of the search. The answer does not depend on `n_jobs`.
     n_jobs : int, default=None
         Threads for independent parts of the search; -1 for all.
-    verbose : int, default=0
-        Whether to print progress.
+    verbose : int or None, default=None
+        None shows a progress bar on a terminal or in a notebook if the fit takes more than two
+        seconds, 0 shows nothing, 1 prints a line for each step.
 
     Attributes
     ----------
@@ -273,6 +273,7 @@ class ConstrainedCut(ConstrainedClusterer):
     """
 
     family = "constrained cut"
+    max_clusters = MOST_EIGENVECTORS
     enforcement = "hard, or soft with constraints_mode"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "objective": [StrOptions({"ncut", "kmeans"})],
@@ -281,7 +282,7 @@ class ConstrainedCut(ConstrainedClusterer):
         "violations": [Interval(Integral, 0, None, closed="left"), None],
         "effort": [StrOptions({"fast", "default", "thorough"})],
         "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
+        "verbose": ["verbose", None],
     }
     solve = staticmethod(constrained_cut)
 
@@ -295,7 +296,7 @@ class ConstrainedCut(ConstrainedClusterer):
     affinity: Affinity | str | None = None
     random_state: int | np.random.RandomState | None = None
     n_jobs: int | None = None
-    verbose: int = 0
+    verbose: int | None = None
 
     def _keep_samples(self, X: Any) -> None:
         for name in ("_known", "cluster_centers_"):  # of an earlier fit

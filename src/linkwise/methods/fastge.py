@@ -15,7 +15,7 @@ from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg import pencil
 from linkwise.linalg.eigen import EigenPairs
 from linkwise.linalg.laplacian import combinatorial, degrees, symmetric_components
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.partition import unit_rows
 from linkwise.result import Result
 from linkwise.search.rows import cluster_rows
@@ -220,6 +220,7 @@ class FastGE(ConstrainedClusterer):
 
     paper = "Cucuringu et al. 2016"
     family = "constrained criterion"
+    max_clusters = MOST_EIGENVECTORS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "link_weight": [StrOptions({"paper"}), Interval(Real, 0, None, closed="neither")],
         "solver": [StrOptions({"lanczos", "multigrid"})],

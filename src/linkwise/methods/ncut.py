@@ -13,7 +13,7 @@ from linkwise._jit import SMALL_GRAPH, njit
 from linkwise._params import StrOptions
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
 from linkwise.linalg.laplacian import degrees
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.partition import unit_rows
 from linkwise.result import Result
 from linkwise.search.rows import cluster_rows
@@ -160,6 +160,7 @@ class NCut(ConstrainedClusterer):
 
     paper = "Ng et al. 2001"
     family = "no constraints"
+    max_clusters = MOST_EIGENVECTORS
     takes = ()
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "rows": [StrOptions({"unit", "raw"})],

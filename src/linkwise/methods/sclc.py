@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from linkwise import metrics
 from linkwise.exceptions import ConstraintsIgnoredWarning
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import best_threshold, recursive_bisection, relabelled
 from linkwise.result import Result
@@ -242,6 +242,7 @@ class SCLC(ConstrainedClusterer):
 
     paper = "Eriksson et al. 2007"
     family = "constrained criterion"
+    max_clusters = MOST_EIGENVECTORS
     enforcement = "hard for two clusters"
     solve = staticmethod(sclc)
 

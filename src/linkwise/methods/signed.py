@@ -16,7 +16,7 @@ from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg import eigen
 from linkwise.linalg.embedding import component_vectors, looped_adjacency
 from linkwise.linalg.laplacian import absolute_degrees, symmetric_components
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.methods.csc import link_affinity
 from linkwise.methods.ncut import normalized_cut, ratio_sum, spectral_result
 from linkwise.partition import kmeans, relabelled, sign_split, unit_rows
@@ -269,6 +269,7 @@ class SignedCSC(ConstrainedClusterer):
 
     paper = "Wacquet et al. 2013"
     family = "constrained criterion"
+    max_clusters = MOST_EIGENVECTORS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [Interval(Real, 0, 1, closed="both")],
         "link_weight": [StrOptions({"max", "degree"}), Interval(Real, 0, None, closed="neither")],

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from linkwise._params import Interval, StrOptions
 from linkwise.linalg.embedding import leading_eigenpairs
 from linkwise.linalg.laplacian import additive_normalization
-from linkwise.methods._base import ConstrainedClusterer
+from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.methods.csc import edit
 from linkwise.methods.ncut import normalized_cut, ratio_sum, spectral_result
 from linkwise.partition import unit_rows
@@ -102,6 +102,7 @@ class SpectralLearning(ConstrainedClusterer):
 
     paper = "Kamvar et al. 2003"
     family = "affinity editing"
+    max_clusters = MOST_EIGENVECTORS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "normalization": [StrOptions({"additive", "symmetric"})],
         "link_weight": [StrOptions({"max", "degree"}), Interval(Real, 0, None, closed="neither")],

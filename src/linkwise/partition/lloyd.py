@@ -139,18 +139,23 @@ def _come_nearer(V, point, distances, nearest, label):  # type: ignore[no-untype
             distances[i], nearest[i] = total, label
 
 
-def spread_seeds(V: Floats, k: int, rng: np.random.RandomState) -> Ints:
+def spread_seeds(
+    V: Floats, k: int, rng: np.random.RandomState, *, mass: Floats | None = None
+) -> Ints:
     """Draw rows, each with a probability by its squared distance from those before (k-means++).
 
+    With a `mass` of each row, the probability is also proportional to that.
     The greedy variant of scikit-learn, which draws several rows at each step and keeps the best,
     takes about three times as long.
     """
     V = np.ascontiguousarray(V, dtype=np.float64)  # one layout: the kernel is compiled once
     distances, nearest = np.full(V.shape[0], np.inf), np.zeros(V.shape[0], dtype=np.intp)
-    seeds = [int(rng.randint(V.shape[0]))]
+    weight = np.ones(V.shape[0]) if mass is None else mass
+    first = rng.randint(V.shape[0]) if mass is None else rng.choice(mass.size, p=mass / mass.sum())
+    seeds = [int(first)]
     for draw in rng.uniform(size=k - 1):
         _come_nearer(V, V[seeds[-1]], distances, nearest, len(seeds) - 1)
-        total = np.cumsum(distances)
+        total = np.cumsum(weight * distances if distances.any() else weight)
         seeds.append(
             min(int(np.searchsorted(total, draw * total[-1], side="right")), total.size - 1)
         )

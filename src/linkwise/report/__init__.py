@@ -2,7 +2,9 @@
 
 The modules, each of which imports only those above it::
 
+    text       values as text that a page can hold
     palette    colours and shapes of clusters
+    features   columns of numbers, money, dates, categories and texts
     inputs     arguments -> Inputs, or an error
     numbers    silhouette, cut, features, agreement with a truth
     spectrum   eigenvalues of the graph and their plot
@@ -19,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 from sklearn.utils import check_random_state
 
 from linkwise._files import atomic
-from linkwise.report.inputs import Inputs, plain
+from linkwise.report.inputs import Inputs
 from linkwise.report.page import render
+from linkwise.report.text import plain
 
 if TYPE_CHECKING:
     import os
@@ -82,6 +85,7 @@ def render_report(  # noqa: PLR0913  (each part of the page may be left out)
     ids: Iterable[object] | None = None,
     feature_names: Iterable[object] | None = None,
     feature_values: Any = None,
+    cluster_names: Mapping[Any, object] | Iterable[object] | None = None,
     title: str | None = None,
     command: str | None = None,
     parameters: Mapping[str, Any] | None = None,
@@ -114,9 +118,12 @@ def render_report(  # noqa: PLR0913  (each part of the page may be left out)
         Names of the samples; row numbers unless given.
     feature_names : iterable of length n_features, optional
         Names of the columns; those of a data frame unless given.
-    feature_values : array-like, sparse matrix or data frame, optional
+    feature_values : array-like, sparse matrix, data frame or mapping, optional
         Features in the units of their owner, one row a sample, to describe the clusters with: `X`
-        unless given. Values may be missing; columns that are not numbers are left out.
+        unless given. Values may be missing. Columns are numbers (also money, such as ``$1,200``),
+        dates, or categories; other texts are shown with their samples only.
+    cluster_names : mapping or iterable, optional
+        Names of the clusters: by their labels, or one for each label in increasing order.
     title : str, optional
         Title of the page.
     command : str, optional
@@ -149,6 +156,7 @@ def render_report(  # noqa: PLR0913  (each part of the page may be left out)
             "ids": ids,
             "feature_names": feature_names,
             "feature_values": feature_values,
+            "cluster_names": cluster_names,
             "parameters": parameters,
             "truth": truth,
         }

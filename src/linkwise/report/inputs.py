@@ -16,13 +16,12 @@ from linkwise.constraints import Constraints, Suspect
 from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.graph import Prepared
 from linkwise.metrics.checks import check_length
+from linkwise.report.features import Features
+from linkwise.report.text import name_of, plain
 from linkwise.result import Result
 
 if TYPE_CHECKING:
     from linkwise._types import Ints, Matrix
-
-
-LONGEST_TEXT = 200  # characters of an identifier, name or parameter that are shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +53,16 @@ class Partition:
         except TypeError as error:
             message = f"{name} mixes labels that cannot be compared. Use one type."
             raise ValueError(message) from error
-        return cls(codes.astype(np.intp), [_name(value) for value in values.tolist()], sizes)
+        return cls(codes.astype(np.intp), [name_of(value) for value in values.tolist()], sizes)
 
-    def named(self, labels: Any, model: Any) -> Partition:
-        """Return the clusters with the names that a model gives to its own labels."""
+    def named(self, labels: Any, model: Any, given: Any) -> Partition:
+        """Return the clusters with given names, or those that a model gives to its own labels."""
+        if given is not None:
+            return replace(self, names=_given_names(given, np.unique(np.asarray(labels)).tolist()))
         classes = getattr(model, "classes_", None)
         if classes is None or not np.array_equal(labels, model.labels_):
             return self
-        return replace(self, names=[_name(classes[label]) for label in np.unique(labels)])
+        return replace(self, names=[name_of(classes[label]) for label in np.unique(labels)])
 
     @classmethod
     def of_known(cls, labels: Any, name: str, n_samples: int) -> Partition | None:
@@ -77,53 +78,6 @@ class Partition:
         codes = np.full(n_samples, -1, dtype=np.intp)
         codes[known] = found.codes
         return cls(codes, found.names, found.sizes)
-
-
-@dataclass(frozen=True, eq=False)
-class Features:
-    """Columns to describe the clusters with, in the units of their owner."""
-
-    values: Matrix
-    names: list[str]
-    n_left_out: int  # columns that are not numbers
-
-    @classmethod
-    def of(cls, table: Any, names: Any, n_samples: int) -> Features:
-        """Take a matrix or a data frame, with the names of its columns or given ones."""
-        columns = getattr(table, "columns", None)
-        # Without a copy where possible: the table may be large.
-        table = checked_format(table, "feature_values")
-        values = csr_array(table) if issparse(table) else np.asarray(table)
-        if values.ndim != 2:
-            message = f"feature_values must have rows and columns, but has shape {values.shape}."
-            raise ValueError(message)
-        check_length(values.shape[0], n_samples, "feature_values is about")
-        if names is None:
-            names = range(values.shape[1]) if columns is None else columns
-            prefix = "feature " if columns is None else ""
-        else:
-            prefix = ""
-        shown = [f"{prefix}{_name(name)}" for name in names]
-        if len(shown) != values.shape[1]:
-            raise ValueError(
-                f"feature_names has {len(shown)} entries, but there are {values.shape[1]} columns."
-            )
-        if values.dtype.kind in "fiub":
-            return cls(values, shown, 0)
-        return cls._numbers_among(values, shown)
-
-    @classmethod
-    def _numbers_among(cls, values: Any, names: list[str]) -> Features:
-        """Keep the columns of a mixed table that are numbers."""
-        kept, kept_names = [], []
-        for column, name in zip(values.T, names, strict=True):
-            try:
-                kept.append(column.astype(np.float64))
-            except (TypeError, ValueError):
-                continue
-            kept_names.append(name)
-        numbers = np.column_stack(kept) if kept else np.empty((len(values), 0))
-        return cls(numbers, kept_names, len(names) - len(kept))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +107,7 @@ class Inputs:
         """The graph."""
         return None if self.graph is None else self.graph.W
 
-    def name_of(self, sample: int) -> str:
+    def id_of(self, sample: int) -> str:
         """Return the identifier of a sample; its row number if it has none."""
         return str(sample) if self.ids is None else self.ids[sample]
 
@@ -168,7 +122,7 @@ class Inputs:
         parameters = _parameters(given["parameters"], model)
         method = parameters.pop("method", None if model is None else type(model).__name__)
         report = getattr(model, "report_", None)
-        clusters = clusters.named(given["labels"], model)
+        clusters = clusters.named(given["labels"], model, given["cluster_names"])
         X, graph = _data_and_graph(given["X"], given["W"], model, n_samples=n)
         table, truth = given["feature_values"], given["truth"]
         if table is None and X is not None:  # as given, with the names of its columns
@@ -189,29 +143,20 @@ class Inputs:
         )
 
 
-def plain(value: Any, longest: int = LONGEST_TEXT) -> str:
-    """Return a value as text that any page can hold: no control characters, not endless.
-
-    Examples
-    --------
-    >>> plain("one" + chr(9) + "line" + 500 * "!", longest=9)
-    'one line!…'
-    """
-    text = str(value)
-    if len(text) <= longest and text.isprintable():
-        return text  # nearly always, and there may be millions
-    if len(text) > longest:
-        text = text[:longest] + "…"
-    # Lone surrogates cannot be written to a file.
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    clean = (
-        " " if c in "\t\n\r" else c if ord(c) > 159 or c.isprintable() else "\ufffd" for c in text
-    )
-    return "".join(clean)
-
-
-def _name(value: Any) -> str:
-    return plain(value) or "(empty)"
+def _given_names(given: Any, labels: list[Any]) -> list[str]:
+    """Return a name for each cluster: by its label, or in the order of the labels."""
+    if isinstance(given, Mapping):
+        names = [name_of(given.get(label, label)) for label in labels]
+        unknown = [label for label in given if label not in labels]
+    else:
+        names, unknown = [name_of(name) for name in given], []
+    if unknown or len(names) != len(labels):
+        what = f"names {unknown[0]!r}" if unknown else f"has {len(names)} names"
+        raise ValueError(f"cluster_names {what}, but the clusters are {plain(labels)}.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"cluster_names has {twice!r} twice. Give every cluster its own name.")
+    return names
 
 
 def _is_unknown(value: Any) -> bool:
@@ -286,6 +231,6 @@ def _constraints(given: Any, n_samples: int) -> Constraints:
 
 
 def _ids(given: Any, n_samples: int) -> list[str]:
-    names = [_name(name) for name in given]
+    names = [name_of(name) for name in given]
     check_length(len(names), n_samples, "ids is about")
     return names

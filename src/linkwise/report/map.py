@@ -1,24 +1,28 @@
-"""The map: two coordinates for each sample, encoded in few bytes of the page."""
+"""The map: two coordinates and some values of each sample, in few bytes of the page."""
 
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any, NamedTuple
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.decomposition import PCA
 
 from linkwise.partition import unit_rows
-from linkwise.report.numbers import stratified, unit_scale
+from linkwise.report.numbers import separation, stratified, unit_scale
 from linkwise.report.palette import looks
 from linkwise.report.spectrum import eigenpairs
+from linkwise.report.values import shown_values
 
 if TYPE_CHECKING:
     from linkwise._types import AnyArray, Floats, Ints
-    from linkwise.report.inputs import Inputs
+    from linkwise.report.inputs import Inputs, Partition
     from linkwise.report.pairs import Drawn
     from linkwise.report.spectrum import Spectrum
+
+    Placement: TypeAlias = tuple[str, str, Floats]  # name, what it is, coordinates
 
 
 MAX_POINTS = 100_000  # on the map; more are sampled
@@ -26,6 +30,12 @@ MAX_STATIC_POINTS = 2_000  # in the picture for browsers without scripts
 MAX_SHAPE = 3.0  # longer side over shorter side; beyond, the shorter one is stretched
 IDS_BUDGET = 1_600_000  # bytes of identifiers in the page; with 100,000 points it stays below 3 MB
 SHORT_ID = 60  # characters of an identifier on the map
+MANY_POINTS = 50_000  # beyond, only the two best views fit into the page
+LEAST_PER_FEATURE = 10  # samples: with fewer, directions that separate any clusters can be found
+MAX_LEARNT = 20_000  # samples that discriminants are learnt from
+FAMILIAR = 0.1  # of silhouette: what another view must be better than two features as they are
+CLEARLY_APART = 0.5  # of silhouette
+PREFERRED = ("Features", "Principal axes", "Differences", "Embedding", "Graph")
 LAST = 65_535  # the largest 16-bit number
 STATIC_WIDTH = 1_000
 
@@ -72,13 +82,15 @@ def draw_map(
     inputs: Inputs, spectrum: Spectrum, drawn: Drawn, *, rng: np.random.RandomState
 ) -> Map | None:
     """Place the samples in every way that the input allows; None if it allows none."""
-    placed = _placements(inputs, spectrum, rng)
+    placed = _best_first(_placements(inputs, spectrum, rng), inputs, rng)
     if not placed:
         return None
     wanted = np.zeros(inputs.n_samples, dtype=bool)
     wanted[drawn.pairs.ravel()] = True
     wanted[drawn.ringed] = True
     chosen = stratified(inputs.clusters.codes, MAX_POINTS, rng, wanted=wanted)
+    if chosen.size > MANY_POINTS:
+        placed = placed[:2]
     views = [_view(name, about, points[chosen]) for name, about, points in placed]
     names = [] if inputs.ids is None else [inputs.ids[sample] for sample in chosen.tolist()]
     n_bytes = sum(len(_short(name).encode()) + 3 for name in names)  # quotes and a comma
@@ -86,10 +98,25 @@ def draw_map(
     return Map(chosen, views, chosen.size < inputs.n_samples, has_ids)
 
 
-def _placements(
-    inputs: Inputs, spectrum: Spectrum, rng: np.random.RandomState
-) -> list[tuple[str, str, Floats]]:
-    placed: list[tuple[str, str, Floats]] = []
+def _best_first(
+    placed: list[Placement], inputs: Inputs, rng: np.random.RandomState
+) -> list[Placement]:
+    """Sort views by how well clusters are apart in them; the first one is shown first.
+
+    Beyond some point, better means only that clusters shrink to dots. Then what is nearest to the
+    data comes first.
+    """
+    placed = sorted(placed, key=lambda one: PREFERRED.index(one[0]))
+    scores = [
+        separation(points, inputs.clusters, rng) + (FAMILIAR if name == "Features" else 0.0)
+        for name, _, points in placed
+    ]
+    order = np.argsort(-np.minimum(scores, CLEARLY_APART), kind="stable").tolist()
+    return [placed[at] for at in order]
+
+
+def _placements(inputs: Inputs, spectrum: Spectrum, rng: np.random.RandomState) -> list[Placement]:
+    placed: list[Placement] = []
     X, result = inputs.X, inputs.result
     if spectrum.vectors is not None:
         leading = spectrum.vectors[:, : max(inputs.clusters.n_groups, 3)]
@@ -107,10 +134,35 @@ def _placements(
     elif X is not None:
         about = "the two directions in which the data vary most (principal components)"
         placed.append(("Principal axes", about, _two_axes(X, rng)))
+        placed += _discriminant(X, inputs.clusters, rng)
     return placed
 
 
-def _spectral(vectors: Floats, rng: np.random.RandomState) -> tuple[str, str, Floats]:
+def _discriminant(X: Any, clusters: Partition, rng: np.random.RandomState) -> list[Placement]:
+    """Project on the directions in which the clusters differ most, if there are enough samples."""
+    n, d = X.shape
+    if issparse(X) or not 1 < clusters.n_groups < n / 2 or d * LEAST_PER_FEATURE > n:
+        return []
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis  # noqa: PLC0415
+
+    some = stratified(clusters.codes, MAX_LEARNT, rng)
+    X = unit_scale(X)
+    model = LinearDiscriminantAnalysis()
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # of columns that repeat each other: they add nothing
+        try:
+            axes = model.fit(X[some], clusters.codes[some]).transform(X)[:, :2]
+        except (ValueError, np.linalg.LinAlgError):  # nothing varies within clusters
+            return []
+    if not np.isfinite(axes).all() or not axes.size:
+        return []
+    if axes.shape[1] == 1:  # of two clusters: beside it, the direction of most variance
+        axes = np.column_stack((axes, _two_axes(X, rng)[:, 0]))
+    about = "the directions in which the clusters differ most (linear discriminants)"
+    return [("Differences", about, axes)]
+
+
+def _spectral(vectors: Floats, rng: np.random.RandomState) -> Placement:
     about = (
         f"the {vectors.shape[1]} leading eigenvectors of the graph, rows scaled to length one, "
         "along their two main axes: samples are near if the graph connects them well"
@@ -167,7 +219,7 @@ def map_data(inputs: Inputs, drawn: Drawn, made: Map) -> dict[str, Any]:
     ringed = position[drawn.ringed]
     ids = None
     if made.has_ids:
-        ids = [_short(inputs.name_of(sample)) for sample in made.chosen.tolist()]
+        ids = [_short(inputs.id_of(sample)) for sample in made.chosen.tolist()]
     return {
         "views": [
             {
@@ -187,6 +239,7 @@ def map_data(inputs: Inputs, drawn: Drawn, made: Map) -> dict[str, Any]:
         "ids": ids,
         "pairs": pairs.ravel().tolist(),
         "ringed": ringed[ringed >= 0].tolist(),
+        "values": shown_values(inputs.features, made.chosen),
     }
 
 

@@ -1,27 +1,22 @@
-"""The numbers of a report: clusters, their silhouette and cut, features, agreement with a truth."""
+"""The numbers of a report: clusters, their silhouette and cut, agreement with a truth."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
 from sklearn.metrics import silhouette_samples
 
 from linkwise import metrics
 from linkwise.metrics.cuts import ClusterCuts, ratios
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from linkwise._types import Bools, Floats, Ints
-    from linkwise.report.inputs import Features, Inputs, Partition
+    from linkwise.report.inputs import Inputs, Partition
 
 
 SILHOUETTE_SAMPLES = 10_000  # all distances between them take a second or two
-FEATURE_BLOCK = 4_000_000  # numbers of the feature table worked on at a time: 32 MB
-MANY_CLUSTERS = 6  # with more, fewer features of each are shown
-TOP_FEATURES, TOP_FEATURES_OF_MANY = 10, 5
+SEPARATION_SAMPLES = 2_000  # of a map, to compare it with others
 LARGEST_TABLE = 30  # rows or columns of the table of classes and clusters
 
 
@@ -38,22 +33,6 @@ class Cuts(NamedTuple):
 
     lost: Floats
     share: Floats
-
-
-class Difference(NamedTuple):
-    """A feature in which a cluster differs from the other samples."""
-
-    name: str
-    difference: float  # of the means, in standard deviations over all samples
-    inside: float
-    outside: float
-
-
-class ClusterFeatures(NamedTuple):
-    """The features in which each cluster differs most."""
-
-    top: list[list[Difference]]
-    n_constant: int
 
 
 class Truth(NamedTuple):
@@ -134,72 +113,20 @@ def silhouette(points: Any, clusters: Partition, rng: np.random.RandomState) -> 
     return Silhouette(per_cluster, mean, chosen.size)
 
 
+def separation(points: Floats, clusters: Partition, rng: np.random.RandomState) -> float:
+    """Return how well clusters are apart on a map: their mean silhouette, from a sample."""
+    some = stratified(clusters.codes, SEPARATION_SAMPLES, rng)
+    codes = clusters.codes[some]
+    n_drawn = np.unique(codes).size
+    if not 2 <= n_drawn < some.size:
+        return 0.0
+    return float(silhouette_samples(unit_scale(points[some]), codes).mean())
+
+
 def cluster_cuts(W: Any, clusters: Partition) -> Cuts:
     """Return what each cluster loses; the sum of the shares is the normalised cut."""
     lost, volume, _ = ClusterCuts.of(W, clusters.codes)
     return Cuts(lost, ratios(lost, volume))
-
-
-# Features ----------------------------------------------------------------------------------
-
-
-def cluster_features(features: Features, clusters: Partition) -> ClusterFeatures:
-    """Find the features whose mean in a cluster is farthest from that of the other samples."""
-    blocks = [_block_means(block, clusters) for block in _blocks(features.values)]
-    inside, outside, gap, varies = (
-        np.concatenate(part, axis=-1) for part in zip(*blocks, strict=True)
-    )
-    n_top = TOP_FEATURES if clusters.n_groups <= MANY_CLUSTERS else TOP_FEATURES_OF_MANY
-    top = []
-    for c in range(clusters.n_groups):
-        largest = np.argsort(-abs(gap[c]), kind="stable")[:n_top].tolist()
-        top.append(
-            [
-                Difference(features.names[f], gap[c, f], inside[c, f], outside[c, f])
-                for f in largest
-                if gap[c, f] != 0
-            ]
-        )
-    return ClusterFeatures(top, int((~varies).sum()))
-
-
-def _blocks(values: Any) -> Iterator[Floats]:
-    """Yield some columns at a time, dense: a copy of a large table would be as large."""
-    n, d = values.shape
-    width = max(1, FEATURE_BLOCK // n)
-    columns = values.tocsc() if issparse(values) else values
-    for start in range(0, max(d, 1), width):
-        part = columns[:, start : start + width]
-        yield np.asarray(part.toarray() if issparse(part) else part, dtype=np.float64)
-
-
-def _block_means(block: Floats, clusters: Partition) -> tuple[Any, ...]:
-    """Mean of each column in each cluster and outside it, their gap, and which columns vary."""
-    known = np.isfinite(block)
-    scale = np.abs(block, where=known, out=np.zeros_like(block)).max(axis=0, initial=0.0)
-    scale[scale == 0] = 1.0
-    scaled = np.where(known, block, 0.0) / scale
-    codes, k = clusters.codes, clusters.n_groups
-    members = csr_array((np.ones(codes.size), (codes, np.arange(codes.size))), (k, codes.size))
-    sums, counts = members @ scaled, members @ known.astype(np.float64)
-    total, n_known = sums.sum(axis=0), counts.sum(axis=0)
-    mean = _ratio(total, n_known)
-    centred = np.where(known, scaled - mean, 0.0)
-    deviation = np.sqrt(np.nan_to_num(_ratio((centred**2).sum(axis=0), n_known)))
-    deviation[deviation < 1e-12] = 0.0  # of a constant column only rounding is left
-    # Around the mean, so that subtracting a cluster from the total loses nothing.
-    moved = members @ centred
-    inside = mean + _ratio(moved, counts)
-    outside = mean + _ratio(moved.sum(axis=0) - moved, n_known - counts)
-    varies = deviation > 0
-    gap = np.divide(inside - outside, deviation, out=np.zeros(inside.shape), where=varies)
-    # Without a single value in the cluster, or outside, there is nothing to compare.
-    return inside * scale, outside * scale, np.nan_to_num(gap), varies
-
-
-def _ratio(a: Floats, b: Floats) -> Floats:
-    ratio: Floats = np.divide(a, b, out=np.full(a.shape, np.nan), where=b > 0)
-    return ratio
 
 
 # Truth -------------------------------------------------------------------------------------

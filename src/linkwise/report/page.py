@@ -16,18 +16,19 @@ import numpy as np
 
 from linkwise._optional import require
 from linkwise._version import __version__
-from linkwise.report.inputs import plain
+from linkwise.report.describe import cluster_features
 from linkwise.report.map import MAX_POINTS, draw_map, map_data, static_map
 from linkwise.report.numbers import (
     SILHOUETTE_SAMPLES,
     agreement,
     cluster_cuts,
-    cluster_features,
     silhouette,
 )
 from linkwise.report.pairs import MAX_RINGED, drawn_pairs, pair_report, suspect_report
 from linkwise.report.palette import PATHS, VIOLATED, looks
 from linkwise.report.spectrum import eigen_plot, graph_spectrum
+from linkwise.report.text import plain
+from linkwise.report.values import date_of
 
 if TYPE_CHECKING:
     from linkwise.report.inputs import Inputs
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 MAX_CLUSTERS = 100  # in legends and tables; the largest ones
 MAX_DESCRIBED = 30  # clusters whose features are shown
+MAX_PORTRAYED = 10  # clusters that are described in words
 VIOLATED_ON_DARK = "#FF6B7A"
 LIBRARIES = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "scikit-learn", "numba": "numba"}
 
@@ -104,15 +106,33 @@ def _spectrum(inputs: Inputs, spectrum: Spectrum) -> dict[str, Any]:
 
 def _features(inputs: Inputs, order: Any) -> dict[str, Any]:
     features = inputs.features
-    if features is None or not features.names:
-        return {"described": [], "features": None}
+    portrayed = order[:MAX_PORTRAYED].tolist()
+    if features is None or features.is_empty:
+        return {"described": [], "features": None, "portrayed": portrayed}
     found = cluster_features(features, inputs.clusters)
     steepest = max((abs(d.difference) for top in found.top for d in top), default=1.0)
     return {
         "features": found,
         "described": sorted(order[:MAX_DESCRIBED].tolist()),
+        "portrayed": portrayed,
         "steepest": steepest,
     }
+
+
+def value(number_or_day: float | None, kind: str, digits: int = 4) -> str:
+    """Format the mean of a feature by its kind.
+
+    Examples
+    --------
+    >>> value(0.25, "share"), value(18993.0, "date"), value(2.5, "number")
+    ('25 %', '2022-01-01', '2.5')
+    """
+    if kind == "date":
+        return date_of(number_or_day) or "–"
+    is_known = number_or_day is not None and np.isfinite(number_or_day)
+    if kind == "share" and number_or_day is not None and is_known:
+        return percent(number_or_day)
+    return number(number_or_day, digits)
 
 
 # Template ----------------------------------------------------------------------------------
@@ -124,7 +144,7 @@ def _template() -> Any:
     environment = jinja2.Environment(
         autoescape=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters |= {"number": number, "percent": percent, "count": count}
+    environment.filters |= {"number": number, "percent": percent, "count": count, "value": value}
     return environment.from_string(_read("report.html.j2"))
 
 

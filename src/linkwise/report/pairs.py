@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwise.auto.constraint_model import misplaced
 from linkwise.constraints.table import choose_two
-from linkwise.report.inputs import plain
+from linkwise.report.text import plain
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Ints

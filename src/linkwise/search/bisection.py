@@ -52,6 +52,7 @@ RECOMBINED = 5  # of the best partitions of the starts
 NOISE = (0.03, 0.1, 0.3)  # of the restarts, in units of the indicator
 FAILURES = 5  # restarts without success before giving up
 RESTARTS = 50  # in all
+STARTS_SHARE, COARSE_SHARE = 0.7, 0.6  # of the work, about, for those who watch
 CERTIFY = 5  # times the inner iterations, for the certificate of the answer
 START_TOL = 1e-4  # a start may be rough
 REORDERED_FROM = 200_000  # edges above which the vertices do not fit into the cache
@@ -329,7 +330,8 @@ class Bisection:
                 seeds = rng.randint(2**31, size=len(batch)).tolist()
                 for track in context.run(list(map(partial, repeat(self._track), batch, seeds))):
                     tracks.append(track)
-                    context.log(f"start {len(tracks)}: best {record.best.value:.6g}")
+                    done = STARTS_SHARE * min(len(tracks) / self.settings.n_starts, 1.0)
+                    context.log(f"start {len(tracks)}: best {record.best.value:.6g}", done)
                 if agreed := self._agree(tracks):
                     break
             z = self._best_of(tracks, rng)
@@ -454,7 +456,8 @@ class Bisection:
             z = self._refined(self.family.partition(split.above), context.rng)
             best = min((self._split(z), split), key=BY_VALUE)
             self.record.offer(best)
-            context.log(f"restart {n_tried}: best {self.record.best.value:.6g}")
+            done = STARTS_SHARE + (1 - STARTS_SHARE) * n_tried / RESTARTS
+            context.log(f"restart {n_tried}: best {self.record.best.value:.6g}", done)
         return self.family.partition(best.above)
 
     def _certified(self, z: Int32s) -> Int32s:
@@ -486,7 +489,7 @@ class Bisection:
         n, m = self.cuts.problem.n_vertices, cuts.problem.n_vertices
         context.log(f"coarse level of {m} vertices for {n}: best {record.best.value:.6g}")
         small = self._at_level(cuts)
-        found = small.search(context, [levels.down(z) for z in first])
+        found = small.search(context.part(0.0, COARSE_SHARE), [levels.down(z) for z in first])
         self._add_work(small.record)
         record.path, record.gamma = small.record.path, small.record.gamma
         record.offer(self._split(levels.up(found.z)))
@@ -496,8 +499,8 @@ class Bisection:
         record.offer(self._split(z))
         z = self._refined(z, rng)
         record.offer(self._split(z))
-        context.log(f"back on the graph: best {record.best.value:.6g}")
-        z = self._certified(self._restarted_coarse(z, context))
+        context.log(f"back on the graph: best {record.best.value:.6g}", COARSE_SHARE)
+        z = self._certified(self._restarted_coarse(z, context.part(COARSE_SHARE, 1.0)))
         return Found(z, self.value(z), found.n_generations)
 
     def _at_level(self, cuts: CutObjective) -> Bisection:
@@ -530,7 +533,7 @@ class Bisection:
             return z
         better = self._refined(better, context.rng)
         self.record.offer(self._split(better))
-        context.log(f"restarted: best {self.record.best.value:.6g}")
+        context.log(f"restarted: best {self.record.best.value:.6g}", 1.0)
         return better
 
     def _refined_up(self, levels: Levels, z: Int32s, rng: np.random.RandomState) -> Int32s:

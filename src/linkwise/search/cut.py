@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from linkwise.search.problem import Groups, Levels
 
 SAME = 1e-9  # partitions whose values differ by less count as one
+STARTS_SHARE = 0.4  # of the work that the starts are, about, for those who watch
 BATCH = 2  # children made at once, whatever the number of threads: same seed, same answer
 LARGE = 5_000  # vertices above which a climb is cut short
 HUGE = 20_000  # vertices above which there is one round of climbs
@@ -199,9 +200,10 @@ class CutObjective:
             tasks = [partial(self._begin, vectors, s, n) for n, s in enumerate(_seeds(rng, limit))]
             more = zip(first, _seeds(rng, len(first)), strict=True)
             tasks += [partial(self._adopt, z, s) for z, s in more]
-            for member in context.run(tasks):
+            for number, member in enumerate(context.run(tasks), 1):
                 _insert(population, member, limit)
-                context.log(f"start {len(population)}: best {population[0].value:.6g}")
+                done = STARTS_SHARE * number / len(tasks)
+                context.log(f"start {number}: best {population[0].value:.6g}", done)
             while generation < self.effort.generations and stalled < self.effort.stall:
                 best, parents = population[0].value, list(population)
                 children = [partial(self._child, vectors, parents, s) for s in _seeds(rng, BATCH)]
@@ -209,7 +211,9 @@ class CutObjective:
                     generation += 1
                     _insert(population, member, limit)
                 stalled = 0 if population[0].value < best - SAME else stalled + BATCH
-                context.log(f"generation {generation}: best {population[0].value:.6g}")
+                done = max(generation / self.effort.generations, stalled / self.effort.stall)
+                done = STARTS_SHARE + (1 - STARTS_SHARE) * min(done, 1.0)
+                context.log(f"generation {generation}: best {population[0].value:.6g}", done)
         except INTERRUPTS as error:
             raise_if_not_interrupt(error)
             population += [self._member(z) for z in (*first, self.color.feasible)]

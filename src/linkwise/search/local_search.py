@@ -216,7 +216,7 @@ def best_move(
     Chains are tried up to `cap` vertices. With `near`, only clusters that `v` has an edge or a
     soft pair into. The cluster is -1 if there is no move.
     """
-    a = s.z[v]
+    a = np.int64(s.z[v])
     k = s.volume.size
     has_soft = p.soft_indices.size > 0
     best = NEVER
@@ -391,6 +391,7 @@ def _descend(
     """
     scratch.epoch[0] += 1
     total = 0.0
+    everywhere = np.bool_(False)  # a literal would compile another copy of the callee
     all_tried = bool(active.all())
     for _ in range(MAX_SWEEPS):
         gained = 0.0
@@ -401,7 +402,7 @@ def _descend(
             active[v] = False
             if _is_inner(p, s, v):
                 continue
-            gain, b = best_move(p, s, scratch, v, cap, False)
+            gain, b = best_move(p, s, scratch, v, cap, everywhere)
             if gain > TINY:
                 n_moved = execute(p, s, scratch, v, b)
                 for at in range(n_moved):
@@ -453,7 +454,7 @@ def _swap_chains(p: Problem, s: State, scratch: Scratch) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _climb(
+def _climb(  # noqa: PLR0915
     p: Problem,
     s: State,
     scratch: Scratch,
@@ -470,11 +471,13 @@ def _climb(
     epoch = scratch.epoch[0]
     log.touched[start] = True
     put(heap, start, 0.0)
-    n_moved = n_best = fruitless = 0
+    near = np.bool_(True)  # literals would compile other copies of the callees
+    n_moved: int = np.int64(0)  # type: ignore[assignment]
+    n_best = fruitless = 0
     gained = best = 0.0
     while heap.size[0] > 0 and fruitless < plan.fruit:
         v = heap.vertex[0]
-        gain, b = best_move(p, s, scratch, v, plan.climb_cap, True)
+        gain, b = best_move(p, s, scratch, v, plan.climb_cap, near)
         if b >= 0 and gain < heap.key[v] - TINY and heap.size[0] > 1:
             put(heap, v, gain)
             if heap.vertex[0] != v:
@@ -493,7 +496,7 @@ def _climb(
                 is_hub = p.indptr[u + 1] - p.indptr[u] > plan.hub_degree
                 if is_hub or scratch.locked[u] == epoch:
                     continue
-                new_gain, to = best_move(p, s, scratch, u, plan.climb_cap, True)
+                new_gain, to = best_move(p, s, scratch, u, plan.climb_cap, near)
                 if to >= 0:
                     put(heap, u, new_gain)
                 elif heap.place[u] >= 0:
@@ -514,7 +517,7 @@ def _climb(
 def _roll_back(p: Problem, s: State, heap: Heap, log: Log, n_best: int, n_moved: int) -> None:
     """Undo the moves of a climb after the best prefix, and empty the heap."""
     for at in range(n_moved - 1, n_best - 1, -1):
-        move(p, s, log.moved[at], log.came_from[at])
+        move(p, s, log.moved[at], np.int64(log.came_from[at]))
     for at in range(heap.size[0]):
         heap.place[heap.vertex[at]] = -1
     heap.size[0] = 0

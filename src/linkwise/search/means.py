@@ -17,6 +17,7 @@ from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise._jit import njit
 from linkwise._kernels import new_stream, shuffle
 from linkwise.constraints.coloring.kernels import Scratch, kempe_chain, new_scratch
+from linkwise.partition import spread_seeds
 from linkwise.search.local_search import NEVER, State, execute, new_state
 from linkwise.search.objective import Context, Found, colorer
 from linkwise.search.problem import Problem, edgeless_problem
@@ -25,7 +26,7 @@ from linkwise.search.starts import squared_distances
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from linkwise._types import AnyInts, Floats, Int32s, Ints
+    from linkwise._types import AnyInts, Floats, Int32s
     from linkwise.search.objective import Colorer
     from linkwise.search.problem import Groups
 
@@ -101,7 +102,7 @@ class MeansObjective:
                 n_done += 1
                 if best is None or value < best.value:
                     best = Found(z, value, n_done)
-                context.log(f"start {n_done}: best {best.value:.6g}")
+                context.log(f"start {n_done}: best {best.value:.6g}", n_done / len(tasks))
         except INTERRUPTS as error:
             raise_if_not_interrupt(error)
             feasible = self.color.feasible
@@ -121,7 +122,7 @@ class MeansObjective:
         rng = np.random.RandomState(seed)
         mass = self.problem.volume
         rows = self.sums / mass[:, None]
-        centers = rows[_spread_seeds(rows, mass, self.k, rng=rng)]
+        centers = rows[spread_seeds(rows, self.k, rng, mass=mass)]
         z, lowest = self.color.feasible, np.inf
         for _ in range(50):
             nearest = self.nearest(centers, rng)
@@ -154,19 +155,6 @@ def mean_rows(sums: Floats, mass: Floats, z: AnyInts, *, k: int) -> Floats:
     totals = np.column_stack([np.bincount(z, column, minlength=k) for column in sums.T])
     centers: Floats = totals / np.bincount(z, weights=mass, minlength=k)[:, None]
     return centers
-
-
-def _spread_seeds(rows: Floats, mass: Floats, k: int, *, rng: np.random.RandomState) -> Ints:
-    """Draw seeds with probability by squared distance from those drawn (k-means++)."""
-    chosen = [int(rng.choice(mass.size, p=mass / mass.sum()))]
-    nearest = squared_distances(rows, rows[chosen]).ravel()
-    for _ in range(1, k):
-        weight = mass * nearest
-        total = weight.sum()
-        p = weight / total if total > 0 else mass / mass.sum()
-        chosen.append(int(rng.choice(mass.size, p=p)))
-        nearest = np.minimum(nearest, squared_distances(rows, rows[chosen[-1:]]).ravel())
-    return np.array(chosen)
 
 
 @njit(cache=True, nogil=True)

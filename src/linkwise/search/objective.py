@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from linkwise._progress import Report, part
 from linkwise.constraints.coloring import CannotLinkGraph, Peeling, guided_coloring, peel
 from linkwise.constraints.feasible import feasible_groups, require_coloring
 from linkwise.constraints.table import symmetric_matrix
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.search.problem import Problem
 
-Report = Callable[[str], None]
 Run = Callable[[Sequence[Callable[[], Any]]], Iterable[Any]]
 run_here: Run = partial(map, call)  # tasks one after the other
 
@@ -62,10 +62,15 @@ class Context(NamedTuple):
     run: Run = run_here
     report: Report | None = None
 
-    def log(self, line: str) -> None:
-        """Report progress, if anyone asked for it."""
+    def log(self, line: str, share: float | None = None) -> None:
+        """Report progress: the share of the work that is done, None for "as before"."""
         if self.report is not None:
-            self.report(line)
+            self.report(share, line)
+
+    def part(self, first: float, last: float) -> Context:
+        """Return the same for a part of the work, which reports shares of that part."""
+        report = None if self.report is None else part(self.report, first, last)
+        return self._replace(report=report)
 
 
 class Found(NamedTuple):

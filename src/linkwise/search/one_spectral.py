@@ -29,9 +29,9 @@ from linkwise.linalg.operators import Deflated, Projected
 from linkwise.partition import relabelled
 
 if TYPE_CHECKING:
+    from linkwise._progress import Report
     from linkwise._types import Bools, Floats, Graph, Int64s, Ints
     from linkwise.linalg.fista import Edges
-    from linkwise.search.objective import Report
 
 fista = late_module("linkwise.linalg.fista")  # imports numba
 
@@ -109,7 +109,7 @@ class Record:
         """Report a step of a descent, now and then; return whether to stop there."""
         if self.report is not None and monotonic() - self.reported >= EVERY:
             self.reported = monotonic()
-            self.report(f"step {n_outer}, {n_iter} inner iterations: {value:.6g}")
+            self.report(None, f"step {n_outer}, {n_iter} inner iterations: {value:.6g}")
         return self.is_stopped
 
     def offer(self, split: Split) -> None:

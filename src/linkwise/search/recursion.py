@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from linkwise.search.one_spectral import Record, Settings
     from linkwise.search.problem import Groups
 
+SPLITS_SHARE = 0.5  # of the work, about, for those who watch
 OWN = 1e-3  # by how much the repair prefers a vertex's own cluster
 
 
@@ -63,6 +64,7 @@ class Recursion(CutObjective):
         """Return the best partition met, from splits that were repaired and from other starts."""
         starts = list(first)
         try:
+            context.log("splits", 0.0)
             z = self._split(context.rng, starts)
         except INTERRUPTS as error:
             raise_if_not_interrupt(error)
@@ -72,8 +74,8 @@ class Recursion(CutObjective):
             return Found(z, self.value(z), 0)
         if np.unique(z).size == self.k:
             starts.append(z)
-            context.log(f"splits: {self.value(z):.6g} after repair")
-        return super().search(context, starts)
+            context.log(f"splits: {self.value(z):.6g} after repair", SPLITS_SHARE)
+        return super().search(context.part(SPLITS_SHARE, 1.0), starts)
 
     def _split(self, rng: np.random.RandomState, first: Sequence[Int32s]) -> Int32s:
         """Split and repair; a large graph on a coarse level, from which moves bring it back."""

@@ -32,6 +32,9 @@ MANY_PAIRS = 200  # pairs above which the strength is chosen by cross-validation
 N_FOLDS = 3
 MAX_STRENGTH = 1024.0  # where the search for a number of violations gives up
 BISECTIONS = 4
+# From which share of the work to which, about, for those who watch
+FREE, SATISFYING, FOLLOWING = (0.0, 0.25), (0.25, 0.5), (0.5, 0.65)
+CHOOSING, SEARCHING = (0.65, 0.8), (0.8, 1.0)
 STRENGTHS = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
@@ -69,10 +72,12 @@ def soft_path(
     ordered = tuple(sorted(strengths))
     at = {t: objective.at(t * objective.unit) for t in ordered}
     best: dict[float, Int32s] = {}
-    interrupted = False
+    interrupted, n_done = False, 0
     try:
         for direction, z in ((ordered, endpoints[0]), (ordered[::-1], endpoints[1])):
             for t in direction:
+                context.log(f"strength {t:g}", n_done / (2 * len(ordered)))
+                n_done += 1
                 z = at[t].local_search(z, context.rng)  # noqa: PLW2901
                 z = at[t].recombine(best[t], z, context.rng) if t in best else z  # noqa: PLW2901
                 best[t] = z
@@ -85,7 +90,8 @@ def soft_path(
         interrupted = True
         for t in ordered:
             best.setdefault(t, min(endpoints, key=at[t].value))
-    context.log("path " + ", ".join(f"{t:g}: {at[t].value(best[t]):.6g}" for t in ordered))
+    values = ", ".join(f"{t:g}: {at[t].value(best[t]):.6g}" for t in ordered)
+    context.log(f"path {values}", 1.0)
     return Path(ordered, tuple(best[t] for t in ordered), interrupted)
 
 
@@ -127,31 +133,38 @@ def soft_labels(
     check_label_count(task.constraints, task.k)
     context = task.context
     objective = _soft_objective(task)
-    free = objective.at(0.0).search(context)
+    free = objective.at(0.0).search(context.part(*FREE))
     path = Path((0.0,), (free.z,), interrupted=free.interrupted)
     chosen = 0.0
     try:
         _stop_if(free.interrupted)
-        end = _satisfying(task, objective, free.z)
+        end = _satisfying(_part(task, SATISFYING), objective, free.z)
         # Whatever happens later, there is an answer to a strong penalty.
         path, chosen = path.updated(STRENGTHS[-1], end.z), STRENGTHS[-1]
         _stop_if(end.interrupted)
         given = () if isinstance(strength, str) else (float(strength),)
         strengths = sorted({*STRENGTHS, *given})
-        path = soft_path(objective, (free.z, end.z), context, strengths=strengths)
+        at = context.part(*FOLLOWING)
+        path = soft_path(objective, (free.z, end.z), at, strengths=strengths)
         chosen = given[0] if given else 1.0
         _stop_if(path.interrupted)
         if violations is not None:
             path, chosen = _within_budget(task, objective, path, violations=violations)
         elif not given:
-            chosen = _chosen_strength(task, free.z)
-        path = _searched_at(task, objective, path, strength=chosen, violations=violations)
+            chosen = _chosen_strength(_part(task, CHOOSING), free.z)
+        last = _part(task, SEARCHING)
+        path = _searched_at(last, objective, path, strength=chosen, violations=violations)
         _stop_if(path.interrupted)
     except INTERRUPTS as error:
         raise_if_not_interrupt(error)
         path = path._replace(interrupted=True)
     labels = path.at(chosen)[: task.constraints.n_samples].astype(np.intp)
     return Answer(labels, len(path.strengths), path.interrupted), path, chosen
+
+
+def _part(task: Task, shares: tuple[float, float]) -> Task:
+    """Return the same task, as a part of the work."""
+    return task._replace(context=task.context.part(*shares))
 
 
 def _searched_at(
@@ -238,7 +251,7 @@ def _chosen_strength(task: Task, free: Int32s) -> float:
             together = z[table.pairs[:, 0]] == z[table.pairs[:, 1]]
             likelihood = answer_likelihood(together, table.is_must_link, seen)
             scores[at, ~seen] = likelihood[~seen]
-        context.log(f"fold {number + 1} of {N_FOLDS}")
+        context.log(f"fold {number + 1} of {N_FOLDS}", (number + 1) / N_FOLDS)
     return STRENGTHS[clearly_best(scores, STRENGTHS.index(1.0))]
 
 

@@ -229,10 +229,56 @@ function point(i) {
   strong.dir = "auto";
   strong.textContent = nameOf(i);
   line.textContent = `cluster ${data.clusters[labels[i]].name}`;
-  tip.replaceChildren(strong, line);
+  tip.replaceChildren(strong, line, valuesOf(i));
   const x = screenX(i), y = screenY(i);
+  const top = y > tip.offsetHeight + 16 ? y - tip.offsetHeight - 12 : y + 14;
   tip.style.left = `${Math.max(4, Math.min(x + 12, size.width - tip.offsetWidth - 4))}px`;
-  tip.style.top = `${y > tip.offsetHeight + 16 ? y - tip.offsetHeight - 12 : y + 14}px`;
+  tip.style.top = `${Math.max(4, Math.min(top, size.height - tip.offsetHeight - 4))}px`;
+}
+
+function valueOf(column, i) {
+  const value = column.values[i];
+  const known = column.texts ? column.texts[value] : value;
+  return typeof known === "number" ? known.toLocaleString("en", { maximumSignificantDigits: 5 }) : known || "–";
+}
+
+function valuesOf(i) {
+  const list = document.createElement("dl");
+  for (const column of data.values) {
+    const term = document.createElement("dt"), value = document.createElement("dd");
+    term.textContent = column.name;
+    value.textContent = valueOf(column, i);
+    value.dir = "auto";
+    list.append(term, value);
+  }
+  return list;
+}
+
+// Members ------------------------------------------------------------------------------------
+
+// Quoted where CSV needs it. A text that a spreadsheet would take for a formula gets an apostrophe.
+function cell(text) {
+  const safe = /^[=+\-@\t\r]/.test(text) && !/^[+-]?[\d.]+$/.test(text) ? `'${text}` : text;
+  return /[",\n\r]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+function members(cluster) {
+  const lines = [data.ids ? "row,id,cluster" : "row,cluster"];
+  for (let i = 0; i < n; i++) {
+    if (cluster !== "all" && labels[i] !== Number(cluster)) continue;
+    const row = String(rows ? rows[i] : i);
+    const parts = data.ids ? [row, data.ids[i]] : [row];
+    lines.push([...parts, data.clusters[labels[i]].name].map(cell).join(","));
+  }
+  return lines.join("\n") + "\n";
+}
+
+function download(cluster) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob(["\ufeff", members(cluster)], { type: "text/csv" }));
+  link.download = cluster === "all" ? "clusters.csv" : `cluster-${cluster}.csv`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
 // Moving -------------------------------------------------------------------------------------
@@ -316,6 +362,7 @@ onButtons("all", (_, value) => {
   for (const button of document.querySelectorAll("button[data-cluster]")) button.setAttribute("aria-pressed", value);
   drawSoon();
 });
+onButtons("members", (_, cluster) => download(cluster));
 onButtons("zoom", (_, way) => setZoom({ in: zoom * 1.6, out: zoom / 1.6, reset: 1 }[way]));
 onButtons("view", (button, number) => {
   for (const other of document.querySelectorAll("button[data-view]")) other.setAttribute("aria-pressed", other === button);

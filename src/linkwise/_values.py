@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linkwise._optional import require
-
 if TYPE_CHECKING:
     from linkwise._types import Floats
 
@@ -16,6 +14,7 @@ if TYPE_CHECKING:
 PLACEHOLDERS = frozenset(
     {"", "-", "--", "?", ".", "na", "n/a", "nan", "null", "none", "<na>", "unknown", "missing"}
 )
+FEW_CATEGORIES, MANY_CATEGORIES = 10, 100
 CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY)"
 AMOUNT = re.compile(
     rf"(?P<open>\()?(?P<sign>[+-]?)\s*{CURRENCY}?\s*(?P<sign2>[+-]?)(?P<digits>\d[\d.,'\s]*)"
@@ -42,6 +41,11 @@ class Numbers(NamedTuple):
     how: str = ""  # for a note; empty if the text was plain numbers
 
 
+def most_categories(n_rows: int) -> int:
+    """Return how many different texts a column of categories has at most; others are texts."""
+    return min(max(FEW_CATEGORIES, n_rows // 10), MANY_CATEGORIES)
+
+
 def is_given(text: str) -> bool:
     """Whether a cell holds something, and no word for "not known"."""
     return text.strip().lower() not in PLACEHOLDERS
@@ -52,7 +56,8 @@ def is_given(text: str) -> bool:
 
 def plain_numbers(texts: list[str]) -> Floats:
     """Return what Python reads as a number; NaN elsewhere."""
-    pandas = require("pandas", extra="cli", purpose="Reading tables")
+    import pandas  # noqa: PLC0415  (late: who has such a column has it)
+
     parsed = pandas.to_numeric(pandas.Series(texts, dtype=object), errors="coerce")
     return np.asarray(parsed, dtype=np.float64)
 
@@ -117,7 +122,8 @@ def read_dates(texts: list[str]) -> Numbers | None:
         ISO_DATE.fullmatch(texts[row]) or NAMED_DATE.fullmatch(texts[row]) for row in given
     ):
         return None
-    pandas = require("pandas", extra="cli", purpose="Reading tables")
+    import pandas  # noqa: PLC0415  (late: who has such a column has it)
+
     series = pandas.Series([text if is_given(text) else None for text in texts], dtype=object)
     found = pandas.to_datetime(series, errors="coerce", utc=True, **options)
     return None if found[given].isna().any() else days(found, order)

@@ -1,0 +1,153 @@
+"""Who the clusters are: in which features each differs from the other samples, and in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from linkwise._types import Floats
+    from linkwise.report.features import Category, Features
+    from linkwise.report.inputs import Partition
+
+
+FEATURE_BLOCK = 4_000_000  # numbers of the feature table worked on at a time: 32 MB
+MANY_CLUSTERS = 6  # with more, fewer features of each are shown
+TOP_FEATURES, TOP_FEATURES_OF_MANY = 10, 5
+IN_WORDS = 3  # features of a cluster that are said in words
+CLEAR = 0.3  # standard deviations of a difference that is said in words
+
+
+class Difference(NamedTuple):
+    """A feature in which a cluster differs from the other samples."""
+
+    name: str
+    difference: float  # of the means, in standard deviations over all samples
+    inside: float
+    outside: float
+    kind: str = "number"  # or "date", or "share" of a category
+    category: str = ""  # if it is a share
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the difference is worth a word."""
+        return abs(self.difference) >= CLEAR
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """What is to be said before and after the name of the feature: "high", "mostly red"."""
+        more = self.difference > 0
+        if self.kind == "date":
+            return "", "later" if more else "earlier"
+        if self.kind == "share":
+            how = "mostly" if self.inside > 0.5 else "more often"
+            return "", f"{how if more else 'rarely' if self.inside < 0.1 else 'less often'} "
+        return "high" if more else "low", ""
+
+
+class ClusterFeatures(NamedTuple):
+    """The features in which each cluster differs most."""
+
+    top: list[list[Difference]]
+    n_constant: int
+
+    def in_words(self, cluster: int) -> list[Difference]:
+        """Return the few differences of a cluster that say who it is."""
+        return [one for one in self.top[cluster] if one.is_clear][:IN_WORDS]
+
+
+def cluster_features(features: Features, clusters: Partition) -> ClusterFeatures:
+    """Find the features whose mean in a cluster is farthest from that of the other samples."""
+    numbers, n_constant = _number_differences(features, clusters)
+    shares = [_category_differences(one, clusters) for one in features.categories]
+    n_top = TOP_FEATURES if clusters.n_groups <= MANY_CLUSTERS else TOP_FEATURES_OF_MANY
+    top = []
+    for c in range(clusters.n_groups):
+        found = [*numbers[c], *(one[c] for one in shares)]
+        found = [one for one in found if one.difference != 0]
+        top.append(sorted(found, key=lambda one: -abs(one.difference))[:n_top])
+    n_constant += sum(len(one.texts) < 2 for one in features.categories)
+    return ClusterFeatures(top, n_constant)
+
+
+def _number_differences(
+    features: Features, clusters: Partition
+) -> tuple[list[list[Difference]], int]:
+    """Return the largest differences of each cluster, and the number of constant columns."""
+    blocks = [_block_means(block, clusters) for block in _blocks(features.values)]
+    inside, outside, gap, varies = (
+        np.concatenate(part, axis=-1) for part in zip(*blocks, strict=True)
+    )
+    kinds = ["date" if f in features.dates else "number" for f in range(len(features.names))]
+    found = [
+        [
+            Difference(features.names[f], gap[c, f], inside[c, f], outside[c, f], kinds[f])
+            for f in np.argsort(-abs(gap[c]), kind="stable")[:TOP_FEATURES].tolist()
+        ]
+        for c in range(clusters.n_groups)
+    ]
+    return found, int((~varies).sum())
+
+
+def _category_differences(category: Category, clusters: Partition) -> list[Difference]:
+    """Return for each cluster the category whose share differs most from that outside."""
+    k, m = clusters.n_groups, max(len(category.texts), 1)
+    known = category.codes >= 0
+    cells = clusters.codes[known] * m + category.codes[known]
+    counts = np.bincount(cells, minlength=k * m).reshape(k, m).astype(np.float64)
+    size, total = counts.sum(axis=1, keepdims=True), counts.sum(axis=0)
+    inside, outside = _ratio(counts, size), _ratio(total - counts, total.sum() - size)
+    share = total / max(total.sum(), 1.0)
+    gap = np.nan_to_num(_ratio(inside - outside, np.sqrt(share * (1 - share))))
+    # Of two categories that say the same, the one that is more frequent here.
+    best = (np.abs(gap) + 1e-9 * (gap > 0)).argmax(axis=1)
+    texts = category.texts or [""]
+    return [
+        Difference(
+            category.name, gap[c, at], inside[c, at], outside[c, at], "share", category=texts[at]
+        )
+        for c, at in enumerate(best.tolist())
+    ]
+
+
+def _blocks(values: Any) -> Iterator[Floats]:
+    """Yield some columns at a time, dense: a copy of a large table would be as large."""
+    n, d = values.shape
+    width = max(1, FEATURE_BLOCK // n)
+    columns = values.tocsc() if issparse(values) else values
+    for start in range(0, max(d, 1), width):
+        part = columns[:, start : start + width]
+        yield np.asarray(part.toarray() if issparse(part) else part, dtype=np.float64)
+
+
+def _block_means(block: Floats, clusters: Partition) -> tuple[Any, ...]:
+    """Mean of each column in each cluster and outside it, their gap, and which columns vary."""
+    known = np.isfinite(block)
+    scale = np.abs(block, where=known, out=np.zeros_like(block)).max(axis=0, initial=0.0)
+    scale[scale == 0] = 1.0
+    scaled = np.where(known, block, 0.0) / scale
+    codes, k = clusters.codes, clusters.n_groups
+    members = csr_array((np.ones(codes.size), (codes, np.arange(codes.size))), (k, codes.size))
+    sums, counts = members @ scaled, members @ known.astype(np.float64)
+    total, n_known = sums.sum(axis=0), counts.sum(axis=0)
+    mean = _ratio(total, n_known)
+    centred = np.where(known, scaled - mean, 0.0)
+    deviation = np.sqrt(np.nan_to_num(_ratio((centred**2).sum(axis=0), n_known)))
+    deviation[deviation < 1e-12] = 0.0  # of a constant column only rounding is left
+    # Around the mean, so that subtracting a cluster from the total loses nothing.
+    moved = members @ centred
+    inside = mean + _ratio(moved, counts)
+    outside = mean + _ratio(moved.sum(axis=0) - moved, n_known - counts)
+    varies = deviation > 0
+    gap = np.divide(inside - outside, deviation, out=np.zeros(inside.shape), where=varies)
+    # Without a single value in the cluster, or outside, there is nothing to compare.
+    return inside * scale, outside * scale, np.nan_to_num(gap), varies
+
+
+def _ratio(a: Floats, b: Floats) -> Floats:
+    ratio: Floats = np.divide(a, b, out=np.full(a.shape, np.nan), where=b > 0)
+    return ratio
