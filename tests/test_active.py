@@ -270,7 +270,7 @@ def test_as_many_clusters_as_samples_leave_nothing_to_ask(strategy):
 
 @every_strategy
 def test_noisy_answers_are_asked_once_and_never_refused(strategy):
-    X, y = make_blobs(24, centers=2, cluster_std=2, random_state=0)
+    X, y = make_blobs(16, centers=2, cluster_std=2, random_state=0)
     settings = {"strategy": strategy, "method": quick(strategy), "random_state": 0}
     session = Session(X, 2, noisy=True, **settings)
     curve = simulate(session, NoisyOracle(y, 0.4, 0.1, random_state=0), 60, every=60)

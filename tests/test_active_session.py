@@ -579,7 +579,7 @@ def test_a_curve_tells_what_happened():
 
 
 def test_a_session_ends_when_nothing_is_left_to_ask():
-    session = Session(X[:15], 3, strategy="random", random_state=0)
+    session = Session(X[:15], 3, strategy="random", method="e2cp", random_state=0)
     curve = simulate(session, TruthOracle(y[:15]), 1_000, every=1_000)
     assert curve.n_questions[-1] < 15 * 14 / 2
     assert curve.ari(y[:15])[-1] == 1

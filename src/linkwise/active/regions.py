@@ -33,6 +33,8 @@ def find_regions(Z: Floats, labels: Ints) -> Regions:
     mean = np.zeros((size.size, Z.shape[1]))
     np.add.at(mean, number, Z)
     off = ((Z - (mean / size[:, None])[number]) ** 2).sum(axis=1)
+    # Rounded, so that ties, as of two samples, do not depend on the last bits.
+    off = np.round(off / max(float(off.max()), 1e-300), 9)
     return Regions(number, size, first_of_each(number, off, size))
 
 
