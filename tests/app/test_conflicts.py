@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import combinations
 
 from hypothesis import given
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 
 from linkwise.app.conflicts import Evidence, Verdict, verdicts
 from linkwise.app.events import Event
+from linkwise.app.imports import read
+from linkwise.app.requests import BadRequestError, parse_body
 from linkwise.constraints import Constraints
 
 
@@ -64,6 +67,25 @@ def test_people_outvote_each_other_and_a_tie_is_disputed():
     (tie,) = verdicts(said("same", "different"))
     assert tie.relation == "disputed"
     assert verdicts(said("unsure", "same"))[0].relation == "same"
+
+
+@given(st.sampled_from(["pairs", "labels"]), st.text(max_size=80), st.booleans())
+def test_any_file_is_read_or_refused_in_words(kind, text, with_header):
+    header = "i,j,link\n" if kind == "pairs" else "id,label\n"
+    try:
+        found = read(kind, header + text if with_header else text, ["a", "b", "1"])
+    except ValueError:
+        return
+    for a, b, word, belief in found.pairs:
+        assert 0 <= a < b < 3
+        assert word in {"same", "different", "unsure"}
+        assert 0 < belief <= 1
+
+
+@given(st.binary(max_size=60))
+def test_any_request_is_an_object_or_refused(content):
+    with suppress(BadRequestError):
+        assert isinstance(parse_body(content), dict)
 
 
 answers = st.lists(

@@ -138,7 +138,8 @@ def test_undo_and_redo_go_all_the_way(client, room):
 
 
 def test_labels_follow_the_answers_at_once_and_keep_their_numbers(tmp_path):
-    room = make_room(tmp_path, solver=StubSolver(blobs()[1], 3, shift=True))
+    solver = StubSolver(blobs()[1], 3, shift=True)
+    room = make_room(tmp_path, solver=solver)
     with client_of(room) as client:
         wait_for(lambda: room.clustering.method == "stub")
         before = room.clustering.labels.copy()
@@ -146,15 +147,25 @@ def test_labels_follow_the_answers_at_once_and_keep_their_numbers(tmp_path):
         reply = say(client, a, b, "same")
         assert reply["n_moved"] == 1
         assert room.clustering.labels[a] == room.clustering.labels[b]
-        for _ in range(4):  # the solver numbers its clusters anew each time
-            say(
-                client,
-                *sorted(np.random.RandomState(_).choice(60, 2, replace=False).tolist()),
-                "unsure",
-            )
-            time.sleep(0.05)
         others = np.setdiff1d(np.arange(60), [a, b])
-        np.testing.assert_array_equal(room.clustering.labels[others], before[others])
+        for k in range(3):  # the solver numbers its clusters anew each time
+            n_fits, rev = solver.n_fits, room.clustering.rev
+            say(client, 50 + 2 * k, 51 + 2 * k, "unsure")
+            wait_for(lambda n=n_fits, r=rev: solver.n_fits > n and room.clustering.rev > r + 2)
+            np.testing.assert_array_equal(room.clustering.labels[others], before[others])
+
+
+def test_the_first_clustering_is_no_effect_of_answers(client, room):
+    rng = np.random.RandomState(0)
+    for _ in range(16):
+        a, b = rng.choice(60, 2, replace=False).tolist()
+        say(client, a, b, "unsure")
+        wait_for(lambda: room.runs[-1]["given"] == room.project.ledger.facts.n_given)
+    quality = client.get("/api/quality").json()
+    assert len(quality["moved"]) == 17
+    assert not any(quality["moved"])
+    assert quality["stop"]["moved"] == 0
+    assert quality["stop"]["still"] == 0.05
 
 
 # Conflicts -------------------------------------------------------------------------------------

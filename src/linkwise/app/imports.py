@@ -77,7 +77,10 @@ def _of_groups(groups: Sequence[Sequence[int]]) -> list[Row]:
 
 def read_labels(text: str, names: Sequence[str]) -> Imported:
     """Read a CSV of id and label; an empty label is unknown."""
-    rows = [row for row in csv.reader(io.StringIO(text)) if any(cell.strip() for cell in row)]
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text)) if any(cell.strip() for cell in row)]
+    except csv.Error as error:
+        raise ValueError(f"The file is no valid CSV ({error}).") from error
     if not rows or len(rows[0]) < 2:
         raise ValueError("A file of labels has two columns: the id and its label.")
     place = {str(name): number for number, name in enumerate(names)}
@@ -110,7 +113,7 @@ def read_journal(text: str, n_samples: int) -> Imported:
                 continue
             a, b = sorted((int(record["i"]), int(record["j"])))
             word = {"unknown": "unsure"}.get(record["answer"], record["answer"])
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"Line {number} is no answer of a session.") from error
         if word not in ANSWERS or not 0 <= a < b < n_samples:
             raise ValueError(f"Line {number} is no answer about these data.")

@@ -123,12 +123,12 @@ class Room:
     def _resume(self) -> None:
         """Go on where the project was left."""
         self._weigh()
-        runs = [run for run in self.project.runs() if run.labels is not None]
-        runs = [run for run in runs if run.labels is not None and run.labels.size == self.n_samples]
-        self._history = [(int(run.stats["given"]), run.labels) for run in runs]  # type: ignore[misc]
-        self.runs = [run.stats for run in self.project.runs()]
-        if runs:
-            last = runs[-1]
+        runs = [run for run in self.project.runs() if run.stats["still"] is not None]
+        self.runs = [run.stats for run in runs]
+        self._history = [
+            (int(run.stats["given"]), run.labels) for run in runs if run.labels is not None
+        ]
+        if (last := self.project.last_run()) is not None:
             self.clustering = Clustering(rev=last.rev, base=last.labels, labels=last.labels)
             self._settle()
 
@@ -358,8 +358,10 @@ class Room:
             clusters = labels[first]
             probability = None if result.probability is None else result.probability[:, codes]
             given = self.project.ledger.facts.n_given
-            if result.is_full or not self.runs or given - self.runs[-1]["given"] >= KEEP_EVERY:
-                self._keep(result, labels, moved_share(labels, now.base))
+            before = self.runs[-1]["given"] if self.runs else -KEEP_EVERY
+            is_new = result.known.upto > now.known.upto or not np.array_equal(labels, now.base)
+            if (result.is_full and is_new) or given - before >= KEEP_EVERY:
+                self._keep(result, labels)
             self.clustering = Clustering(
                 now.rev + 1, labels, labels, probability, clusters, result.known,
                 result.still_to_change, result.suspects, result.method, result.seconds,
@@ -368,10 +370,11 @@ class Room:
             self._pool = list(result.questions)
             self.feed.publish("rev", {"rev": self.clustering.rev, "by": ""})
 
-    def _keep(self, result: Found, labels: Ints, moved: float) -> None:
-        """Keep a clustering and its figures in the file."""
+    def _keep(self, result: Found, labels: Ints) -> None:
+        """Keep a clustering in the file, and its figures unless it is only for the moment."""
+        before = self._history[-1][1] if self._history else None
         stats: dict[str, Any] = {
-            "moved": round(moved, 5),
+            "moved": round(moved_share(labels, before), 5),
             "given": self.project.ledger.facts.n_given,
             "clusters": int(np.unique(labels).size),
             "still": result.still_to_change,
@@ -380,6 +383,8 @@ class Room:
         if self.truth is not None:
             stats["ari"] = self.agreement_with_truth(labels)
         self.project.keep_run(labels, result.known.upto, stats)
+        if result.still_to_change is None:
+            return  # what replaces it is no effect of answers
         self.runs.append(stats)
         self._history.append((int(stats["given"]), labels))
         del self._history[:-200]

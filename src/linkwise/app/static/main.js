@@ -35,7 +35,7 @@ function apply(reply) {
   if (reply.state) showState(reply.state);
   if (reply.moved) map.move(reply.moved);
   else if (reply.moved === null) fetchLabels();
-  if (reply.question !== undefined) showQuestion(reply.question);
+  if (reply.question !== undefined && !page.many) showQuestion(reply.question);
   page.away = false;
   if (reply.state) warn(reply.state.error ? trouble(reply.state.error) : null);
 }
@@ -92,7 +92,7 @@ async function refresh() {
       await fetchLabels();
       await panels.refresh();
     }
-    if (!page.question && !page.busy) await ask();
+    if (!page.question && !page.many && !page.busy) await ask();
     warn(state.error ? trouble(state.error) : null);
   } catch (error) {
     told(error);
@@ -575,6 +575,7 @@ function applyTheme() {
 // Everything together ---------------------------------------------------------------------------
 
 async function again(a, b) {
+  page.many = null;
   try {
     apply(await post("/api/ask", { a, b }));
     $("question").focus();
@@ -642,7 +643,7 @@ applyTheme();
 
 follow({
   rev: refreshSoon, map: refreshSoon,
-  progress: ({ doing }) => { $("doing").textContent = doing ? `${doing}…` : ""; if (!doing && !page.question) refreshSoon(); },
+  progress: ({ doing }) => { $("doing").textContent = doing ? `${doing}…` : ""; if (!doing && !page.question && !page.many) refreshSoon(); },
   failure: ({ reason }) => warn(reason ? trouble(reason) : null),
   open: comeBack,
   lost: () => { page.away = true; },
