@@ -105,21 +105,50 @@ def local_scale(builder: Affinity, distances: Matrix, query: Any = None) -> Floa
 def sigma_xu(builder: Affinity, distances: Matrix) -> float:
     """Solve for the sigma with ``exp(-widest^2 / (2 sigma^2)) = 0.001`` (Xu et al. 2005).
 
-    `widest` is the largest distance of a sample to its m-th neighbour.
+    `widest` is the largest distance of a sample to its m-th neighbour. Section 3 of the paper
+    says so; see `sigma_xu_gap` for its other reading.
     """
     n_samples = distances.shape[0]
     if builder.m is not None:
         builder.m_ = min(int(builder.m), n_samples - 1)
         widest = float(builder._kth_distance(distances, "m").max())
     elif n_samples <= DENSE_LIMIT:
-        builder.m_, widest = largest_gap(builder._search.row_blocks())
+        builder.m_, widest, _ = largest_gap(builder._search.row_blocks())
     else:
         raise TooLargeError(
             f'scale="xu" compares all pairs of samples to find m; there are '
             f"{n_samples:,} samples and the limit is {DENSE_LIMIT:,}. "
             "Give m= (the size of the smallest group of neighbours to keep together)."
         )
-    return float(widest / np.sqrt(-2 * np.log(XU_EPSILON))) or builder._smallest_distance
+    return sigma_reaching(widest) or builder._smallest_distance
+
+
+def sigma_xu_gap(builder: Affinity, distances: Matrix) -> float:
+    """Solve for the sigma with ``exp(-d^2 / (2 sigma^2)) = 0.001`` at the gap itself.
+
+    `d` is the distance before the largest gap, ``delta_im`` of the one sample i that has it: step 4
+    of the heuristic read as it stands. Samples with their m-th neighbour farther away have less
+    than 0.001 to it.
+    """
+    n_samples = distances.shape[0]
+    if builder.m is not None:
+        raise ValueError(
+            f'scale="xu-gap" takes m from the largest gap, but m={builder.m} is given. Leave m '
+            'out, or use scale="xu".'
+        )
+    if n_samples > DENSE_LIMIT:
+        raise TooLargeError(
+            f'scale="xu-gap" compares all pairs of samples to find the gap; there are '
+            f"{n_samples:,} samples and the limit is {DENSE_LIMIT:,}. "
+            'Use scale="xu" with m=, or scale="local".'
+        )
+    builder.m_, _, before = largest_gap(builder._search.row_blocks())
+    return sigma_reaching(before) or builder._smallest_distance
+
+
+def sigma_reaching(distance: float) -> float:
+    """Return the sigma by which samples at this distance have the affinity 0.001."""
+    return float(distance / np.sqrt(-2 * np.log(XU_EPSILON)))
 
 
 def sigma_variance(builder: Affinity, _: Matrix) -> float:
@@ -147,20 +176,29 @@ def no_scale(_builder: Affinity, _: Matrix) -> None:
 WEIGHTS = {
     "local": Weight(local_scale, gaussian, is_per_sample=True),
     "xu": Weight(sigma_xu, gaussian_of_sigma),
+    "xu-gap": Weight(sigma_xu_gap, gaussian_of_sigma),
     "variance": Weight(sigma_variance, gaussian_of_sigma),
     "connectivity": Weight(no_scale, ones),
 }
 FIXED = Weight(given_sigma, gaussian_of_sigma)  # if the scale is a number
 
 
-def largest_gap(blocks: Iterable[Floats]) -> tuple[int, float]:
+class Gap(NamedTuple):
+    """The largest gap between consecutive neighbour distances of a sample."""
+
+    m: int  # the gap is after the m-th neighbour
+    widest: float  # largest distance of any sample to its m-th neighbour
+    before: float  # distance of the sample that has the gap to its m-th neighbour
+
+
+def largest_gap(blocks: Iterable[Floats]) -> Gap:
     """Find the rank m after which some sample has its largest gap (Xu et al. 2005).
 
-    Returns the m of the largest ``delta_{i,m+1} - delta_{i,m}`` over all samples i, where
-    ``delta_{i,m}`` is the distance of sample i to its m-th neighbour, and ``max_i delta_{i,m}``.
+    The gap is the largest ``delta_{i,m+1} - delta_{i,m}`` over all samples i, where
+    ``delta_{i,m}`` is the distance of sample i to its m-th neighbour.
     `blocks` are rows of all distances, infinite from a sample to itself; one is held at a time.
     """
-    best, m = -np.inf, 1
+    best, m, before = -np.inf, 1, 0.0
     widest: Floats | float = 0.0
     for block in blocks:
         delta = np.sort(block, axis=1)[:, :-1]
@@ -168,8 +206,10 @@ def largest_gap(blocks: Iterable[Floats]) -> tuple[int, float]:
         gaps = np.diff(delta, axis=1)
         if gaps.size and gaps.max() > best:
             best = gaps.max()
-            m = int(gaps.argmax() % gaps.shape[1]) + 1
-    return m, float(np.atleast_1d(widest)[m - 1])
+            i, m = (int(at) for at in np.unravel_index(gaps.argmax(), gaps.shape))
+            m, before = m + 1, float(delta[i, m])
+    largest = float(np.atleast_1d(widest)[m - 1])
+    return Gap(m, largest, before if np.isfinite(best) else largest)
 
 
 def smallest_positive(values: Matrix) -> float:
@@ -215,12 +255,14 @@ class Affinity(TransformerMixin, BaseEstimator):
     radius : float, default=None
         Link all samples at most this far apart (an epsilon graph). When set, a number of
         `neighbors` plays no role.
-    scale : {"local", "xu", "variance", "connectivity"} or float, default="local"
+    scale : {"local", "xu", "xu-gap", "variance", "connectivity"} or float, default="local"
         What distance is near.
 
         - "local": self-tuning (Zelnik-Manor & Perona 2004), as above;
         - "xu": one sigma, for which every sample has an affinity of at least 0.001 to its `m`
           nearest neighbours (Xu, desJardins & Wagstaff 2005);
+        - "xu-gap": the second reading of that paper, whose last step asks for 0.001 at the distance
+          before the largest gap, that of the one sample which has it; a smaller sigma;
         - "variance": sigma^2 is the mean variance of the features (Wacquet et al. 2013);
         - a positive number: sigma itself, in ``exp(-d^2 / (2 sigma^2))``;
         - "connectivity": every edge weighs 1.
@@ -229,8 +271,9 @@ class Affinity(TransformerMixin, BaseEstimator):
         neighbours (or of a transformer), and the 7th in epsilon and full graphs. A scale of
         zero, which many duplicates cause, is replaced by the smallest positive distance.
     m : int, default=None
-        Neighbours that `scale="xu"` keeps near. By default it is the place of the largest gap
-        between consecutive neighbour distances of any sample, which takes all n^2 distances.
+        Neighbours that `scale="xu"` keeps near; not for "xu-gap". By default it is the place of
+        the largest gap between consecutive neighbour distances of any sample, which takes all n^2
+        distances.
     symmetrize : {"union", "mean", "mutual"}, default="union"
         Edge weight where two directions meet: the larger one; their mean, an absent one being
         zero; or the smaller one, so that only mutual neighbours are linked.
@@ -264,7 +307,7 @@ class Affinity(TransformerMixin, BaseEstimator):
     scale_ : float, ndarray of shape (n_samples,) or None
         Sigma, the local scales, or None for "connectivity".
     m_ : int
-        The m that was used; only for `scale="xu"`.
+        The m that was used; only for `scale="xu"` and "xu-gap".
     n_components_ : int
         Connected components before they were joined.
     component_sizes_ : ndarray of shape (n_components_,)

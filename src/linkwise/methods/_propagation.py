@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 AUTO_EXACT = 3_000
 # One eigendecomposition of this size takes 5 minutes and 4 GB.
 MAX_EXACT = 10_000
+ROUNDING = 1e-12  # affinities above 1 by no more than this are 1
 # New edges between the neighbourhoods of must-linked pairs: the larger of the first two limits, but
 # never above the third.
 FILL_SHARE = 4.0  # for each edge of the graph
@@ -59,6 +61,8 @@ def adjusted(
     """
     if Y.nnz == 0:
         return W
+    if scale == "paper":
+        _warn_above_one(W)
     if is_exact(W, solver):
         return adjusted_dense(W, propagate(W, Y), Y, scale=scale)
     W = csr_array(W)
@@ -145,27 +149,50 @@ def dense(A: Graph) -> Floats:
 
 
 def adjusted_dense(W: Graph, F: Floats, Y: csr_array, *, scale: str) -> Floats:
-    """Return `W*` for every pair of samples; its diagonal is zero.
-
-    `W` counts in units of its largest affinity and `F` is clipped to [-1, 1], so that `W*` stays
-    within [0, 1].
-    """
+    """Return `W*` for every pair of samples; its diagonal is zero, as that of `W`."""
     pairs = Y.tocoo()
-    factor = scale_factor(F[pairs.row, pairs.col], pairs.data, scale)
-    W_star = adjusted_entries(dense(W) / largest_entry(W), factor * F)
+    shares = in_units(F, F[pairs.row, pairs.col], pairs.data, scale=scale)
+    W_star = adjusted_entries(dense(W) / affinity_unit(W, scale), shares)
     np.fill_diagonal(W_star, 0.0)
     return W_star
 
 
-def scale_factor(f: Floats, y: Floats, scale: str) -> float:
-    """Return the factor of `F`, from its values at the given pairs.
+def affinity_unit(W: Graph, scale: str) -> float:
+    """Return what affinities are divided by: the largest one, or 1 by equation (9) as it stands."""
+    return 1.0 if scale == "paper" else largest_entry(W)
+
+
+def _warn_above_one(W: Graph) -> None:
+    """Warn if equation (9) would lower the affinity of a must-link."""
+    largest = largest_entry(W)
+    if largest > 1 + ROUNDING:
+        message = (
+            "scale='paper' is equation (9), which is about affinities in [0, 1]; the largest here "
+            f"is {largest:.6g}. Above 1 a must-link lowers an affinity. Divide the graph by its "
+            "largest affinity, or take scale='max', which does that."
+        )
+        warnings.warn(message, UserWarning, stacklevel=7)
+
+
+def in_units(F: Floats, f: Floats, y: Floats, *, scale: str) -> Floats:
+    """Return `F` in the unit that its values `f` at the given pairs `y` ask for.
+
+    Beyond [-1, 1] it is clipped, so that `W*` stays within [0, 1]; by the paper it is as it is.
+    """
+    if scale == "paper":
+        return F
+    return np.clip(scale_factor(f, y) * F, -1.0, 1.0)
+
+
+def scale_factor(f: Floats, y: Floats) -> float:
+    """Return the factor of `F` for ``scale="max"``, from its values at the given pairs.
 
     Propagation dilutes: at its own place a certain pair keeps 0.05 (E2CP) or 0.15 (SRCP) on
-    neighbour graphs. With `scale` ``"max"`` the tenth of the pairs that keeps most has its full
+    neighbour graphs. With the factor the tenth of the pairs that keeps most has its full
     belief again. (Not the one pair that keeps most: two samples with no other neighbour keep all.)
     """
     kept = np.abs(f) > 0
-    if scale == "paper" or not kept.any():
+    if not kept.any():
         return 1.0
     # This kind of quantile is the same whether pairs are listed once or in both directions.
     ratios = np.abs(y[kept]) / np.abs(f[kept])
@@ -173,13 +200,15 @@ def scale_factor(f: Floats, y: Floats, scale: str) -> float:
 
 
 def adjusted_entries(w: Floats, f: Floats) -> Floats:
-    """Return ``1 - (1 - f)(1 - w)`` for ``f >= 0`` and ``(1 + f) w`` else, entry by entry."""
+    """Return ``1 - (1 - f)(1 - w)`` for ``f >= 0`` and ``(1 + f) w`` else, entry by entry.
+
+    An affinity cannot be negative; what ``|f| > 1`` brings below zero is zero.
+    """
     # Both are w + |f| (target - w), with target 1 or 0.
-    f = np.clip(f, -1.0, 1.0)
     change = np.abs(f)
     change *= (f > 0) - w
     change += w
-    return change
+    return np.maximum(change, 0.0, out=change)
 
 
 def adjusted_sparse(W: csr_array, factors: Factors, Y: csr_array, *, scale: str) -> csr_array:
@@ -197,9 +226,10 @@ def adjusted_sparse(W: csr_array, factors: Factors, Y: csr_array, *, scale: str)
     # F = G T G' there, in the unit of the given pairs
     f = values_on(factors.G, pairs_of(factors, Y), F)
     given = csr_array(triu(Y, k=1))
-    F.data = np.clip(scale_factor(f[positions(F, given)], given.data, scale) * f, -1.0, 1.0)
-    # W*, with W in units of its largest affinity
-    W_star = csr_array(moved_entries(W / largest_entry(W), csr_array(F + F.T), 1.0))
+    F.data = in_units(f, f[positions(F, given)], given.data, scale=scale)
+    unit = affinity_unit(W, scale)
+    W_star = csr_array(moved_entries(W / unit, csr_array(F + F.T), 1.0))
+    np.maximum(W_star.data, 0.0, out=W_star.data)  # as in `adjusted_entries`
     if W_star.diagonal().any():
         W_star.setdiag(0.0)
         W_star.eliminate_zeros()
@@ -259,9 +289,10 @@ class PropagationClusterer(ConstrainedClusterer):
     Parameters
     ----------
     scale : {"max", "paper"}, default="max"
-        The unit of propagated pairs. ``"paper"``: as the propagation leaves them, which is faint.
-        ``"max"``: multiplied until the tenth of the given pairs that kept most of their belief has
-        all of it (a quantile of 10 %, not the maximum).
+        The unit of propagated pairs and of affinities. ``"paper"``: both as they are, which is
+        equation (9) of Fu et al. to the letter; propagated pairs are faint then. ``"max"``: pairs
+        are multiplied until the tenth of the given ones that kept most of their belief has all of
+        it (a quantile of 10 %, not the maximum), and affinities are divided by the largest.
     solver : {"auto", "exact", "lowrank"}, default="auto"
         ``"exact"`` forms all n x n new affinities, at most for 10,000 samples. ``"lowrank"``
         computes them on the edges of the graph, on the given pairs and around must-links only,

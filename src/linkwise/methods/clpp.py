@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,12 +11,12 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 
-from linkwise._params import HasMethods, Interval
+from linkwise._params import HasMethods, Interval, StrOptions
 from linkwise.constraints.table import constraint_matrix
 from linkwise.graph import Affinity, Prepared
 from linkwise.linalg import eigen
 from linkwise.linalg.generalized import generalized_smallest
-from linkwise.linalg.laplacian import absolute_degrees
+from linkwise.linalg.laplacian import absolute_degrees, degrees
 from linkwise.linalg.sparse import largest_entry
 from linkwise.methods._projection import (
     ConstrainedProjection,
@@ -48,6 +49,7 @@ def clpp(
     *,
     W: Graph,
     n_components: int | None = None,
+    criterion: str = "signed",
     random_state: int | np.random.RandomState | None = None,
 ) -> Result:
     r"""Project on the directions that keep neighbours and must-links near; then k-means.
@@ -59,26 +61,48 @@ def clpp(
 
     one after the other, where :math:`\tilde w` are the affinities plus must-links minus
     cannot-links, :math:`s` their signs and :math:`\bar d` their absolute degrees. The samples
-    `x` are measured from their mean weighted by these degrees.
+    `x` are measured from their mean weighted by these degrees. With `criterion` ``"paper"`` the
+    numerator is that of equations (19) and (20), :math:`\sum \tilde w_{ij} (a^T x_i - a^T x_j)^2`,
+    which cannot-links can make negative.
     """
     rng = check_random_state(random_state)
-    found = _directions(X, signed_graph(W, constraints), n_components, rng=rng)
+    W_tilde = signed_graph(W, constraints, criterion=criterion)
+    found = _directions(X, W_tilde, n_components, criterion=criterion, rng=rng)
+    _warn_if_negative(found.pairs.values, criterion)
     return cluster_projected(X, found, n_clusters, rng=rng)
 
 
-def signed_graph(W: Graph, constraints: Constraints) -> Graph:
+def signed_graph(W: Graph, constraints: Constraints, *, criterion: str = "signed") -> Graph:
     """Return the weights of equation (21): a certain pair weighs as much as the largest affinity.
 
-    For Gaussian affinities that is the paper's 1, and it holds in other units as well.
+    For Gaussian affinities that is nearly the paper's 1, and it holds in other units as well. With
+    `criterion` ``"paper"`` it is 1.
     """
     if constraints.is_empty:
         return W
-    Q = largest_entry(W) * constraint_matrix(constraints)
+    Q = (1.0 if criterion == "paper" else largest_entry(W)) * constraint_matrix(constraints)
     return csr_array(W + Q) if issparse(W) else W + Q.toarray()
 
 
+def _warn_if_negative(values: Floats, criterion: str) -> None:
+    """Warn if criterion (22) of the paper is below zero: it is no longer a sum of squares."""
+    n_negative = int((values < -NO_VARIANCE * np.abs(values).max(initial=0.0)).sum())
+    if criterion == "paper" and n_negative:
+        message = (
+            f"Equation (22) has negative eigenvalues, {n_negative} of the {values.size} that were "
+            f"taken, the lowest {values.min():.3g}: these directions pull a few cannot-linked "
+            "pairs apart rather than keep neighbours together. criterion='signed' has none."
+        )
+        warnings.warn(message, UserWarning, stacklevel=6)
+
+
 def _directions(
-    X: Floats, W_tilde: Graph, n_components: int | None, *, rng: np.random.RandomState
+    X: Floats,
+    W_tilde: Graph,
+    n_components: int | None,
+    *,
+    criterion: str,
+    rng: np.random.RandomState,
 ) -> Directions:
     Z, mean, exponent, basis = center(X)
     axes = eigen.largest(Z.T @ Z / Z.shape[0], Z.shape[1], rng, method="dense")
@@ -88,7 +112,8 @@ def _directions(
     P = axes.vectors[:, :kept] / np.sqrt(axes.values[:kept] if axes.values[0] > 0 else 1.0)
     weight = _vertex_weights(W_tilde)
     origin = weight @ Z / weight.sum()
-    left, right = locality_matrices((Z - origin) @ P, W_tilde, weight)
+    d = degrees(W_tilde) if criterion == "paper" else absolute_degrees(W_tilde)
+    left, right = locality_matrices((Z - origin) @ P, W_tilde, weight, d=d)
     pairs = generalized_smallest(left, right, min(m, kept), rng=rng, method="dense")
     vectors = P @ pairs.vectors
     if basis is not None:
@@ -115,13 +140,16 @@ def _vertex_weights(W_tilde: Graph) -> Floats:
     return d_bar + RIDGE * mean if mean > 0 else np.ones_like(d_bar)
 
 
-def locality_matrices(Y: Floats, W_tilde: Graph, weight: Floats) -> tuple[Floats, Floats]:
+def locality_matrices(
+    Y: Floats, W_tilde: Graph, weight: Floats, *, d: Floats
+) -> tuple[Floats, Floats]:
     """Return both sides of the eigenproblem (22) for samples in the rows of `Y`.
 
-    With the absolute degrees `D` the left one, ``Y' (D - W) Y``, is that of the signed Laplacian
-    and positive semidefinite; the right one is ``Y' diag(weight) Y``.
+    The left one is ``Y' (diag(d) - W) Y``. With absolute degrees `d` it is that of the signed
+    Laplacian, and positive semidefinite; with signed ones it is equation (20). The right one is
+    ``Y' diag(weight) Y``.
     """
-    LY = absolute_degrees(W_tilde)[:, None] * Y
+    LY = d[:, None] * Y
     LY -= W_tilde @ Y
     left = Y.T @ LY
     right = Y.T @ (weight[:, None] * Y)
@@ -146,6 +174,11 @@ class ConstrainedLPP(ConstrainedProjection):
         Number of directions, at most the number of samples and of features. None means as many as
         principal components hold 95 % of the variance. There are fewer if the data
         vary in fewer.
+    criterion : {"signed", "paper"}, default="signed"
+        What a cannot-link asks for. ``"signed"``: opposite coordinates, by absolute degrees, so
+        that the criterion is a sum of squares. ``"paper"``: distance without limit, the numerator
+        of equations (19) and (20) with the weight 1 of a pair. Then (22) can have negative
+        eigenvalues, which is warned about: the first directions follow single cannot-links.
     neighbors : int or neighbour transformer, default=10
         Neighbours in the graph, which is ``Affinity(neighbors)``. A transformer with an approximate
         search is worth it for many samples in many dimensions.
@@ -186,6 +219,7 @@ class ConstrainedLPP(ConstrainedProjection):
 
     paper = "Cevikalp et al. 2008"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "criterion": [StrOptions({"signed", "paper"})],
         "neighbors": [Interval(Integral, 1, None, closed="left"), HasMethods(["fit_transform"])],
     }
     solve = staticmethod(clpp)
@@ -193,6 +227,7 @@ class ConstrainedLPP(ConstrainedProjection):
     n_clusters: int = 2
     _: KW_ONLY
     n_components: int | None = None
+    criterion: str = "signed"
     neighbors: Any = 10
     random_state: int | np.random.RandomState | None = None
 

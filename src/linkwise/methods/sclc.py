@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 
 from linkwise import metrics
+from linkwise._params import StrOptions
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.methods.ncut import normalized_cut
@@ -30,6 +31,7 @@ def sclc(
     constraints: Constraints,
     n_clusters: int,
     *,
+    rounding: str = "threshold",
     random_state: int | np.random.RandomState | None = None,
 ) -> Result:
     r"""Cut a graph in two with every pair as a linear equation.
@@ -40,15 +42,16 @@ def sclc(
     For two clusters `embedding` holds `x`, `eigenvalues` the minimum, and `residuals` that of the
     eigenproblem. More clusters are made by repeated halving, and each column of `embedding` is a
     split, zero outside of the part that it splits. `objective` is the normalised cut of the labels.
+    With `rounding` ``"sign"`` the two sides are the signs of `x`.
     """
     rng = check_random_state(random_state)
     facts = _certain(constraints)
-    if facts.is_empty:
+    if facts.is_empty and rounding != "sign":
         return normalized_cut(W, n_clusters, rng)
     if n_clusters == 2:
-        cut = constrained_cut(W, signed_groups(facts), rng)
+        cut = constrained_cut(W, signed_groups(facts), rng, rounding=rounding)
         return _result(W, relabelled(cut.labels), [(np.arange(W.shape[0]), cut)])
-    halving = _Halving(W, facts, n_clusters, rng=rng)
+    halving = _Halving(W, facts, n_clusters, rounding=rounding, rng=rng)
     labels = recursive_bisection(W, n_clusters - 1, halving.split).labels
     labels = halving.last(labels)
     return _result(W, labels, halving.used(labels))
@@ -58,9 +61,16 @@ class _Halving:
     """Splits of parts of a graph under the constraints on them, each computed once."""
 
     def __init__(
-        self, W: Graph, facts: Constraints, n_clusters: int, *, rng: np.random.RandomState
+        self,
+        W: Graph,
+        facts: Constraints,
+        n_clusters: int,
+        *,
+        rounding: str = "threshold",
+        rng: np.random.RandomState,
     ) -> None:
-        self.W, self.facts, self.n_clusters, self.rng = W, facts, n_clusters, rng
+        self.W, self.facts, self.n_clusters = W, facts, n_clusters
+        self.rounding, self.rng = rounding, rng
         self.cuts: dict[bytes, tuple[Ints, Cut]] = {}
 
     def split(self, part: Graph, members: Ints) -> Ints | None:
@@ -72,7 +82,7 @@ class _Halving:
         groups = groups.without_contradictions()
         if np.ptp(groups.must) == 0:
             return None
-        cut = constrained_cut(part, groups, self.rng)
+        cut = constrained_cut(part, groups, self.rng, rounding=self.rounding)
         self.cuts[members.tobytes()] = members, cut
         return cut.labels
 
@@ -172,14 +182,16 @@ class Cut(NamedTuple):
     labels: Ints
 
 
-def constrained_cut(W: Graph, groups: SignedGroups, rng: np.random.RandomState) -> Cut:
+def constrained_cut(
+    W: Graph, groups: SignedGroups, rng: np.random.RandomState, *, rounding: str = "threshold"
+) -> Cut:
     """Minimise ``x' L x / x' D x`` under the linear constraints, and split `x`."""
     found = linear_minimizer(W, groups, rng)
-    return Cut(*found, _sides(W, found.x, groups))
+    return Cut(*found, _sides(W, found.x, groups, rounding=rounding))
 
 
-def _sides(W: Graph, x: Floats, groups: SignedGroups) -> Ints:
-    """Split at the threshold of the lowest normalised cut that keeps all constraints.
+def _sides(W: Graph, x: Floats, groups: SignedGroups, *, rounding: str) -> Ints:
+    """Split at zero, or at the threshold of the lowest normalised cut that keeps all constraints.
 
     A threshold keeps the must-links in any case, and the cannot-link ``x_i = -x_j`` if its
     magnitude is at most ``|x_i|``. Zero keeps all of them. Where `x` is zero the signs decide.
@@ -188,10 +200,12 @@ def _sides(W: Graph, x: Floats, groups: SignedGroups) -> Ints:
     has_both_signs = (np.abs(total) < size)[groups.group]
     opposite = has_both_signs & (groups.sign != 0)
     weighty = np.abs(x) > 0
-    least = np.abs(x[opposite & weighty]).min(initial=np.abs(x).max())
-    found = best_threshold(W, np.clip(x, -least, least))
-    # All the volume may be on one side of every threshold: then zero is as good as any.
-    sides = found.labels == 1 if np.isfinite(found.objective) else x > 0
+    sides = x > 0
+    if rounding == "threshold":
+        least = np.abs(x[opposite & weighty]).min(initial=np.abs(x).max())
+        found = best_threshold(W, np.clip(x, -least, least))
+        # All the volume may be on one side of every threshold: then zero is as good as any.
+        sides = found.labels == 1 if np.isfinite(found.objective) else sides
     sides = np.where(weighty | ~opposite, sides, groups.sign > 0)
     if sides.all() or not sides.any():
         # All samples have one value: the first group is a cluster of its own.
@@ -211,6 +225,9 @@ class SCLC(ConstrainedClusterer):
     n_clusters : int, default=2
         Number of clusters. More than two are made by repeated halving.
     affinity
+    rounding : {"threshold", "sign"}, default="threshold"
+        Where the vector of a split is cut: at the threshold with the lowest normalised cut among
+        those that satisfy the pairs, or at zero, by the signs of the papers.
     random_state : int, RandomState instance or None, default=None
         Seed of the eigensolver's start.
 
@@ -243,9 +260,13 @@ class SCLC(ConstrainedClusterer):
     paper = "Eriksson et al. 2007"
     family = "constrained criterion"
     enforcement = "hard for two clusters"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "rounding": [StrOptions({"threshold", "sign"})],
+    }
     solve = staticmethod(sclc)
 
     n_clusters: int = 2
     _: KW_ONLY
     affinity: Affinity | str | None = None
+    rounding: str = "threshold"
     random_state: int | np.random.RandomState | None = None

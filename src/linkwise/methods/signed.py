@@ -233,6 +233,9 @@ class SignedCSC(ConstrainedClusterer):
     eigenvectors of the signed Laplacian of both are clustered. Soft: it trades the cut against the
     constraints.
 
+    The method of the paper to the letter is ``selection="paper", link_weight=1``; the defaults are
+    a sound rounding and a weight that does not depend on the units of the graph.
+
     Parameters
     ----------
     n_clusters

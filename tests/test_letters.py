@@ -1,0 +1,327 @@
+"""The papers to the letter: each method with the options that are its paper, against dense algebra.
+
+Every reference is written in the notation of the paper, entry by entry or with dense matrices, and
+shares no code with the library. Three graphs each: two moons, three blobs, and wine with a full
+Gaussian.
+"""
+
+from __future__ import annotations
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.linalg import eigh, inv
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import eig, null_space, solve_continuous_lyapunov
+from scipy.linalg import eigh as generalized_eigh
+from scipy.spatial.distance import cdist
+from sklearn.datasets import load_wine, make_blobs, make_moons
+from sklearn.preprocessing import StandardScaler
+
+from linkwise import COSC, CSC, E2CP, SCLC, SRCP, Affinity, ConstrainedLPP, Constraints, SignedCSC
+from linkwise.methods.clpp import clpp
+from linkwise.methods.csp import csp
+from linkwise.methods.e2cp import e2cp
+from linkwise.methods.sclc import sclc
+from linkwise.methods.signed import signed_csc
+from linkwise.methods.sl import sl
+from linkwise.methods.srcp import srcp
+
+
+def moons():
+    X, y = make_moons(60, noise=0.1, random_state=0)
+    return X, y, Affinity(8).fit_transform(X)
+
+
+def blobs():
+    X, y = make_blobs(75, centers=3, n_features=4, cluster_std=2.5, random_state=1)
+    return X, y, Affinity(10, symmetrize="mean").fit_transform(X)
+
+
+def wine():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)[::2]
+    return X, y[::2], Affinity(None, scale="variance").fit_transform(X)
+
+
+GRAPHS = [moons, blobs, wine]
+on_three_graphs = pytest.mark.parametrize("graph", GRAPHS)
+
+
+def problem(graph, *, two=False, n_pairs=30):
+    """Return samples, the graph as a dense matrix, constraints, their matrix, and the classes."""
+    X, y, W = graph()
+    y = np.minimum(y, 1) if two else y
+    known = Constraints.sample(y, n_pairs, random_state=3)
+    W = np.asarray(W) if isinstance(W, np.ndarray) else W.toarray()
+    Y = np.zeros_like(W)
+    for i, j in known.must_link:
+        Y[i, j] = Y[j, i] = 1
+    for i, j in known.cannot_link:
+        Y[i, j] = Y[j, i] = -1
+    return X, W, known, Y, int(y.max()) + 1
+
+
+def scaled(A, d):
+    """D^-1/2 A D^-1/2."""
+    return np.diag(d**-0.5) @ A @ np.diag(d**-0.5)
+
+
+def cosines(rows):
+    """All cosines between rows, which no rotation of the columns changes."""
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit @ unit.T
+
+
+def assert_clusters_graph(result, W_star, k):
+    """Check that a result embeds the dense graph `W_star` by its normalised Laplacian."""
+    values, U = eigh(np.eye(len(W_star)) - scaled(W_star, W_star.sum(axis=1)))
+    assert_allclose(result.eigenvalues, values[:k], atol=1e-7)
+    assert_allclose(cosines(result.embedding), cosines(U[:, :k]), atol=1e-4)
+
+
+def equation_9(W, F):
+    """Fu et al. (9), for distinct samples: the diagonal of a similarity matrix is zero there."""
+    W_star = np.zeros_like(W)
+    for i, j in product(range(len(W)), repeat=2):
+        if i != j and F[i, j] >= 0:
+            W_star[i, j] = 1 - (1 - F[i, j]) * (1 - W[i, j])
+        elif i != j:
+            W_star[i, j] = (1 + F[i, j]) * W[i, j]
+    return W_star
+
+
+# Fu et al. 2011; Lu & Ip 2010 ---------------------------------------------------------------------
+
+
+@on_three_graphs
+@pytest.mark.parametrize("largest", [1.0, 0.4])
+def test_srcp(graph, largest):
+    _, W, known, Y, k = problem(graph)
+    W *= largest / W.max()
+    mu, eye = 0.2, np.eye(len(W))
+    L_bar = eye - scaled(W, W.sum(axis=1))
+    F = solve_continuous_lyapunov(mu * eye + L_bar, 2 * mu * Y)  # (5)
+    found = srcp(W, known, k, mu=mu, scale="paper", random_state=0)
+    assert_clusters_graph(found, equation_9(W, F), k)
+
+
+@on_three_graphs
+@pytest.mark.parametrize("largest", [1.0, 0.4])
+def test_e2cp(graph, largest):
+    _, W, known, Y, k = problem(graph)
+    W *= largest / W.max()
+    alpha = 0.8
+    P = inv(np.eye(len(W)) - alpha * scaled(W, W.sum(axis=1)))
+    F = (1 - alpha) ** 2 * P @ Y @ P
+    found = e2cp(W, known, k, alpha=alpha, scale="paper", random_state=0)
+    assert_clusters_graph(found, equation_9(W, F), k)
+
+
+@pytest.mark.parametrize("Method", [SRCP, E2CP])
+def test_affinities_above_one_are_not_what_equation_9_is_about(Method):
+    _, y, W = moons()
+    known = Constraints.sample(y, 10, random_state=0)
+    with pytest.warns(UserWarning, match=r"affinities in \[0, 1\]; the largest here is 3"):
+        Method(2, affinity="precomputed", scale="paper", random_state=0).fit(
+            3 * W / W.max(), constraints=known
+        )
+
+
+# Wacquet et al. 2013 ------------------------------------------------------------------------------
+
+
+def signed_laplacian(W, Q, gamma=0.5):
+    """The vectors z of the normalised signed Laplacian of gamma W + (1 - gamma) Q (41 - 44)."""
+    W_csc = gamma * W + (1 - gamma) * Q
+    d_bar = np.abs(W_csc).sum(axis=1)
+    return eigh(np.eye(len(W)) - scaled(W_csc, d_bar))
+
+
+@on_three_graphs
+def test_signed_csc_two_clusters(graph):
+    _, W, known, Q, _ = problem(graph, two=True)
+    values, z = signed_laplacian(W, Q)
+    found = signed_csc(W, known, 2, selection="paper", link_weight=1, random_state=0)
+    assert_allclose(found.eigenvalues, values[:2], atol=1e-7)
+    clear = np.abs(z[:, 1]) > 1e-6
+    side = (z[:, 1] > 0) != (z[0, 1] > 0)
+    assert_array_equal(found.labels[clear] != found.labels[0], side[clear])
+
+
+@on_three_graphs
+def test_signed_csc_more_clusters(graph):
+    _, W, known, Q, _ = problem(graph)
+    values, z = signed_laplacian(W, Q)
+    found = SignedCSC(3, affinity="precomputed", selection="paper", link_weight=1, random_state=0)
+    found.fit(W, constraints=known)
+    assert_allclose(found.result_.eigenvalues, values[:3], atol=1e-7)
+    assert_allclose(cosines(found.embedding_), cosines(z[:, :3]), atol=1e-4)
+
+
+@on_three_graphs
+def test_spectral_learning(graph):
+    _, W, known, Q, k = problem(graph)
+    A = np.where(Q > 0, 1.0, np.where(Q < 0, 0.0, W))  # (27)
+    found = sl(W, known, k, normalization="symmetric", link_weight=1, random_state=0)
+    assert_clusters_graph(found, A, k)
+
+
+@on_three_graphs
+def test_fcsc(graph):
+    # Equation (30) as it stands: an indefinite pencil, and no orthogonality to the constant.
+    _, W, known, Q, _ = problem(graph, two=True)
+    d = W.sum(axis=1)
+    L, Q_bar = np.eye(len(W)) - scaled(W, d), scaled(Q, d)
+    alpha = 0.5 * eigh(Q_bar)[0][-1]  # 0.5 lambda_max vol(G), in units of vol(G)
+    values, u = eig(L, Q_bar - alpha * np.eye(len(W)))
+    is_real = np.isfinite(values) & (np.abs(values.imag) < 1e-9 * np.abs(values))
+    u = u[:, is_real & (values.real > 0)].real
+    cost = (u * (L @ u)).sum(axis=0) / (u * u).sum(axis=0)
+    cost[cost < 1e-10] = np.inf  # the constant
+    best = u[:, cost.argmin()] / np.sqrt(d)
+    letter = {"satisfaction": 0.5, "orthogonal": False, "rows": "raw"}
+    own = csp(W, known, 2, **letter, random_state=0).embedding[:, 0]
+    cosine = abs(best @ own) / np.linalg.norm(best) / np.linalg.norm(own)
+    assert cosine == pytest.approx(1, abs=1e-6)
+
+
+def equations_19_to_22(X, W, Q, m):
+    """Return the lowest values of (20) over the norm by absolute degrees, and the weights (21)."""
+    W_tilde = W + Q
+    d_bar = np.abs(W_tilde).sum(axis=1)
+    X = X - d_bar @ X / d_bar.sum()
+    J = np.zeros((X.shape[1], X.shape[1]))
+    for i, j in product(range(len(X)), repeat=2):
+        J += W_tilde[i, j] / 2 * np.outer(X[i] - X[j], X[i] - X[j])
+    return generalized_eigh(J, X.T @ np.diag(d_bar) @ X)[0][:m]
+
+
+@on_three_graphs
+def test_clpp_numerator_of_19_and_20(graph):
+    X, W, known, Q, k = problem(graph)
+    m = min(3, X.shape[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of negative eigenvalues; see below
+        found = clpp(X, known, k, W=W, n_components=m, criterion="paper", random_state=0)
+    assert_allclose(found.eigenvalues, equations_19_to_22(X, W, Q, m), atol=1e-5)
+
+
+def test_clpp_warns_of_negative_eigenvalues():
+    X, y = make_blobs(40, centers=2, random_state=0)
+    known = Constraints(40, cannot_link=[(0, j) for j in range(1, 15) if y[j] != y[0]])
+    model = ConstrainedLPP(2, criterion="paper", random_state=0)
+    with pytest.warns(UserWarning, match="Equation .22. has negative eigenvalues, 1 of the"):
+        model.fit(X, constraints=known)
+    assert model.result_.eigenvalues[0] < 0
+    # Without cannot-links the two criteria differ by the weight of a pair only.
+    ConstrainedLPP(2, criterion="paper", random_state=0).fit(X, constraints=Constraints(40))
+
+
+# Xu et al. 2005 -----------------------------------------------------------------------------------
+
+
+def heuristic(X):
+    """Steps 1 to 4: the sample i, the rank m, and both distances that sigma may map to 0.001."""
+    n = len(X)
+    delta = [np.sort(np.delete(row, i)) for i, row in enumerate(cdist(X, X))]
+    _, i, m = max((delta[i][m] - delta[i][m - 1], -i, m) for i in range(n) for m in range(1, n - 1))
+    return m, max(row[m - 1] for row in delta), delta[-i][m - 1]
+
+
+@on_three_graphs
+@pytest.mark.parametrize("scale", ["xu", "xu-gap"])
+def test_csc_and_both_readings_of_sigma(graph, scale):
+    X, y, _ = graph()
+    known = Constraints.sample(y, 20, random_state=0)
+    m, widest, at_gap = heuristic(X)
+    sigma = (widest if scale == "xu" else at_gap) / np.sqrt(-2 * np.log(0.001))
+    A = np.exp(-(cdist(X, X) ** 2) / (2 * sigma**2))  # (1)
+    np.fill_diagonal(A, 0)
+    for i, j in known.must_link:
+        A[i, j] = A[j, i] = 1
+    for i, j in known.cannot_link:
+        A[i, j] = A[j, i] = 0
+    builder = Affinity(None, scale=scale)
+    k = int(y.max()) + 1
+    model = CSC(k, affinity=builder, link_weight=1, rows="raw", random_state=0)
+    model.fit(X, constraints=known)
+    assert model.affinity_.m_ == m
+    assert model.affinity_.scale_ == pytest.approx(sigma)
+    P = np.diag(1 / A.sum(axis=1)) @ A
+    v = model.embedding_
+    assert_allclose(P @ v, v * (1 - model.result_.eigenvalues), atol=1e-6 * np.abs(v).max())
+    largest = np.sort(np.linalg.eigvals(P).real)[::-1][:k]
+    assert_allclose(1 - model.result_.eigenvalues, largest, atol=1e-7)
+
+
+def test_the_gap_has_its_own_m():
+    X, _, _ = moons()
+    with pytest.raises(ValueError, match="takes m from the largest gap, but m=3 is given"):
+        Affinity(None, scale="xu-gap", m=3).fit(X)
+
+
+# Rangapuram & Hein 2012 ---------------------------------------------------------------------------
+
+
+@on_three_graphs
+def test_sclc_by_signs(graph):
+    _, W, known, Q, _ = problem(graph, two=True)
+    d = W.sum(axis=1)
+    rows = [d / d.sum()]
+    for i, j in zip(*np.nonzero(np.triu(Q)), strict=True):
+        row = np.zeros(len(W))
+        row[i], row[j] = 1, -Q[i, j]  # f_p = f_q, or f_p = -f_q
+        rows.append(row)
+    N = null_space(np.array(rows))
+    values, z = generalized_eigh(N.T @ (np.diag(d) - W) @ N, N.T @ np.diag(d) @ N)
+    f = N @ z[:, 0]
+    found = sclc(W, known, 2, rounding="sign", random_state=0)
+    assert found.eigenvalues[0] == pytest.approx(values[0], abs=1e-7)
+    clear = np.abs(f) > 1e-6 * np.abs(f).max()
+    assert_array_equal(found.labels[clear] != found.labels[0], ((f > 0) != (f[0] > 0))[clear])
+    assert known.n_violated(found.labels) == 0
+
+
+def test_sclc_without_constraints_takes_the_sign_of_the_second_vector():
+    _, _, W = moons()
+    z = eigh(np.eye(60) - scaled(W.toarray(), W.sum(axis=1)))[1]
+    model = SCLC(2, affinity="precomputed", rounding="sign", random_state=0).fit(W)
+    assert_array_equal(model.labels_ != model.labels_[0], (z[:, 1] > 0) != (z[0, 1] > 0))
+
+
+def tiny(seed, n=9):
+    rng = np.random.RandomState(seed)
+    W = np.triu(rng.uniform(size=(n, n)) * (rng.uniform(size=(n, n)) < 0.5), 1) + np.eye(n, k=1)
+    return W + W.T
+
+
+def f_hat(C, W, Q, gamma):
+    """F_gamma of a partition, equation (1)."""
+    d, inside = W.sum(axis=1), np.flatnonzero(C)
+    outside = np.flatnonzero(~C)
+    cut = 2 * W[np.ix_(inside, outside)].sum()
+    bal = 2 * d[C].sum() * d[~C].sum() / d.sum()
+    apart = np.not_equal.outer(C, C)
+    violated = (Q > 0)[apart].sum() + (Q < 0)[~apart].sum()  # M(C) + N(C), both orders
+    return (cut + gamma * violated) / bal
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cosc_of_two_clusters_is_the_minimum_of_theorem_2_1(seed):
+    W = tiny(seed)
+    Q = np.zeros_like(W)
+    for i, j, q in [(0, 4, 1), (1, 7, -1), (2, 8, -1)]:
+        Q[i, j] = Q[j, i] = q
+    known = Constraints(9, must_link=[(0, 4)], cannot_link=[(1, 7), (2, 8)])
+    sides = [np.array((False, *rest)) for rest in product([False, True], repeat=8) if any(rest)]
+    consistent = [C for C in sides if f_hat(C, W, Q, 1.0) == f_hat(C, W, Q, 0.0)]
+    best = min(f_hat(C, W, Q, 0.0) for C in consistent)
+    gamma = W.sum() / 4 * best
+    assert min(f_hat(C, W, Q, gamma) for C in sides) == pytest.approx(best)  # Theorem 2.1
+    for balance in ("lovasz", "deviation"):
+        model = COSC(2, affinity="precomputed", refine=False, balance=balance, random_state=0)
+        model.fit(W, constraints=known)
+        assert f_hat(model.labels_ == 1, W, Q, 0.0) == pytest.approx(best)
