@@ -360,10 +360,14 @@ class Verdict(NamedTuple):
 
 
 def by_default(rows: Rows, *, variant: str = DEFAULT) -> Rows:
-    """Return the rows with those of a variant in the place of the letters of the papers."""
-    names = {row["method"] for row in rows}
-    kept = [row for row in rows if row["method"] + variant not in names]
+    """Return the rows with those of a variant in the place of the letters, where it was run."""
+    measured = {_place(row) for row in rows}
+    kept = [row for row in rows if _place(row, variant) not in measured]
     return [row | {"method": row["method"].removesuffix(variant)} for row in kept]
+
+
+def _place(row: Row, variant: str = "") -> tuple[Any, ...]:
+    return row["data"], row["method"] + variant, row["amount"], row["metric"]
 
 
 def all_ours(rows: Rows) -> Rows:
