@@ -17,8 +17,6 @@ Each figure or table of a paper is one file here, with these names:
     paper. ``signed:default`` is the method that the paper proposes with the defaults of linkwise.
     Any other variant is shown and does not count, such as ``csp:ours``, a competitor with those
     defaults.
-``ONLY_TIMES``
-    true if all that it measures are times: they differ from run to run.
 ``main(argv=None)``
     runs it, at the paper's own size with ``--full``.
 

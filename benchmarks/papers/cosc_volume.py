@@ -2,13 +2,13 @@
 
 Run: python benchmarks/papers/cosc_volume.py [--full]
 
-The paper says so of the equation f_p = -f_q by which SCLC encodes a cannot-link, and that it can be
-observed in the experiments; it shows cuts and errors, not volumes. Here the volume of the smaller
-cluster, as a share of all, is measured on the unbalanced sets of table 2 (Spam, and digit 0 of
-USPS; graphs and draws as there) and on two overlapping Gaussians in the plane of 100 and 900
+The paper says so of the equation f_p = -f_q by which SCLC encodes a cannot-link, and that it can
+be observed in the experiments; it shows cuts and errors, not volumes. Here the volume of the
+smaller cluster, as a share of all, is measured on the unbalanced sets of table 2 (Spam, and digit
+0 of USPS; graphs and draws as there) and on two overlapping Gaussians in the plane of 100 and 900
 samples (a new sample in each draw, the default graph of linkwise). Half would be equal volume. It
-is compared with the share of the smaller class, and with that of COSC under the same pairs. SCLC is also run
-with cannot-links alone and with must-links alone, as many as random pairs in all.
+is compared with the share of the smaller class, and with that of COSC under the same pairs. SCLC
+is also run with cannot-links alone and with must-links alone, as many as random pairs in all.
 
 SCLC is rounded by sign, as by the letter. 3 draws (10 with --full), at most 1,500 samples.
 """

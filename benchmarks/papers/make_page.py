@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from common import HERE, OUT, RESULTS, Means, judged, read_rows
-from run_all import experiments
+from run_all import ONLY_TIMES, experiments
 
 DOCS = HERE.parents[1] / "docs"
 WIDEST = 1200  # pixels
@@ -102,7 +102,7 @@ class Experiment:
         self.module, self.results = module, results
         self.run = json.loads((results / f"{module.NAME}.run.json").read_text(encoding="utf-8"))
         self.verdicts = judged(module.CLAIMS, read_rows(results / f"{module.NAME}.csv"))
-        self.only_times = getattr(module, "ONLY_TIMES", False)
+        self.only_times = module.NAME in ONLY_TIMES
 
     @property
     def costs(self):

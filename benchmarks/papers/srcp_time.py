@@ -35,7 +35,6 @@ PAPER = "Fu et al. 2011: symmetric graph regularized constraint propagation (SRC
 TITLE = "Section 3: seconds on Corel"
 DATA, N_PAIRS, MU = "corel15_gist", 2400, 0.2
 TIMED = ("sl", "gp", "sskk", "srcp")
-ONLY_TIMES = True
 SCHUR, OURS = "lyapunov:scipy", "lyapunov:linkwise"
 
 
