@@ -239,10 +239,11 @@ class COSC(ConstrainedClusterer):
     refine : bool, default=True
         Whether the partitions are refined by moves that keep every constraint, as in
         :class:`~linkwise.ConstrainedCut`. False is the method of the paper as it is: with more
-        than two clusters it may violate cannot-links, which `result_` then lists.
+        than two clusters it is the lowest cut of `n_starts` recursions, and may violate
+        cannot-links, which `result_` then lists.
     n_starts : int, default=10
         Starts for two clusters: the spectral vector, SCLC, and random ones. Fewer are made if
-        the first ones agree.
+        the first ones agree. For more clusters, with `refine=False`, runs of the recursion.
     balance : {"lovasz", "deviation"}, default="lovasz"
         How the balance of the two sides is extended to vectors: the Lovasz extension, as in the
         authors' program, or the weighted deviation from the mean, as in the paper.

@@ -7,6 +7,8 @@ be parted later. How many may remain is estimated for classes of equal size.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,16 +21,18 @@ from linkwise.partition import recursive_bisection
 from linkwise.search.bisection import family_of, follow, matrices_of, spectral_start
 from linkwise.search.cut import HUGE, CutObjective, refine_up
 from linkwise.search.objective import Context, Found
-from linkwise.search.one_spectral import Split, ratio_dca
+from linkwise.search.one_spectral import Record, Split, ratio_dca
+from linkwise.search.paper_recursion import PaperRun, run_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from linkwise._types import Floats, Int32s, Ints
     from linkwise.search.bisection import Family, Matrices, Track
-    from linkwise.search.one_spectral import Record, Settings
+    from linkwise.search.one_spectral import Settings
     from linkwise.search.problem import Groups
 
+AT_ONCE = 2  # runs between two reports, whatever the number of threads
 OWN = 1e-3  # by how much the repair prefers a vertex's own cluster
 
 
@@ -36,8 +40,8 @@ OWN = 1e-3  # by how much the repair prefers a vertex's own cluster
 class Recursion(CutObjective):
     """The normalised cut, with repeated 1-spectral splits among its starts.
 
-    Without `settings.refine` the splits are the answer, as in the paper: they may violate
-    cannot-links.
+    Without `settings.refine` the paper's recursion is the answer, the best of several runs: it may
+    violate cannot-links.
     """
 
     settings: Settings
@@ -62,23 +66,46 @@ class Recursion(CutObjective):
     def search(self, context: Context, first: Sequence[Int32s] = ()) -> Found:
         """Return the best partition met, from splits that were repaired and from other starts."""
         starts = list(first)
+        if not self.settings.refine:
+            return self._best_run(context)
         try:
             z = self._split(context.rng, starts)
         except INTERRUPTS as error:
             raise_if_not_interrupt(error)
             z = min((*starts, self.color.feasible), key=self.value)
             return Found(z, self.value(z), 0, interrupted=True)
-        if not self.settings.refine:
-            return Found(z, self.value(z), 0)
         if np.unique(z).size == self.k:
             starts.append(z)
             context.log(f"splits: {self.value(z):.6g} after repair")
         return super().search(context, starts)
 
+    def _best_run(self, context: Context) -> Found:
+        """Return the lowest cut of `n_starts` runs of the paper's recursion."""
+        matrices, best = matrices_of(self.problem), None
+        seeds = context.rng.randint(2**31, size=self.settings.n_starts).tolist()
+        try:
+            for start in range(0, len(seeds), AT_ONCE):
+                runs = [self._run(matrices, seed) for seed in seeds[start : start + AT_ONCE]]
+                for found in context.run([partial(run_of, run) for run in runs]):
+                    best = found if best is None else min(best, found, key=attrgetter("value"))
+                    self.record.n_iter += found.record.n_iter
+                    self.record.n_outer += found.record.n_outer
+                context.log(f"run {start + len(runs)}: best {best.value:.6g}" if best else "")
+        except INTERRUPTS as error:
+            raise_if_not_interrupt(error)
+            z = self.color.feasible if best is None else best.z
+            return Found(z, self.value(z), 0, interrupted=True)
+        assert best is not None  # there is one start at least
+        for name in ("gap", "converged", "gamma", "path"):
+            setattr(self.record, name, getattr(best.record, name))
+        return Found(best.z, best.value, len(seeds))
+
+    def _run(self, matrices: Matrices, seed: int) -> PaperRun:
+        record, rng = Record(self.record.report), np.random.RandomState(seed)
+        return PaperRun(matrices, self.k, self.problem.gamma, self.settings, record, rng)
+
     def _split(self, rng: np.random.RandomState, first: Sequence[Int32s]) -> Int32s:
         """Split and repair; a large graph on a coarse level, from which moves bring it back."""
-        if not self.settings.refine:
-            return recursive_partition(self, rng)
         coarse = self.coarse_level(rng, first)
         if coarse is None:
             return repair(self, recursive_partition(self, rng), rng)
@@ -105,7 +132,7 @@ def repair(cuts: CutObjective, z: Int32s, rng: np.random.RandomState) -> Int32s:
 def recursive_partition(
     cuts: Recursion, rng: np.random.RandomState, *, rough: bool = False
 ) -> Int32s:
-    """Split one cluster in two, again and again: the method of the paper, violations and all.
+    """Split one cluster in two, again and again: a start, which may violate cannot-links.
 
     With `rough`, only the best start of each split is solved with the settings themselves.
     """
