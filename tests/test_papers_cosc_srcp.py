@@ -254,9 +254,14 @@ def test_csp_is_refused_where_it_has_no_answer():
     assert answers(large.refused, rows) == {"toy": True}
     defaults = experiment("common").by_default(rows)
     assert answers(large.refused, defaults) == {"toy": False}
-    rows += curves("clustering_error", {"sl": (0.1, 0.1, 0.1)}, data="without cosc")
-    judge = large.with_cosc(large.lowest_error(("sl",)))
-    assert set(answers(judge, rows[:3] + rows[6:])) == set()
+
+
+def test_a_set_without_cosc_is_no_place_for_a_claim_about_it():
+    large = experiment("cosc_large")
+    rows = curves("ncut", {"cosc": (0.1, 0.1, 0.1), "sl": (0.2, 0.2, 0.2)})
+    rows += curves("ncut", {"sl": (0.1, 0.1, 0.1)}, data="without")
+    found = answers(large.with_cosc(large.lower_cut_than("sl")), rows)
+    assert found == {f"toy, {n} pairs": True for n in (0, 10, 20)}
 
 
 def test_approximate_neighbours_give_the_same_graph():

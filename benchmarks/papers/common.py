@@ -503,15 +503,19 @@ def finish(
     *,
     what: str,
     costs: Rows | None = None,
+    earlier: float = 0.0,
 ) -> list[Verdict]:
-    """Write tables and pictures, print the verdicts. Pictures by suffix: "" is ``NAME.png``."""
+    """Write tables and pictures, print the verdicts. Pictures by suffix: "" is ``NAME.png``.
+
+    `earlier` are the CPU seconds of fits that an earlier run has done.
+    """
     size = f"{given.size}: {what}"
     print(f"{name}, {size}")
     table = given.out / f"{name}.csv"
     write_csv(table, rows)
     if costs:
         write_csv(given.out / f"{name}.costs.csv", costs)
-    write_run(given.out / f"{name}.run.json", size=size)
+    write_run(given.out / f"{name}.run.json", size=size, earlier=earlier)
     for suffix, figure in figures.items():
         save_figure(figure, given.out / f"{name}{suffix and '_'}{suffix}.png")
     # From the file: what it says is what the page will say.
@@ -522,13 +526,13 @@ def finish(
     return verdicts
 
 
-def write_run(path: Path, *, size: str) -> None:
+def write_run(path: Path, *, size: str, earlier: float = 0.0) -> None:
     """Write what was run, on what, and the CPU seconds of this process and its children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     run = {
         "size": size,
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "cpu_seconds": round(sum(u.ru_utime + u.ru_stime for u in used)),
+        "cpu_seconds": round(earlier + sum(u.ru_utime + u.ru_stime for u in used)),
     }
     path.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")

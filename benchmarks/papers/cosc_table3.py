@@ -4,7 +4,8 @@ Run: python benchmarks/papers/cosc_table3.py [--full] [--jobs 2]
 
 USPS and MNIST, the latter reduced to 50 principal components. Random pairs, 10 draws (3 in reduced
 size, on stratified subsamples of 1,000 images). Graph, amounts and methods are as in
-`cosc_table2.py`; SCLC is for two classes. MNIST at its full size, and extended, is below.
+`cosc_table2.py`; SCLC is for two classes. MNIST at its full size, and extended, has a
+part of its own.
 
 By the letter COSC is the recursion of the paper, without repair and local search; our default
 satisfies every pair for any number of clusters. The cut is the sum over the clusters of cut over
@@ -46,7 +47,7 @@ RIVALS = ("sl", "csp", "ccsr")
 
 SMALL = (
     "A low cut is not a low error here: on samples of this size the true digits have a far higher "
-    "normalised cut than COSC finds under all pairs. With more images it is otherwise (below)."
+    "normalised cut than COSC finds under all pairs. See also the full size."
 )
 HARD = "SL violates some of the pairs, our default of COSC none: all pairs at once cost cut."
 SPLITS = (

@@ -282,8 +282,7 @@ CLAIMS = (
     Claim(
         "(ours) FCSC gains by orthogonality to the constant vector",
         orthogonality,
-        "On these graphs the cheapest solution of equation 30 is far from constant as it is.",
-        LEVEL,
+        rule=LEVEL,
     ),
 )
 

@@ -100,7 +100,7 @@ MANY_CLASSES = (
     "With 15 and 40 classes nearly all random pairs are cannot-links; probably their signs give "
     "low eigenvectors without information about other samples (not tested). Trials with other "
     "readings of the percentage gave the same order. With gamma = 0.9 cSC was as good as SC, and "
-    "SL still above. Our default is lower than the letter, because it prefers satisfied pairs."
+    "SL still above. On ORL our default is below the letter: it prefers satisfied pairs."
 )
 FEW = f"Compared is the mean over the amounts from 1 to {LOW} %."
 LAST = "Compared is the largest amount."
