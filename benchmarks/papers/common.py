@@ -503,19 +503,15 @@ def finish(
     *,
     what: str,
     costs: Rows | None = None,
-    earlier: float = 0.0,
 ) -> list[Verdict]:
-    """Write tables and pictures, print the verdicts. Pictures by suffix: "" is ``NAME.png``.
-
-    `earlier` are the CPU seconds of fits that an earlier run has done.
-    """
+    """Write tables and pictures, print the verdicts. Pictures by suffix: "" is ``NAME.png``."""
     size = f"{given.size}: {what}"
     print(f"{name}, {size}")
     table = given.out / f"{name}.csv"
     write_csv(table, rows)
     if costs:
         write_csv(given.out / f"{name}.costs.csv", costs)
-    write_run(given.out / f"{name}.run.json", size=size, earlier=earlier)
+    write_run(given.out / f"{name}.run.json", size=size, fits=raw_path(given, name))
     for suffix, figure in figures.items():
         save_figure(figure, given.out / f"{name}{suffix and '_'}{suffix}.png")
     # From the file: what it says is what the page will say.
@@ -526,13 +522,25 @@ def finish(
     return verdicts
 
 
-def write_run(path: Path, *, size: str, earlier: float = 0.0) -> None:
-    """Write what was run, on what, and the CPU seconds of this process and its children."""
+def write_run(path: Path, *, size: str, fits: Path) -> None:
+    """Write what was run, on what, and the CPU seconds.
+
+    They are those of this process and its children, or of all fits if that is more: some may have
+    been done in an earlier run, or in processes that go on.
+    """
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    here = sum(u.ru_utime + u.ru_stime for u in used)
     run = {
         "size": size,
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "cpu_seconds": round(earlier + sum(u.ru_utime + u.ru_stime for u in used)),
+        "cpu_seconds": round(max(here, fitted_seconds(fits))),
     }
     path.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
+
+
+def fitted_seconds(path: Path) -> float:
+    """Return the CPU seconds of all fits in a file of `learning_curve` or of `cosc_large.py`."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    found = [row[-1] if isinstance(row, list) else row for row in map(json.loads, lines)]
+    return float(np.nansum([row.get("cpu_seconds", 0.0) for row in found]))

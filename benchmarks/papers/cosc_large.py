@@ -205,7 +205,6 @@ def experiment(given):
     path = raw_path(given, NAME)
     lines = path.read_text().splitlines() if path.exists() else []
     done = {tuple(place): found for place, found in map(json.loads, lines)}
-    given.earlier = sum(found["cpu_seconds"] for found in done.values())
     for place in places(full=given.full):
         if place not in done:
             name, method, n_pairs = place
@@ -285,7 +284,7 @@ def main(argv=None):
     rows, costs = (table(done, given.size, metrics) for metrics in (SCORES, COSTS))
     what = "70,000 and 630,000 images, one draw, pairs of 1 % of n"
     what += " and of 10 %" if given.full else ""
-    finish(given, NAME, rows, CLAIMS, {}, what=what, costs=costs, earlier=given.earlier)
+    finish(given, NAME, rows, CLAIMS, {}, what=what, costs=costs)
 
 
 if __name__ == "__main__":
