@@ -21,6 +21,7 @@ from sklearn.datasets import load_wine, make_blobs, make_moons
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import COSC, CSC, E2CP, SCLC, SRCP, Affinity, ConstrainedLPP, Constraints, SignedCSC
+from linkwise.methods import _propagation
 from linkwise.methods.clpp import clpp
 from linkwise.methods.csp import csp
 from linkwise.methods.e2cp import e2cp
@@ -128,6 +129,32 @@ def test_affinities_above_one_are_not_what_equation_9_is_about(Method):
         Method(2, affinity="precomputed", scale="paper", random_state=0).fit(
             3 * W / W.max(), constraints=known
         )
+
+
+@pytest.mark.parametrize(
+    ("Method", "far", "near"),
+    [(E2CP, {"alpha": 0.95}, {"alpha": 0.9}), (SRCP, {"mu": 0.02}, {"mu": 0.05})],
+)
+def test_pairs_that_are_spread_far_are_propagated_exactly_or_with_a_warning(
+    Method, far, near, monkeypatch
+):
+    _, y, W = moons()
+    known = Constraints.sample(y, 10, random_state=0)
+    monkeypatch.setattr(_propagation, "AUTO_EXACT", 20)
+
+    def answer(settings, solver):
+        model = Method(2, affinity="precomputed", solver=solver, random_state=0, **settings)
+        return model.fit(W, constraints=known).result_.eigenvalues
+
+    assert_array_equal(answer(far, "auto"), answer(far, "exact"))
+    assert_array_equal(answer(near, "auto"), answer(near, "lowrank"))
+    name, value = next(iter(far.items()))
+    words = f"{name}={value} spreads pairs over the whole graph.*solver='exact'"
+    with pytest.warns(UserWarning, match=words):
+        answer(far, "lowrank")
+    monkeypatch.setattr(_propagation, "GLOBAL_EXACT", 20)
+    with pytest.warns(UserWarning, match=words):
+        answer(far, "auto")
 
 
 # Wacquet et al. 2013 ------------------------------------------------------------------------------

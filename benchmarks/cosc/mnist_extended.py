@@ -126,7 +126,7 @@ def row(W, y, k, given):
         f"{adjusted_rand(y[free], labels[free]):.4f}",
         f"{found.n_violated}",
         f"{found.n_inner}",
-        f"{found.gap:.1e}{'' if found.converged else ', not converged'}",
+        f"{found.duality_gap:.1e}{'' if found.converged else ', not converged'}",
         f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f}",
     )
 

@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Ints
+
+
+class Certificate(Protocol):
+    """How good a cut is, computed when it is asked for."""
+
+    @property
+    def cut(self) -> float:
+        """The normalised cut of the labels."""
+
+    @property
+    def bound(self) -> float:
+        """A lower bound of it."""
+
+    @property
+    def gap(self) -> float:
+        """How far they are apart, as a share of the cut."""
+
+    def sentence(self) -> str:
+        """Say so in one sentence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +50,9 @@ class Result:
         Iterations of the outermost loop, where there is one.
     converged : bool
         Whether every iterative step reached its tolerance.
+    certificate : object or None
+        Of methods that minimise a normalised cut, after `fit`: where `cut`, `bound` and `gap` come
+        from. They are computed when they are asked for.
     """
 
     labels: Ints
@@ -40,6 +62,28 @@ class Result:
     objective: float | None = None
     n_iter: int | None = None
     converged: bool = True
+    certificate: Certificate | None = None
+
+    @property
+    def cut(self) -> float | None:
+        """Normalised cut of the labels in the graph, or None where there is no certificate."""
+        return None if self.certificate is None else self.certificate.cut
+
+    @property
+    def bound(self) -> float | None:
+        """What every partition that satisfies the certain constraints costs at least.
+
+        As a normalised cut, in as many clusters; see :func:`linkwise.search.bound.lower_bound`.
+        """
+        return None if self.certificate is None else self.certificate.bound
+
+    @property
+    def gap(self) -> float | None:
+        """The share of `cut` by which a partition that satisfies them could be lower at most.
+
+        Negative if the labels violate certain constraints and pay less for it.
+        """
+        return None if self.certificate is None else self.certificate.gap
 
     def __repr__(self) -> str:
         shown: list[str] = [f"n_samples={self.labels.size}"]

@@ -517,7 +517,7 @@ def test_the_certificate():
     known = Constraints.sample(y, 40, random_state=0)
     found = COSC(2, random_state=0).fit(X, constraints=known).result_
     assert found.converged
-    assert 0 <= found.gap <= 1e-5
+    assert 0 <= found.duality_gap <= 1e-5
     assert found.n_inner > found.n_iter > 0
     assert found.path[0].gamma == 0.0
     assert found.path[-1].gamma == found.gamma
@@ -799,7 +799,7 @@ def test_disconnected_cliques_are_certified():
     found = cosc(W, Constraints(12), 3, random_state=0)
     assert found.objective == 0
     assert found.converged
-    assert found.gap <= 1e-6
+    assert found.duality_gap <= 1e-6
 
 
 def test_filters_of_warnings_survive_threads():
@@ -965,7 +965,7 @@ def test_two_clusters_by_a_coarse_level_are_as_good(noisy_moons, made_large, n_p
     found = cosc(W, known, 2, random_state=0)
     assert found.n_violated == 0
     assert found.converged
-    assert found.gap <= 1e-6
+    assert found.duality_gap <= 1e-6
     again = cosc(W, known, 2, random_state=0, n_jobs=2)
     assert_array_equal(found.labels, again.labels)
     with pytest.MonkeyPatch.context() as patch:

@@ -6,7 +6,7 @@ Its `fit` validates, builds the graph, and calls the method's function with what
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
@@ -28,6 +28,7 @@ from linkwise.constraints.labels import cluster_names, looks_partial
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.graph import Prepared
 from linkwise.result import Result
+from linkwise.search.bound import CutCertificate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -70,7 +71,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         Name of each cluster, if labels were given: the label that most of its labelled samples
         have, and a number of its own where there is none. ``classes_[labels_]`` names the samples.
     result_ : Result
-        Labels, embedding, eigenvalues, residuals and objective, where the method has them.
+        Labels, embedding, eigenvalues, residuals and objective, where the method has them. Of
+        methods that minimise a normalised cut also `bound`, below which no partition with the
+        certain constraints gets, and `gap`; they are computed when they are asked for.
     embedding_ : ndarray of shape (n_samples, n_dims)
         Coordinates that were partitioned, where the method has them.
     n_iter_ : int
@@ -90,6 +93,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     family: ClassVar[str]  # methods that use constraints in the same way
     takes: ClassVar[tuple[str, ...]] = ("pairs", "labels")  # kinds of constraints it uses
     enforcement: ClassVar[str] = "soft"  # how far constraints hold, in a word or two
+    minimizes_cut: ClassVar[bool] = False  # a normalised cut of the graph: it has a bound
     max_samples: ClassVar[int | None] = None  # None: it has no limit of its own
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -149,6 +153,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             self.result_: Any = self._solve(prepared, constraints, warm)  # or a kind of Result
         name = getattr(getattr(self, "solve", None), "__name__", type(self).__name__)
         _check_result(self.result_, prepared.n_samples, name)
+        if self._has_bound():
+            self.result_ = self._certified(self.result_, prepared, constraints)
         self.labels_ = self.result_.labels
         self._name_clusters(constraints)
         if self.result_.embedding is not None:
@@ -230,6 +236,24 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             given["W"] = self.affinity_matrix_ = prepared.W
             self.affinity_ = prepared.affinity_
         return solve(**{name: given[name] for name in needed})
+
+    def _has_bound(self) -> bool:
+        """Whether, with these parameters, a bound of the normalised cut belongs to the answer."""
+        return self.minimizes_cut
+
+    def _certified(
+        self, result: Result, prepared: Prepared, constraints: Constraints | None
+    ) -> Result:
+        """Return the result with what its bound is computed from, when it is asked for."""
+        ignored = constraints is None or "constraints" not in self._arguments
+        given = constraints
+        if given is None or ignored:
+            given = Constraints(prepared.n_samples)
+        values, residuals = result.eigenvalues, result.residuals
+        # Without constraints the eigenvalues are those of the bound.
+        known = None if not ignored or values is None or residuals is None else (values, residuals)
+        certificate = CutCertificate(prepared.W, given, result.labels, known)
+        return replace(result, certificate=certificate)
 
     def _solver(self) -> Callable[..., Result]:
         """Return the function that `fit` calls; a method may choose it by its parameters."""

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # SRCP of a sparse graph at 3,000 vertices: 9 s and 0.5 GB exactly, 0.1 s by sparse factors.
 AUTO_EXACT = 3_000
+# The same where pairs are spread so far that sparse factors miss much of them: SRCP takes a minute.
+GLOBAL_EXACT = 6_000
 # One eigendecomposition of this size takes 5 minutes and 4 GB.
 MAX_EXACT = 10_000
 ROUNDING = 1e-12  # affinities above 1 by no more than this are 1
@@ -53,20 +55,45 @@ def adjusted(
     factors: Callable[[csr_array, Ints], Factors],
     scale: str,
     solver: str,
+    reach: Reach,
 ) -> Graph:
     """Return `W*` of Fu et al. (9): affinities that the propagated pairs `F` raise and lower.
 
     `propagate` returns all of `F` for a graph and the pairs `Y`, `factors` sparse factors of it for
-    a graph and its constrained samples.
+    a graph and its constrained samples. Where pairs reach far, sparse factors are not good: `auto`
+    is exact up to `GLOBAL_EXACT` samples then, and otherwise there is a warning.
     """
     if Y.nnz == 0:
         return W
     if scale == "paper":
         _warn_above_one(W)
+    if solver == "auto" and reach.is_global and W.shape[0] <= GLOBAL_EXACT:
+        solver = "exact"
     if is_exact(W, solver):
         return adjusted_dense(W, propagate(W, Y), Y, scale=scale)
+    if reach.is_global:
+        _warn_global(W.shape[0], reach)
     W = csr_array(W)
     return adjusted_sparse(W, factors(W, constrained_samples(Y)), Y, scale=scale)
+
+
+class Reach(NamedTuple):
+    """How far pairs are spread: the parameter that says so, and whether that is everywhere."""
+
+    setting: str  # as in the call
+    is_global: bool
+    local: str  # values of the parameter for which they are not
+
+
+def _warn_global(n: int, reach: Reach) -> None:
+    """Warn that sparse factors leave much of the propagated pairs out."""
+    exact = f"solver='exact' (up to {MAX_EXACT:,} samples)"
+    message = (
+        f"{reach.setting} spreads pairs over the whole graph; the low-rank propagation of {n:,} "
+        "samples keeps what is near to them, and is wrong by 10 % and more on the edges. Take "
+        f"{reach.local}{', or ' + exact if n <= MAX_EXACT else ''}, or a smaller tol=."
+    )
+    warnings.warn(message, UserWarning, stacklevel=7)
 
 
 def is_exact(W: Graph, solver: str) -> bool:
@@ -296,7 +323,9 @@ class PropagationClusterer(ConstrainedClusterer):
     solver : {"auto", "exact", "lowrank"}, default="auto"
         ``"exact"`` forms all n x n new affinities, at most for 10,000 samples. ``"lowrank"``
         computes them on the edges of the graph, on the given pairs and around must-links only,
-        and the graph stays sparse. ``"auto"`` is exact up to 3,000 samples and for dense graphs.
+        and the graph stays sparse. ``"auto"`` is exact up to 3,000 samples and for dense graphs,
+        and up to 6,000 where pairs are spread so far that ``"lowrank"`` would miss much (alpha
+        above 0.9, mu below 0.05); beyond there is a warning.
     tol : float, default=5e-4
         Residual up to which ``"lowrank"`` follows the random walk from a constrained sample.
     """

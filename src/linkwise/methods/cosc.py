@@ -17,18 +17,26 @@ from linkwise.linalg.laplacian import degrees
 from linkwise.methods._base import ConstrainedClusterer
 from linkwise.partition import relabelled
 from linkwise.result import Result
+from linkwise.search.allowance import allowance_of, lowest_within
 from linkwise.search.bisection import Bisection
 from linkwise.search.objective import Context, Task, hard_labels, warn_interrupted, workers
 from linkwise.search.one_spectral import Point, Record, Settings
 from linkwise.search.problem import rescaled
 from linkwise.search.recursion import Recursion
-from linkwise.search.soft import check_label_count, soft_labels, violated_items
+from linkwise.search.soft import (
+    check_label_count,
+    priced_labels,
+    soft_labels,
+    violated_items,
+    warn_beyond,
+)
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Graph, Ints
+    from linkwise._types import Floats, Graph, Int32s, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.search.objective import Answer, Build
+    from linkwise.search.soft import Path
 
 
 LEAST_WEIGHT = 1e-140  # of the largest one
@@ -56,14 +64,15 @@ class COSCResult(Result):
         Those of them that were given as pairs.
     gamma : float
         The penalty of a violated constraint at which the answer was found, in units of the graph's
-        weights; 0 if no penalty was needed.
+        weights; 0 if no penalty was needed. With a number of `violations` the answer may be lower
+        than what that penalty gives, unless ``refine=False``.
     path : tuple of TradeOff
         Cut and violated constraints from penalty to penalty. For two clusters with hard constraints
         these are the penalties that the best start went through, and violations are counted on the
         contracted graph; with more clusters, those of every split that was tried, one after the
         other, each on the part that was split. Large graphs are searched, and so counted, on a
         coarse level.
-    gap : float
+    duality_gap : float
         Duality gap of the last inner problem, relative to the norm of its data. `converged` states
         whether that problem proved that no vector near the answer is lower.
     n_inner : int
@@ -74,7 +83,7 @@ class COSCResult(Result):
     violated: Constraints | None = None
     gamma: float = 0.0
     path: tuple[TradeOff, ...] = ()
-    gap: float = 0.0
+    duality_gap: float = 0.0
     n_inner: int = 0
 
 
@@ -106,9 +115,10 @@ def cosc(
     b = _vertex_weights(graph, vertex_weights)
     report = _print_progress if verbose else None
     record = Record(report)
-    # More than two clusters with soft constraints need the moves: splits do not know labels.
-    refine = refine or (n_clusters > 2 and violations is not None)
-    settings = Settings(n_starts, refine, balance, tol, max_iter, by_degree=b is None)
+    # More than two clusters with soft constraints need the moves: splits do not know labels. And a
+    # minimiser at a penalty is a minimiser, however it is found.
+    moves = refine or (violations is not None and (n_clusters > 2 or violations != "auto"))
+    settings = Settings(n_starts, moves, balance, tol, max_iter, by_degree=b is None)
     mass, unit = (None, 1.0) if b is None else _search_mass(graph, b)
     on = Bisection.on if n_clusters == 2 else partial(Recursion.on, k=n_clusters)
     build: Build = partial(on, graph, mass=mass, settings=settings, record=record)
@@ -119,7 +129,7 @@ def cosc(
             found = hard_labels(task, PENALTY, check=refine or n_clusters == 2)
             gamma, path = record.gamma, record.path
         else:
-            found, gamma, path = _soft_labels(task, violations, graph, b=b)
+            found, gamma, path = _soft_labels(task, violations, graph, b=b, refine=refine)
             unit = 1.0
     if found.interrupted:
         warn_interrupted()
@@ -134,26 +144,57 @@ def cosc(
         violated=constraints.violated(labels),
         gamma=scale * gamma,
         path=tuple(TradeOff(scale * g, value_scale * unit * value, n) for g, value, n in path),
-        gap=record.gap,
+        duality_gap=record.gap,
         n_inner=record.n_iter,
     )
 
 
 def _soft_labels(
-    task: Task, violations: int | str, W: csr_array, *, b: Floats | None
+    task: Task, violations: int | str, W: csr_array, *, b: Floats | None, refine: bool
 ) -> tuple[Answer, float, tuple[Point, ...]]:
     """Trade all constraints against the cut, at one penalty or within a number of violations.
 
     Returns the labels, their penalty, and what other penalties gave.
     """
     budget = None if isinstance(violations, str) else int(violations)
-    found, path, strength = soft_labels(task, PENALTY if budget is None else "auto", budget)
+    if budget is None:
+        found, path, strength = soft_labels(task, PENALTY, None)
+    elif refine:
+        found, path, strength = soft_labels(task, "auto", budget, warns=False)
+        found = _within_allowance(task, found, path, W=W, b=b, n_allowed=budget)
+    else:
+        explore = partial(_priced_minima, task, W=W, b=b)
+        found, path, strength = priced_labels(task, budget, explore)
     n, unit = task.constraints.n_samples, float(degrees(W).mean()) / 2
     points = []
     for t, z in zip(path.strengths, path.partitions, strict=True):
         value = _cut_over_weight(W, b, z[:n].astype(np.intp))
         points.append(Point(t * unit, value, int(violated_items(task.constraints, z).sum())))
     return found, strength * unit, tuple(points)
+
+
+def _within_allowance(
+    task: Task, found: Answer, path: Path, *, W: csr_array, b: Floats | None, n_allowed: int
+) -> Answer:
+    """Return the lowest cut within the allowance that is met from the partitions of the path."""
+    if found.interrupted:
+        return found
+    problem = allowance_of(W, b, task.constraints, k=task.k, n_allowed=n_allowed)
+    within = lowest_within(problem, path.partitions, task.context.rng)
+    labels = within.z[: task.constraints.n_samples].astype(np.intp)
+    if np.isinf(within.cut):
+        warn_beyond(n_allowed, int(violated_items(task.constraints, within.z).sum()))
+    return found._replace(labels=labels)
+
+
+def _priced_minima(task: Task, path: Path, *, W: csr_array, b: Floats | None) -> list[Int32s]:
+    """Return what local search finds at the penalties of a path, whatever is violated."""
+    anything = allowance_of(
+        W, b, task.constraints, k=task.k, n_allowed=task.constraints.n_samples**2
+    )
+    unit = float(degrees(W).mean()) / 2
+    problems = [anything._replace(gamma=t * unit) for t in path.strengths]
+    return [lowest_within(problem, path.partitions, task.context.rng).z for problem in problems]
 
 
 def _cut_over_weight(W: csr_array, b: Floats | None, labels: Ints) -> float:
@@ -231,9 +272,9 @@ class COSC(ConstrainedClusterer):
         Number of clusters. More than two are made by repeated splits.
     violations : int or "auto", default=None
         None satisfies every certain constraint and trades pairs of lower belief. A number makes all
-        constraints soft and takes the lowest penalty at which at most so many are violated;
-        ``"auto"`` takes the penalty of half a mean degree. Contradictory constraints are accepted
-        then.
+        constraints soft and looks for the lowest cut that violates at most so many (with
+        `refine=False` for the minimiser at the lowest penalty that does); ``"auto"`` takes the
+        penalty of half a mean degree. Contradictory constraints are accepted then.
     vertex_weights : {"degree", "unit"} or array of shape (n_samples,), default="degree"
         What balances the clusters: degrees (normalised cut), one (ratio cut), or positive weights.
     refine : bool, default=True
@@ -282,6 +323,7 @@ class COSC(ConstrainedClusterer):
 
     paper = "Rangapuram & Hein 2012"
     family = "constrained cut"
+    minimizes_cut = True
     enforcement = "hard, or soft with violations"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "violations": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],
@@ -309,6 +351,9 @@ class COSC(ConstrainedClusterer):
     random_state: int | np.random.RandomState | None = None
     n_jobs: int | None = None
     verbose: int = 0
+
+    def _has_bound(self) -> bool:
+        return isinstance(self.vertex_weights, str) and self.vertex_weights == "degree"
 
     def _check_settings(self) -> None:
         if self.violations is not None and not self.refine and self.n_clusters > 2:

@@ -114,6 +114,7 @@ class CSC(ConstrainedClusterer):
 
     paper = "Xu et al. 2005"
     family = "affinity editing"
+    minimizes_cut = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "link_weight": [StrOptions({"max", "degree"}), Interval(Real, 0, None, closed="neither")],
         "rows": [StrOptions({"unit", "raw"})],

@@ -652,6 +652,7 @@ class CSP(ConstrainedClusterer):
 
     paper = "Wang & Davidson 2010"
     family = "constrained criterion"
+    minimizes_cut = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "satisfaction": [StrOptions({"auto"}), Interval(Real, None, 1, closed="neither")],
         "orthogonal": ["boolean"],

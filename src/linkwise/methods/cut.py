@@ -273,6 +273,7 @@ class ConstrainedCut(ConstrainedClusterer):
     """
 
     family = "constrained cut"
+    minimizes_cut = True
     enforcement = "hard, or soft with constraints_mode"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "objective": [StrOptions({"ncut", "kmeans"})],
@@ -296,6 +297,9 @@ class ConstrainedCut(ConstrainedClusterer):
     random_state: int | np.random.RandomState | None = None
     n_jobs: int | None = None
     verbose: int = 0
+
+    def _has_bound(self) -> bool:
+        return self.objective == "ncut"
 
     def _keep_samples(self, X: Any) -> None:
         for name in ("_known", "cluster_centers_"):  # of an earlier fit

@@ -18,6 +18,7 @@ from linkwise.linalg.lowrank import symmetric_product
 from linkwise.methods._propagation import (
     Factors,
     PropagationClusterer,
+    Reach,
     adjusted,
     constrained_samples,
     dense,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from linkwise.graph import Affinity
     from linkwise.linalg.warm import WarmStarts
     from linkwise.result import Result
+
+GLOBAL_ALPHA = 0.9  # above it pairs are spread over the whole graph
 
 
 def e2cp(
@@ -80,6 +83,7 @@ def propagated_graph(
         factors=partial(propagation_factors, alpha=alpha, tol=tol, warm=warm),
         scale=scale,
         solver=solver,
+        reach=Reach(f"alpha={alpha:g}", alpha > GLOBAL_ALPHA, f"alpha <= {GLOBAL_ALPHA}"),
     )
 
 

@@ -150,6 +150,7 @@ class NCut(ConstrainedClusterer):
 
     paper = "Ng et al. 2001"
     family = "no constraints"
+    minimizes_cut = True
     takes = ()
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "rows": [StrOptions({"unit", "raw"})],

@@ -259,6 +259,7 @@ class SCLC(ConstrainedClusterer):
 
     paper = "Eriksson et al. 2007"
     family = "constrained criterion"
+    minimizes_cut = True
     enforcement = "hard for two clusters"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "rounding": [StrOptions({"threshold", "sign"})],

@@ -102,6 +102,7 @@ class SpectralLearning(ConstrainedClusterer):
 
     paper = "Kamvar et al. 2003"
     family = "affinity editing"
+    minimizes_cut = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "normalization": [StrOptions({"additive", "symmetric"})],
         "link_weight": [StrOptions({"max", "degree"}), Interval(Real, 0, None, closed="neither")],

@@ -18,6 +18,7 @@ from linkwise.linalg.lowrank import cauchy_sum, symmetric_product
 from linkwise.methods._propagation import (
     Factors,
     PropagationClusterer,
+    Reach,
     adjusted,
     constrained_samples,
     dense,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 # Relative error of the separated kernel. More terms would cancel more of the sparse columns'
 # digits than they add: at mu = 0.2 this takes three, which are right to 0.16 %.
 KERNEL_TOL = 3e-3
+
+GLOBAL_MU = 0.05  # below it pairs are spread over the whole graph
 
 
 def srcp(
@@ -69,6 +72,7 @@ def srcp(
         factors=partial(propagation_factors, mu=mu, tol=tol, warm=warm),
         scale=scale,
         solver=solver,
+        reach=Reach(f"mu={mu:g}", mu < GLOBAL_MU, f"mu >= {GLOBAL_MU}"),
     )
     enforced = constraints if hard else None
     return normalized_cut(W_star, n_clusters, rng, enforced=enforced, warm=warm)

@@ -23,7 +23,7 @@ from linkwise.search.objective import Answer, Context, Found, Task, hard_labels
 from linkwise.search.problem import Groups
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from linkwise._types import Bools, Floats, Int32s
     from linkwise.constraints import Suspect
@@ -119,11 +119,12 @@ def clearly_best(scores: Floats, default: int) -> int:
 
 
 def soft_labels(
-    task: Task, strength: float | str, violations: int | None
+    task: Task, strength: float | str, violations: int | None, *, warns: bool = True
 ) -> tuple[Answer, Path, float]:
     """Return the labels at a given strength or number of violations, the path, and the strength.
 
-    Partitions of the path cover the samples, followed by one anchor for each label.
+    With `warns`, there is a warning if more are violated. Partitions of the path cover the samples,
+    followed by one anchor for each label.
     """
     check_label_count(task.constraints, task.k)
     context = task.context
@@ -151,8 +152,90 @@ def soft_labels(
     except INTERRUPTS as error:
         raise_if_not_interrupt(error)
         path = path._replace(interrupted=True)
+    n_violated = int(violated_items(task.constraints, path.at(chosen)).sum())
+    if warns and violations is not None and n_violated > violations and not path.interrupted:
+        warn_beyond(violations, n_violated)
     labels = path.at(chosen)[: task.constraints.n_samples].astype(np.intp)
     return Answer(labels, len(path.strengths), path.interrupted), path, chosen
+
+
+class Prices(NamedTuple):
+    """The search for the lowest price that violates at most so many constraints."""
+
+    task: Task
+    objective: Objective
+    violations: int
+
+    def bracketed(self, path: Path, others: Sequence[Int32s] = ()) -> Path:
+        """Raise the price until few enough are violated; then halve the last step."""
+        path = self.with_best(path, others)
+        while not path.interrupted and self.chosen(path) is None:
+            t = 2 * path.strengths[-1] or STRENGTHS[1]
+            if t > MAX_STRENGTH:
+                break
+            path = self.with_best(self.searched(path, t), others)
+        for _ in range(BISECTIONS):
+            high = self.chosen(path)
+            if not high or path.interrupted:
+                break
+            low = max(t for t in path.strengths if t < high)
+            middle = float(np.sqrt(low * high)) if low else high / 2
+            path = self.with_best(self.searched(path, middle), others)
+        return path
+
+    def chosen(self, path: Path) -> float | None:
+        """Return the lowest strength on the path that violates at most so many constraints."""
+        for t, z in zip(path.strengths, path.partitions, strict=True):
+            if violated_items(self.task.constraints, z).sum() <= self.violations:
+                return t
+        return None
+
+    def searched(self, path: Path, strength: float) -> Path:
+        """Search at one more strength, from the partitions at those next to it."""
+        near = sorted(path.strengths, key=lambda t: abs(t - strength))[:2]
+        here = self.objective.at(strength * self.objective.unit)
+        found = here.search(self.task.context, [path.at(t) for t in near])
+        return path.updated(strength, found.z)._replace(interrupted=found.interrupted)
+
+    def with_best(self, path: Path, others: Sequence[Int32s]) -> Path:
+        """Give each strength the best partition of all strengths, and of others."""
+        known = (*path.partitions, *others)
+        for t in path.strengths:
+            at = self.objective.at(t * self.objective.unit)
+            path = path.updated(t, min((path.at(t), *known), key=at.value))
+        return path
+
+
+def priced_labels(
+    task: Task, violations: int, explore: Callable[[Path], Sequence[Int32s]]
+) -> tuple[Answer, Path, float]:
+    """Return the minimiser at the lowest price that violates at most so many constraints.
+
+    The price rises until it does, from the minimiser at the price before, and the last step is
+    halved (Rangapuram & Hein 2012, sections 3 and 4). There is a whole search at every price, and
+    no partition of the path or that `explore` makes of them is lower there.
+    """
+    check_label_count(task.constraints, task.k)
+    prices = Prices(task, _soft_objective(task), violations)
+    found = prices.objective.at(0.0).search(task.context)
+    path = prices.bracketed(Path((0.0,), (found.z,), interrupted=found.interrupted))
+    if not path.interrupted:
+        path = prices.bracketed(path, explore(path))
+    chosen = prices.chosen(path)
+    if chosen is None:
+        chosen = path.strengths[-1]
+        warn_beyond(violations, int(violated_items(task.constraints, path.at(chosen)).sum()))
+    labels = path.at(chosen)[: task.constraints.n_samples].astype(np.intp)
+    return Answer(labels, len(path.strengths), path.interrupted), path, chosen
+
+
+def warn_beyond(violations: int, n_violated: int) -> None:
+    """Warn that more constraints are violated than were allowed."""
+    message = (
+        f"No strength was found that violates at most {violations} constraints; the answer "
+        f"violates {n_violated}."
+    )
+    warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
 
 def _searched_at(
@@ -165,13 +248,7 @@ def _searched_at(
     n_before, n_violated = (int(violated_items(task.constraints, a).sum()) for a in (z, found.z))
     within = violations is None or n_violated <= max(violations, n_before)
     if within and here.value(found.z) <= here.value(z):
-        path, n_before = path.updated(strength, found.z), n_violated
-    if violations is not None and n_before > violations:
-        message = (
-            f"No strength was found that violates at most {violations} constraints; the answer "
-            f"violates {n_before}."
-        )
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        path = path.updated(strength, found.z)
     return path._replace(interrupted=found.interrupted)
 
 
