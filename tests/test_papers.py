@@ -52,7 +52,6 @@ def made_up(curves, metric, *, data="toy", failures=0):
             "sd": 0.1,
             "failures": failures,
             "problems": "",
-            "seconds": 0.1,
         }
         for method, means in curves.items()
         for number, mean in enumerate(means)
@@ -99,14 +98,15 @@ def test_papers_come_in_the_order_of_the_page():
     ],
 )
 def test_a_verdict_counts_places(holds_on, of, expected):
-    assert common.Verdict("claim", holds_on, of, "").verdict == expected
+    assert common.Tally(holds_on, of, "").verdict == expected
 
 
 def test_the_reason_is_given_only_where_a_claim_fails():
-    claim = common.Claim("up", lambda rows: {"a": common.Outcome(rows[0] > 1, "x")}, "reason")
-    (good,), (bad,) = common.judged([claim], [2]), common.judged([claim], [1])
-    assert (good.verdict, good.note, good.numbers) == ("holds", "", "a: x")
-    assert (bad.verdict, bad.note, bad.numbers) == ("does not hold", "reason", "a (no): x")
+    judge = lambda rows: {"a": common.Outcome(rows[0]["mean"] > 1, "x")}  # noqa: E731
+    claim = common.Claim("up", judge, "reason")
+    (good,), (bad,) = (common.judged([claim], made_up({"m": [v]}, "x")) for v in (2, 1))
+    assert (good.letter, good.note) == ((1, 1, "a: x"), "")
+    assert (bad.letter, bad.note) == ((0, 1, "a (no): x"), "reason")
 
 
 def test_colours_are_distinct_with_their_markers():
@@ -115,6 +115,27 @@ def test_colours_are_distinct_with_their_markers():
     assert plain["color"] == variant["color"]
     assert plain["linestyle"] != variant["linestyle"]
     assert common.method_style("one without an entry")["color"] == "#777777"
+
+
+def test_the_default_takes_the_place_of_the_letter_where_it_was_run():
+    curves = {"a": [1, 2], "a:default": [3, 4], "b": [5, 6], "b:ours": [7, 8]}
+    rows = made_up(curves, "x") + made_up({"a": [9]}, "y")
+    found = {(r["method"], r["metric"]): r["mean"] for r in common.by_default(rows)}
+    assert found == {("a", "x"): 4, ("b", "x"): 6, ("b:ours", "x"): 8, ("a", "y"): 9}
+    ours = {(r["method"], r["metric"]): r["mean"] for r in common.all_ours(rows)}
+    assert ours == {("a", "x"): 4, ("b", "x"): 8, ("a", "y"): 9}
+
+
+def test_a_claim_is_judged_by_the_letter_and_by_default():
+    rows = made_up({"a": [0, 0.4], "a:default": [0, 0.6], "b": [0, 0.5]}, "x")
+    claim = common.Claim("best", lambda r: common.wins(common.Means(r, "x"), "a", ["b"]), "why")
+    (verdict,) = common.judged([claim], rows)
+    assert str(verdict.letter) == "does not hold (0 of 1)"
+    assert str(verdict.default) == "holds (1 of 1)"
+    assert not verdict.is_same
+    assert verdict.note == "why"
+    (same,) = common.judged([claim], [row for row in rows if row["method"] != "a:default"])
+    assert same.is_same
 
 
 def test_means_are_looked_up_by_place():
@@ -135,22 +156,23 @@ def test_wins_compares_levels_and_leaves_out_what_has_no_score():
     assert not common.wins(means, "b", ["a"])["toy"].holds
     assert common.wins(means, "b", ["a"], slack=0.11)["toy"].holds
     assert not common.wins(means, "c", ["a"])["toy"].holds
-    shown = common.wins(means, "a", ["b"], beside=["c"])["toy"]
-    assert shown.holds
-    assert "c nan" in shown.figures
 
 
-def test_a_table_and_its_verdicts_can_be_read_again(tmp_path):
+def test_a_table_can_be_read_again(tmp_path):
     rows = made_up({"a": [1 / 3, 0.5]}, "accuracy")
     common.write_csv(tmp_path / "t.csv", rows)
-    with (tmp_path / "t.csv").open(newline="") as file:
-        again = list(csv.DictReader(file))
-    assert [float(row["mean"]) for row in again] == [0.333333, 0.5]
-    verdict = common.Verdict("one, two", 1, 2, "a: 1; b (no): 2", "why")
-    common.write_verdicts(tmp_path / "t.verdicts.csv", [verdict], size="reduced: 1 draw")
-    (read,) = make_page.read_verdicts(tmp_path / "t.verdicts.csv")
-    assert (read["claim"], read["verdict"], read["note"]) == ("one, two", "partly", "why")
-    assert read["size"] == "reduced: 1 draw"
+    again = common.read_rows(tmp_path / "t.csv")
+    assert [row.pop("mean") for row in again] == [0.333333, 0.5]
+    known = [{k: v for k, v in row.items() if k not in {"mean", "share"}} for row in rows]
+    assert [{k: v for k, v in row.items() if k != "share"} for row in again] == known
+    assert [row["share"] for row in again] == [0.0, 2.5]
+
+
+def test_a_row_of_draws():
+    row = common.tidy_row(("iris", "csc", 15, "ari"), [0.5, 0.7], size="reduced", n_samples=150)
+    assert (row["data"], row["method"], row["amount"], row["metric"]) == ("iris", "csc", 15, "ari")
+    assert (row["mean"], row["n"], row["share"]) == (0.6, 2, 10.0)
+    assert row["sd"] == pytest.approx(0.1 * 2**0.5)
 
 
 def test_a_picture_is_not_too_wide(tmp_path):
@@ -178,10 +200,10 @@ def test_data_come_from_the_folder_that_is_named(monkeypatch, tmp_path):
 def test_wacquet_best_and_second():
     curves = {"ncut": [0.5] * 3, "sl": [0.5, 0.6, 0.7], "signed": [0.5, 0.7, 0.8]}
     curves |= {"cpca": [0.4] * 3, "clpp": [0.3] * 3, "csp": [0.5, np.nan, np.nan]}
-    rows = made_up(curves | {"signed:paper": [0] * 3}, "accuracy")
+    rows = made_up(curves, "accuracy")
     assert outcome(wacquet.best("accuracy"), rows) == {"toy": True}
     assert outcome(wacquet.second("accuracy"), rows) == {"toy": True}
-    worse = made_up(curves | {"clpp": [0.9] * 3, "signed:paper": [0] * 3}, "accuracy")
+    worse = made_up(curves | {"clpp": [0.9] * 3}, "accuracy")
     assert outcome(wacquet.best("accuracy"), worse) == {"toy": False}
     assert outcome(wacquet.second("accuracy"), worse) == {"toy": False}
     plain = ("ncut", "sl", "signed")
@@ -210,12 +232,24 @@ def test_wacquet_infeasible_thresholds_and_the_second_vector():
     assert outcome(wacquet.infeasible, rows) == {"glass": True}
     rows[-1]["failures"] = 2
     assert outcome(wacquet.infeasible, rows) == {"glass": False}
-    two = made_up({"csp": [0.5], "signed": [0.9], "signed:paper": [0.9]}, "accuracy")
+    two = made_up({"csp": [0.5], "signed:default": [0.9], "signed": [0.9]}, "accuracy")
     assert outcome(wacquet.infeasible, [row | {"data": "hepatitis"} for row in two]) == {}
     two = [row | {"data": "hepatitis"} for row in two]
     assert outcome(wacquet.second_vector, two) == {"hepatitis": True}
     two[-1]["mean"] = 0.5
     assert outcome(wacquet.second_vector, two) == {"hepatitis": False}
+    # It is a claim about the letter: with the default in its place there is nothing to compare.
+    assert outcome(wacquet.second_vector, common.by_default(two)) == {}
+
+
+def test_fcsc_is_run_as_in_equation_30_and_orthogonal():
+    run = dict(wacquet.methods())
+    assert run["csp"].get_params()["orthogonal"] is False
+    assert run["csp"].get_params()["satisfaction"] == 0.5
+    assert run["csp:orthogonal"].get_params()["orthogonal"] is True
+    curves = {"csp": [0, 0.8], "csp:orthogonal": [0, 0.6]}
+    rows = made_up(curves, "accuracy", data="hepatitis")
+    assert outcome(wacquet.orthogonality, rows) == {"hepatitis": False}
 
 
 def test_wacquet_dimensions_are_those_of_the_variance():
@@ -230,7 +264,7 @@ def test_wacquet_dimensions_are_those_of_the_variance():
 
 def test_faces():
     curves = {"signed": [0.5, 0.7, 0.75, 0.7], "sl": [0.5, 0.6, 0.6, 0.9], "ncut": [0.5] * 4}
-    curves |= {"cpca": [0.4] * 4, "clpp": [0.3] * 4, "signed:paper": [1.0] * 4}
+    curves |= {"cpca": [0.4] * 4, "clpp": [0.3] * 4}
     rows = made_up(curves, "accuracy")  # at 0, 2.5, 5 and 7.5 %
     assert outcome(faces.at_low("accuracy"), rows) == {"toy": True}
     assert outcome(faces.best_at_the_end("accuracy"), rows) == {"toy": True}
@@ -264,16 +298,16 @@ def test_xor_eigenvectors_are_those_of_the_chains():
 def test_xor_judges():
     found = {("xor", "csc", 0, "m"): [9.0, 9.0]}
     for n in range(3):
-        for method in ("csc", "sl"):
+        for method in ("csc", "csc:gap", "sl"):
             found["xor", method, n, "spread"] = [0.001, 0.2 if method == "sl" else 0.001]
-            found["xor", method, n, "piecewise"] = [1.0, float(method == "csc")]
-    for method, ari in (("csc", 1.0), ("sl", 0.4), ("ccl", 1.0)):
+            found["xor", method, n, "piecewise"] = [1.0, float(method != "sl")]
+    for method, ari in (("csc", 1.0), ("csc:gap", 0.9), ("sl", 0.4), ("ccl", 1.0)):
         found["xor", method, 2, "adjusted_rand"] = [ari]
         found["xor", method, 2, "sign_ari"] = [1.0]
         found["xor+outlier", method, 2, "singleton"] = [float(method == "sl")]
     rows = xor.table(found, "reduced")
-    verdicts = [(v.holds_on, v.of) for v in common.judged(xor.CLAIMS, rows)]
-    assert verdicts == [(1, 1), (3, 3), (2, 2), (0, 3), (1, 2), (2, 2)]
+    verdicts = [v.letter[:2] for v in common.judged(xor.CLAIMS, rows)]
+    assert verdicts == [(1, 1), (3, 3), (2, 2), (3, 3), (1, 2), (0, 3), (1, 2), (2, 2)]
     found["xor", "csc", 0, "m"] = [8.0, 10.0]  # 9 on average is not 9
     assert outcome(xor.heuristic, xor.table(found, "reduced")) == {"xor": False}
 
@@ -293,6 +327,12 @@ def test_wang_judges():
     assert outcome(few, rows) == {"iris2": True, "glass2": False}
     assert outcome(wang.similar("llgc"), rows) == {"iris2": True, "glass2": True}
     assert outcome(wang.similar("gfhf"), rows) == {"iris2": True, "glass2": False}
+    # With the most labels 0.72 and 0.8, and 0.72 and 1; with the fewest 0.2 and 0.6, and 0.5.
+    near = wang.converged("adjusted_rand", 0.1)
+    assert outcome(near, rows) == {"iris2": True, "glass2": False}
+    assert outcome(wang.converged("adjusted_rand", 0.05), easy) == {"iris2": False}
+    apart = table("iris2", csp=[0.5, 0.5], cscgfhf=[0.5, 0.54])
+    assert outcome(near, apart) == {"iris2": False}
     gain = [row | {"metric": wang.GAIN} for row in rows]
     assert outcome(wang.best_gain_with_few, gain) == {"iris2": True, "glass2": True}
     alike = [row | {"data": "hepatitis", "mean": 0.4} for row in gain]
@@ -327,14 +367,17 @@ def test_a_run_writes_its_table_picture_and_verdicts(tiny_run):
     out, _ = tiny_run
     with (out / "xu_fig5_6.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 6 * 2
+    assert len(rows) == len(xu.methods()) * 2
     assert {row["size"] for row in rows} == {"reduced"}
-    verdicts = make_page.read_verdicts(out / "xu_fig5_6.verdicts.csv")
-    assert [v["claim"] for v in verdicts] == [claim.text for claim in xu.CLAIMS]
+    assert not any("second" in column for column in rows[0])  # times differ from run to run
     # The figures of a verdict are those of the table.
+    verdicts = common.judged(xu.CLAIMS, common.read_rows(out / "xu_fig5_6.csv"))
     mean = {(row["method"], row["amount"]): float(row["mean"]) for row in rows}
     expected = f"csc {mean['csc', '10']:.3f}, sl {mean['sl', '10']:.3f}"
-    assert expected in verdicts[0]["numbers"]
+    assert expected in verdicts[0].letter.numbers
+    run = json.loads((out / "xu_fig5_6.run.json").read_text())
+    assert run["size"].startswith("reduced: ")
+    assert run["cpu_seconds"] > 0
     assert (out / "xu_fig5_6.png").stat().st_size > 10_000
 
 
@@ -344,10 +387,10 @@ def test_a_second_run_computes_nothing_again(tiny_run):
     assert all(json.loads(line) for line in before.splitlines())
 
 
-def test_the_page_is_written_from_the_verdicts(tiny_run, tmp_path, capsys):
+def test_the_page_is_written_from_the_tables(tiny_run, tmp_path):
     pytest.importorskip("PIL")
     out, _ = tiny_run
-    make_page.main(["--out", str(out), "--docs", str(tmp_path)])
+    make_page.main(["--out", str(out), "--results", str(out), "--docs", str(tmp_path)])
     page = (tmp_path / "papers.md").read_text(encoding="utf-8")
     for claim in xu.CLAIMS:
         assert f"| {claim.text} |" in page
@@ -355,7 +398,7 @@ def test_the_page_is_written_from_the_verdicts(tiny_run, tmp_path, capsys):
     assert (tmp_path / "images" / "papers" / "xu_fig5_6.png").stat().st_size < make_page.LARGEST
     assert "Run: python" not in page
     assert "`wang_fig4_5`" in page.splitlines()[-1]  # not run yet
-    assert "1 experiments" in capsys.readouterr().out
+    assert "`CSC(link_weight=1.0, rows='raw')`" in page
 
 
 def test_run_all_goes_on_after_a_failure(tmp_path, capfd):
@@ -363,15 +406,28 @@ def test_run_all_goes_on_after_a_failure(tmp_path, capfd):
     (tmp_path / "good.py").write_text(
         "import sys, pathlib\n"
         "out = pathlib.Path(sys.argv[sys.argv.index('--out') + 1])\n"
-        "(out / 'good.verdicts.csv').write_text('claim,verdict\\na,holds\\nb,partly\\n')\n"
+        "(out / 'good.run.json').write_text('{\"cpu_seconds\": 7}')\n"
     )
     paths = run_all.experiments(tmp_path)
     assert [path.stem for path in paths] == ["bad", "good"]
     given = common.options("x").parse_args(["--out", str(tmp_path), "--fresh"])
     rows = run_all.run(paths, given)
     assert [row[1] for row in rows] == ["FAILED (3)", "done"]
-    assert rows[1][3] == {"holds": 1, "partly": 1}
+    assert [row[3] for row in rows] == [0, 7]
     assert "--fresh" in run_all.command(paths[0], given)
     assert "--full" not in run_all.command(paths[0], given)
-    run_all.report(rows)
+    run_all.report(rows, given)
     assert "FAILED (3)" in capfd.readouterr().out
+
+
+def test_a_second_run_is_compared_digit_by_digit(tmp_path):
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder, last in ((old, 0.5), (new, 0.5)):
+        folder.mkdir()
+        common.write_csv(folder / "t.csv", made_up({"a": [0.1, last]}, "x"))
+    assert run_all.compared("t", new, old) == "every digit the same"
+    common.write_csv(new / "t.csv", made_up({"a": [0.1, 0.500001]}, "x"))
+    assert run_all.compared("t", new, old) == "1 of 3 lines differ"
+    common.write_csv(new / "t.csv", made_up({"a": [0.1]}, "x"))
+    assert "differ" in run_all.compared("t", new, old)
+    assert run_all.compared("absent", new, old) == "nothing to compare"

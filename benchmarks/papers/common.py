@@ -4,25 +4,39 @@ Each figure or table of a paper is one file here, with these names:
 
 ``NAME``
     of the files that are written: ``out/NAME.csv`` (tidy rows), ``NAME.png`` or ``NAME_*.png``,
-    ``NAME.verdicts.csv``, and ``NAME.reduced.jsonl`` or ``NAME.full.jsonl`` (every single fit).
+    ``NAME.run.json`` (what was run), ``NAME.costs.csv`` (times and memory, if it has any), and
+    ``NAME.reduced.jsonl`` or ``NAME.full.jsonl`` (every single fit).
 ``PAPER``, ``TITLE``
     of the section and of the picture on the page that `make_page.py` writes.
 ``CLAIMS``
-    a tuple of `Claim`: a claim of the paper, in our words, and a function that reads the tidy
-    rows and returns for each place (mostly a data set) whether it holds, and the figures.
+    a tuple of `Claim`: a claim of the paper, in our words, the rule by which it is judged, and a
+    function that reads the tidy rows and returns for each place (mostly a data set) whether it
+    holds, and the figures.
+``methods()``
+    what was run: names and estimators. A plain key (``signed``) is the method to the letter of its
+    paper. ``signed:default`` is the method that the paper proposes with the defaults of linkwise.
+    Any other variant is shown and does not count, such as ``csp:ours``, a competitor with those
+    defaults.
 ``main(argv=None)``
     runs it, at the paper's own size with ``--full``.
 
-A verdict is computed from the numbers, never typed in: `judged`. The note of a claim is the
+A verdict is computed from the table as it was written, never typed in: `judged`. Each claim is
+judged twice by the same function: on the letter, and with our default of the proposed method in
+the place of its letter (`by_default`), against the same competitors. The note of a claim is the
 reason that was looked for, and is shown where the claim does not hold.
+
+The tables in ``results`` are those of the page. They are committed, and nothing else is read when
+the page is written: `make_page.py`.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import os
 import platform
+import resource
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,13 +53,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METHOD_COLORS",
+    "RESULTS",
     "Claim",
     "Means",
     "Outcome",
     "Verdict",
+    "all_ours",
+    "by_default",
     "data_home",
     "finish",
     "judged",
+    "levels",
     "load_data",
     "method_style",
     "options",
@@ -53,15 +71,20 @@ __all__ = [
     "parsed",
     "pinned",
     "raw_path",
+    "read_rows",
     "save_figure",
+    "shown",
     "tidy",
+    "tidy_row",
     "wins",
     "write_csv",
-    "write_verdicts",
 ]
 
 HERE = Path(__file__).parent
 OUT = HERE / "out"
+RESULTS = HERE / "results"
+DEFAULT = ":default"  # the method that a paper proposes, with the defaults of linkwise
+OURS = ":ours"  # a competitor with the defaults of linkwise
 SHARED_DATA = HERE.parents[2] / "shared" / "data"
 Row = dict[str, Any]
 Rows = list[Row]
@@ -178,10 +201,32 @@ def tidy(
                     "sd": line["std"],
                     "failures": sum((r["data"], r["method"], r["amount"]) == place for r in failed),
                     "problems": line["problems"],
-                    "seconds": line.get("seconds", ""),
                 }
             )
     return found
+
+
+def tidy_row(
+    place: tuple[str, str, int, str], values: Sequence[float], *, size: str, n_samples: int
+) -> Row:
+    """Return the tidy row of a data set, method, amount and metric from one value for each draw."""
+    data, method, amount, metric = place
+    known = np.asarray(values, dtype=float)
+    return {
+        "size": size,
+        "data": data,
+        "n_samples": n_samples,
+        "method": method,
+        "amount": amount,
+        "share": round(100 * amount / n_samples, 4),
+        "metric": metric,
+        "n_draws": known.size,
+        "n": known.size,
+        "mean": float(known.mean()),
+        "sd": float(known.std(ddof=1)) if known.size > 1 else np.nan,
+        "failures": 0,
+        "problems": "",
+    }
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -190,8 +235,22 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
         writer.writeheader()
         for row in rows:
-            shown = {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()}
-            writer.writerow(shown)
+            text = {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()}
+            writer.writerow(text)
+
+
+COUNTS = ("n_samples", "amount", "n_draws", "n", "failures")
+
+
+def read_rows(path: Path) -> Rows:
+    """Return tidy rows as `write_csv` wrote them."""
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        rows: Rows = [dict(row) for row in csv.DictReader(file)]
+    for row in rows:
+        row.update({name: int(row[name]) for name in COUNTS})
+        row.update({name: float(row[name]) for name in ("mean", "sd")})
+        row["share"] = float(row["share"]) if row["share"] else ""
+    return rows
 
 
 class Means:
@@ -247,23 +306,24 @@ class Outcome(NamedTuple):
 class Claim(NamedTuple):
     """A claim of a paper.
 
-    `judge` takes the tidy rows and returns an `Outcome` for each place. `note` is the reason that
-    was looked for, shown where the claim does not hold everywhere.
+    `judge` takes the tidy rows and returns an `Outcome` for each place. `rule` says in words what
+    `judge` looks at, with its tolerances. `note` is the reason that was looked for, shown where the
+    claim does not hold everywhere. A `headline` is one of the few that the paper is known for.
     """
 
     text: str
     judge: Callable[[Rows], dict[str, Outcome]]
     note: str = ""
+    rule: str = ""
+    headline: bool = False
 
 
-class Verdict(NamedTuple):
-    """A line of the table of verdicts."""
+class Tally(NamedTuple):
+    """In how many places a claim holds, and the figures of all of them."""
 
-    claim: str
     holds_on: int
     of: int
     numbers: str
-    note: str = ""
 
     @property
     def verdict(self) -> str:
@@ -274,77 +334,100 @@ class Verdict(NamedTuple):
             return "holds"
         return "partly" if 2 * self.holds_on >= self.of else "does not hold"
 
+    def __str__(self) -> str:
+        return f"{self.verdict} ({self.holds_on} of {self.of})" if self.of else self.verdict
+
+
+class Verdict(NamedTuple):
+    """A claim with its tally by the letter, and by our default of the proposed method."""
+
+    claim: Claim
+    letter: Tally
+    default: Tally
+
+    @property
+    def is_same(self) -> bool:
+        """Say whether our default has the figures of the letter."""
+        return self.letter == self.default
+
+    @property
+    def note(self) -> str:
+        """Return the reason that was looked for, if there is something to explain."""
+        fails = any(tally.holds_on < tally.of for tally in (self.letter, self.default))
+        return self.claim.note if fails else ""
+
+
+def by_default(rows: Rows, *, variant: str = DEFAULT) -> Rows:
+    """Return the rows with those of a variant in the place of the letters, where it was run."""
+    measured = {_place(row) for row in rows}
+    kept = [row for row in rows if _place(row, variant) not in measured]
+    return [row | {"method": row["method"].removesuffix(variant)} for row in kept]
+
+
+def _place(row: Row, variant: str = "") -> tuple[Any, ...]:
+    return row["data"], row["method"] + variant, row["amount"], row["metric"]
+
+
+def all_ours(rows: Rows) -> Rows:
+    """Return the rows with our defaults of all methods in the place of the letters."""
+    return by_default(by_default(rows), variant=OURS)
+
+
+def tallied(outcomes: Mapping[str, Outcome]) -> Tally:
+    """Count the places where a claim holds; mark the others."""
+    holds = sum(bool(outcome.holds) for outcome in outcomes.values())
+    numbers = "; ".join(
+        f"{place}{'' if o.holds else ' (no)'}: {o.figures}" for place, o in outcomes.items()
+    )
+    return Tally(holds, len(outcomes), numbers)
+
 
 def judged(claims: Iterable[Claim], rows: Rows) -> list[Verdict]:
     """Return the verdict of each claim on tidy rows."""
-    found = []
-    for claim in claims:
-        outcomes = claim.judge(rows)
-        holds = sum(bool(outcome.holds) for outcome in outcomes.values())
-        numbers = "; ".join(
-            f"{place}{'' if o.holds else ' (no)'}: {o.figures}" for place, o in outcomes.items()
-        )
-        note = claim.note if holds < len(outcomes) else ""
-        found.append(Verdict(claim.text, holds, len(outcomes), numbers, note))
-    return found
+    defaults = by_default(rows)
+    return [
+        Verdict(claim, tallied(claim.judge(rows)), tallied(claim.judge(defaults)))
+        for claim in claims
+    ]
+
+
+def shown(values: Mapping[str, float], style: str = ".3f") -> str:
+    """Return named values as a text."""
+    return ", ".join(f"{name} {value:{style}}" for name, value in values.items())
+
+
+def levels(means: Means, data: str, methods: Iterable[str]) -> dict[str, float]:
+    """Return the levels of the methods that have one on a data set."""
+    found = {m: means.level(data, m) for m in methods if m in means.methods}
+    return {m: value for m, value in found.items() if not np.isnan(value)}
 
 
 def wins(
-    means: Means,
-    best: str,
-    others: Sequence[str],
-    *,
-    slack: float = 0.0,
-    beside: Sequence[str] = (),
+    means: Means, best: str, others: Sequence[str], *, slack: float = 0.0
 ) -> dict[str, Outcome]:
     """Judge, per data set, whether the level of one method is at least that of all the others.
 
-    `slack` is how far it may be below. Methods that are not in the table are left out; those in
-    `beside` are shown among the figures and do not count.
+    `slack` is how far it may be below. Methods that are not in the table, and those without an
+    answer at some amount, are left out.
     """
     found = {}
     for data in means.datasets:
-        levels = {m: means.level(data, m) for m in (best, *others) if m in means.methods}
-        levels = {m: value for m, value in levels.items() if not np.isnan(value)}
-        rivals = [value for m, value in levels.items() if m != best]
-        holds = best in levels and all(levels[best] >= value - slack for value in rivals)
-        levels |= {m: means.level(data, m) for m in beside}
-        figures = ", ".join(f"{m} {value:.3f}" for m, value in levels.items())
-        found[data] = Outcome(holds, figures)
+        level = levels(means, data, (best, *others))
+        rivals = [value for m, value in level.items() if m != best]
+        holds = best in level and all(level[best] >= value - slack for value in rivals)
+        found[data] = Outcome(holds, shown(level))
     return found
-
-
-VERDICT_COLUMNS = ("claim", "holds_on", "of", "verdict", "numbers", "note", "size", "machine")
-
-
-def write_verdicts(path: Path, verdicts: Iterable[Verdict], *, size: str) -> None:
-    """Write the table of verdicts; `size` is what was run, for example "reduced: 5 draws"."""
-    machine = f"{platform.machine()}, Python {platform.python_version()}"
-    rows = [
-        dict(
-            zip(
-                VERDICT_COLUMNS,
-                (v.claim, v.holds_on, v.of, v.verdict, v.numbers, v.note, size, machine),
-                strict=True,
-            )
-        )
-        for v in verdicts
-    ]
-    write_csv(path, rows)
-    for row in rows:
-        print(f"[{row['verdict']}, {row['holds_on']} of {row['of']}] {row['claim']}")
-        print(f"    {row['numbers']}")
-    sys.stdout.flush()
 
 
 # ------------------------------------------------------------------ pictures
 
 
 def method_style(method: str) -> dict[str, Any]:
-    """Return colour and marker of a method; a variant is named ``key:variant`` and is dashed."""
+    """Return colour and marker of a method; dashed is the default, dotted a variant."""
     key, _, variant = method.partition(":")
     colour, marker = METHOD_COLORS.get(key, ("#777777", "x"))
-    return {"color": colour, "marker": marker, "linestyle": "--" if variant else "-"}
+    styles = {"": "-", "default": "--"}
+    return {"color": colour, "marker": marker, "linestyle": styles.get(variant, ":")}
 
 
 def paper_figure(
@@ -381,9 +464,9 @@ def paper_figure(
         ax.grid(alpha=0.25, linewidth=0.6)
     for ax in axes[len(names) :]:
         ax.set_axis_off()
-    shown = [(labels or {}).get(method, method) for method in handles]
+    names = [(labels or {}).get(method, method) for method in handles]
     figure.legend(
-        handles.values(), shown, loc="outside lower center", ncols=6, frameon=False, fontsize=9
+        handles.values(), names, loc="outside lower center", ncols=6, frameon=False, fontsize=9
     )
     if title:
         figure.suptitle(title, fontsize=11)
@@ -419,13 +502,45 @@ def finish(
     figures: Mapping[str, Any],
     *,
     what: str,
+    costs: Rows | None = None,
 ) -> list[Verdict]:
-    """Write table, pictures and verdicts. Pictures by suffix: "" is ``NAME.png``."""
+    """Write tables and pictures, print the verdicts. Pictures by suffix: "" is ``NAME.png``."""
     size = f"{given.size}: {what}"
     print(f"{name}, {size}")
-    write_csv(given.out / f"{name}.csv", rows)
+    table = given.out / f"{name}.csv"
+    write_csv(table, rows)
+    if costs:
+        write_csv(given.out / f"{name}.costs.csv", costs)
+    write_run(given.out / f"{name}.run.json", size=size, fits=raw_path(given, name))
     for suffix, figure in figures.items():
         save_figure(figure, given.out / f"{name}{suffix and '_'}{suffix}.png")
-    verdicts = judged(claims, rows)
-    write_verdicts(given.out / f"{name}.verdicts.csv", verdicts, size=size)
+    # From the file: what it says is what the page will say.
+    verdicts = judged(claims, read_rows(table))
+    for verdict in verdicts:
+        print(f"[{verdict.letter} by the letter, {verdict.default} by default]", verdict.claim.text)
+    sys.stdout.flush()
     return verdicts
+
+
+def write_run(path: Path, *, size: str, fits: Path) -> None:
+    """Write what was run, on what, and the CPU seconds.
+
+    They are those of this process and its children, or of all fits if that is more: some may have
+    been done in an earlier run, or in processes that go on.
+    """
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    here = sum(u.ru_utime + u.ru_stime for u in used)
+    run = {
+        "size": size,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cpu_seconds": round(max(here, fitted_seconds(fits))),
+    }
+    path.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
+
+
+def fitted_seconds(path: Path) -> float:
+    """Return the CPU seconds of all fits in a file of `learning_curve` or of `cosc_large.py`."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    found = [row[-1] if isinstance(row, list) else row for row in map(json.loads, lines)]
+    return float(np.nansum([row.get("cpu_seconds", 0.0) for row in found]))

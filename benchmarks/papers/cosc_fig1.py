@@ -3,20 +3,32 @@
 Run: python benchmarks/papers/cosc_fig1.py [--full]
 
 80 random pairs on Sonar. The paper raises the penalty of violations until none is left, for one
-draw, and finds the lowest error where all pairs are satisfied. Here ``COSC(violations=l)`` takes
-the lowest penalty at which at most `l` pairs are violated, for l from 0 to 40, and the same is done
-for 5 draws (20 with --full). The graph is that of `cosc_table2.py`.
+draw, and finds the lowest error where all pairs are satisfied. Here ``COSC(violations=l)`` is run
+for l from 0 to 40, for 5 draws (20 with --full). By the letter (``refine=False``) it takes the
+lowest penalty at which at most `l` pairs are violated; the default then also searches for a lower
+cut that violates no more. The graph is that of `cosc_table2.py`.
 """
 
 from __future__ import annotations
 
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from common import Claim, Means, Outcome, finish, load_data, method_style, parsed, pinned
+from common import (
+    Claim,
+    Means,
+    Outcome,
+    finish,
+    load_data,
+    method_style,
+    parsed,
+    pinned,
+    tidy_row,
+)
 from cosc_table2 import paper_graph
 
 from linkwise import COSC
@@ -31,44 +43,34 @@ BUDGETS = (0, 2, 5, 10, 15, 20, 30, 40)
 TIE = 1e-9
 
 
+def methods():
+    return [("cosc", COSC(refine=False)), ("cosc:default", COSC())]
+
+
 def experiment(n_draws):
-    """Return cut, error and violated pairs for each draw and number of allowed violations."""
+    """Return cut, error and violated pairs for each draw, method and number of violations."""
     X, y = load_data("sonar")
     W = paper_graph(X)
     found = {}
     for draw in range(n_draws):
         known = draw_constraints(y, N_PAIRS, data="sonar", repetition=draw, random_state=0)
-        for budget in BUDGETS:
-            model = COSC(2, violations=budget, affinity="precomputed", random_state=0)
-            labels = model.fit(W, constraints=known).labels_
-            found[draw, budget] = {
-                "n_violated": known.n_violated(labels),
-                "ncut": ncut(W, labels),
-                "clustering_error": clustering_error(y, labels),
-            }
+        for name, model in methods():
+            for budget in BUDGETS:
+                model.set_params(violations=budget, affinity="precomputed", random_state=0)
+                labels = model.fit(W, constraints=known).labels_
+                found[f"sonar, draw {draw}", name, budget] = {
+                    "n_violated": known.n_violated(labels),
+                    "ncut": ncut(W, labels),
+                    "clustering_error": clustering_error(y, labels),
+                }
     return found
 
 
 def table(found, size):
     """Return tidy rows; `amount` is the number of violations that were allowed."""
     return [
-        {
-            "size": size,
-            "data": f"sonar, draw {draw}",
-            "n_samples": 208,
-            "method": "cosc",
-            "amount": budget,
-            "share": "",
-            "metric": metric,
-            "n_draws": 1,
-            "n": 1,
-            "mean": float(value),
-            "sd": np.nan,
-            "failures": 0,
-            "problems": "",
-            "seconds": "",
-        }
-        for (draw, budget), values in found.items()
+        tidy_row((*place, metric), [value], size=size, n_samples=208)
+        for place, values in found.items()
         for metric, value in values.items()
     ]
 
@@ -106,14 +108,28 @@ def best_if_hard(rows):
 
 
 CLAIMS = (
-    Claim("Any number of violations can be asked for", within_budget),
-    Claim("The cut falls as more constraints may be violated", cut_falls),
-    Claim("The error is lowest when all constraints are satisfied", best_if_hard),
+    Claim(
+        "Any number of violations can be asked for",
+        within_budget,
+        rule="No more pairs are violated than were allowed.",
+    ),
+    Claim(
+        "The cut falls as more constraints may be violated",
+        cut_falls,
+        rule="It never rises from one number to the next.",
+    ),
+    Claim(
+        "The error is lowest when all constraints are satisfied",
+        best_if_hard,
+        "One draw of 80 pairs, as in the paper, can go either way.",
+        "No other number of violations has a lower error.",
+        headline=True,
+    ),
 )
 
 
 def picture(rows):
-    """Draw both against the violated pairs, a line per draw."""
+    """Draw both against the violated pairs, a line per draw; dashed by default."""
     from matplotlib.figure import Figure
 
     violated = Means(rows, "n_violated")
@@ -121,9 +137,9 @@ def picture(rows):
     names = {"ncut": "normalised cut", "clustering_error": "clustering error"}
     for ax, (metric, name) in zip(figure.subplots(1, 2), names.items(), strict=True):
         means = Means(rows, metric)
-        for data in means.datasets:
-            x, height = violated.curve(data, "cosc"), means.curve(data, "cosc")
-            ax.plot(x, height, **method_style("cosc"), markersize=3, linewidth=1, alpha=0.6)
+        for data, (method, _) in product(means.datasets, methods()):
+            x, height = violated.curve(data, method), means.curve(data, method)
+            ax.plot(x, height, **method_style(method), markersize=3, linewidth=1, alpha=0.6)
         ax.set_xlabel(f"violated constraints, of {N_PAIRS}", fontsize=9)
         ax.set_ylabel(name, fontsize=9)
         ax.tick_params(labelsize=8)

@@ -9,8 +9,9 @@ that is at hand, so the amounts are ours: 0 to 100 pairs.
 
 Soybean is UCI's small set of 47 samples; the paper does not say which one it took.
 
-Dashed: CSC on rows of unit length, the same with m = 10 neighbours instead of the heuristic's
-number, and CCL with our repair of cannot-links.
+Our default of CSC takes rows of unit length, that of CCL repairs cannot-links (``ccl:ours``). Also
+run: the second reading of sigma, at the gap itself, for CSC and KKM (``csc:gap``, ``sl:gap``), and
+CSC on unit rows with m = 10 neighbours instead of the heuristic's number (``csc:m10``).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from common import (
     paper_figure,
     parsed,
     raw_path,
+    shown,
     tidy,
     wins,
 )
@@ -42,22 +44,27 @@ DATASETS = ("soybean_small", "iris")
 METRIC = "rand_index"
 LABELS = {
     "csc": "CSC",
-    "csc:unit": "CSC, unit rows",
+    "csc:default": "CSC, our default",
+    "csc:gap": "CSC, sigma at the gap",
     "csc:m10": "CSC, unit rows, m = 10",
     "sl": "KKM",
+    "sl:gap": "KKM, sigma at the gap",
     "ccl": "CCL",
-    "ccl:sound": "CCL, repaired",
+    "ccl:ours": "CCL, our default",
 }
 
 
 def methods():
+    gap = Affinity(None, scale="xu-gap")
     return [
         ("csc", CSC(rows="raw", link_weight=1.0)),
-        ("csc:unit", CSC(link_weight=1.0)),
+        ("csc:default", CSC()),
+        ("csc:gap", CSC(affinity=gap, rows="raw", link_weight=1.0)),
         ("csc:m10", CSC(affinity=Affinity(None, scale="xu", m=10), link_weight=1.0)),
         ("sl", SpectralLearning(link_weight=1.0)),
+        ("sl:gap", SpectralLearning(affinity=gap, link_weight=1.0)),
         ("ccl", CCL(merging="paper")),
-        ("ccl:sound", CCL()),
+        ("ccl:ours", CCL()),
     ]
 
 
@@ -71,31 +78,48 @@ def with_ten_neighbours(rows):
     return wins(Means(rows, METRIC), "csc:m10", ["sl", "ccl"])
 
 
+def at_the_gap(rows):
+    """Judge whether CSC is above KKM and CCL by the second reading of sigma."""
+    return wins(Means(rows, METRIC), "csc:gap", ["sl:gap", "ccl"])
+
+
 def at_each_amount(rows):
     """Judge whether CSC is above both at every single amount above 0."""
     means, found = Means(rows, METRIC), {}
     for data in means.datasets:
         for amount in means.amounts(data)[1:]:
             scores = {m: means.at(data, m, amount) for m in ("csc", "sl", "ccl")}
-            figures = ", ".join(f"{m} {value:.3f}" for m, value in scores.items())
             holds = scores["csc"] >= max(scores["sl"], scores["ccl"])
-            found[f"{data}, {amount} pairs"] = Outcome(holds, figures)
+            found[f"{data}, {amount} pairs"] = Outcome(holds, shown(scores))
     return found
 
 
 DROWNED = (
     "On iris the largest gap is that from the 99 others to setosa, so the heuristic gives m = 99 "
-    "and a sigma by which all samples are near: 100 pairs change nothing. With m = 8 and rows of "
-    "unit length the index is 0.89, 0.93 and 0.96 for 10, 50 and 100 pairs (6 draws); with m of 20 "
-    "or more it stays below 0.92. On soybean (m = 9) CSC and CCL are equal within 0.013."
+    "and a sigma by which all samples are near: 100 pairs hardly change anything. A small m helps."
 )
+LEVEL = "Compared is the mean over all amounts above 0."
 CLAIMS = (
-    Claim("CSC has a higher Rand index than KKM", better_than("sl")),
-    Claim("CSC has a higher Rand index than CCL", better_than("ccl"), DROWNED),
-    Claim("CSC is above KKM and CCL at every amount", at_each_amount, DROWNED),
+    Claim("CSC has a higher Rand index than KKM", better_than("sl"), DROWNED, LEVEL, headline=True),
     Claim(
-        "(Not in the paper.) With m = 10 and rows of unit length CSC is above KKM and CCL",
+        "CSC has a higher Rand index than CCL", better_than("ccl"), DROWNED, LEVEL, headline=True
+    ),
+    Claim(
+        "CSC is above KKM and CCL at every amount",
+        at_each_amount,
+        DROWNED,
+        "At least as high as both.",
+    ),
+    Claim(
+        "(second reading of sigma) CSC is above KKM and CCL",
+        at_the_gap,
+        DROWNED,
+        f"{LEVEL} Both spectral methods have the second sigma.",
+    ),
+    Claim(
+        "(not in the paper) With m = 10 and rows of unit length CSC is above KKM and CCL",
         with_ten_neighbours,
+        rule=LEVEL,
     ),
 )
 
