@@ -21,7 +21,8 @@ def evidence_of(*said):
 
 def test_a_contradiction_is_shown_as_the_shortest_chain():
     evidence = evidence_of(
-        (0, 1, "same"), (1, 2, "same"), (2, 3, "same"), (0, 2, "same"), (0, 3, "different")
+        *((0, 1, "same"), (1, 2, "same"), (2, 3, "same"), (0, 2, "same")),
+        *((0, 4, "same"), (4, 5, "same"), (3, 5, "same"), (0, 3, "different")),
     )
     (conflict,) = evidence.conflicts()
     assert conflict.ignored.pair == (0, 3)

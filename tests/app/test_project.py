@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkwise.app.events import Event
-from linkwise.app.ledger import Ledger
+from linkwise.app.ledger import Facts, Ledger
 from linkwise.app.project import Project, WrongProjectError
 
 if TYPE_CHECKING:
@@ -73,6 +73,27 @@ def perform(project, action):
     project.append(events)
 
 
+def counted(events):
+    """Return the facts of the actions that are not undone, by a plain simulation of undo."""
+    done, undone, off = {}, {}, set()
+    for event in events:
+        mine, taken = done.setdefault(event.who, []), undone.setdefault(event.who, [])
+        if event.kind == "undo":
+            taken.append(mine.pop())
+            off.add(taken[-1])
+        elif event.kind == "redo":
+            mine.append(taken.pop())
+            off.discard(mine[-1])
+        elif event.uuid not in mine:
+            mine.append(event.uuid)
+            taken.clear()
+    facts = Facts()
+    for event in events:
+        if event.kind not in {"undo", "redo"} and event.uuid not in off:
+            facts.add(event)
+    return facts
+
+
 @given(st.lists(actions(), max_size=25))
 def test_replaying_the_events_rebuilds_everything(tmp_path_factory, done):
     path = tmp_path_factory.mktemp("replay") / "p"
@@ -83,6 +104,7 @@ def test_replaying_the_events_rebuilds_everything(tmp_path_factory, done):
     project.close()
     again = Project(path, NAMES, "data")
     assert again.ledger == kept == Ledger.of(kept.events)
+    assert kept.facts == counted(kept.events)
     again.close()
 
 

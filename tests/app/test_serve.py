@@ -169,19 +169,23 @@ def test_the_terminal_and_the_page_share_a_project(table, monkeypatch, capsys):
     assert "goes on after 3 answers" in capsys.readouterr().err
 
 
-def test_the_script_finds_the_same_clusters(table, tmp_path):
-    room = opened(
-        ServeRequest(data=table, drop=("name", "group"), n_clusters=3), Console(quiet=True)
-    )
+def test_the_script_finds_the_same_clusters(tmp_path):
+    from sklearn.datasets import load_iris
+
     from linkwise.app.events import Event
 
-    truth = blobs()[1]
+    X, truth = load_iris(return_X_y=True)
+    rows = "\n".join(",".join(map(str, row)) for row in X.tolist())
+    (tmp_path / "iris.csv").write_text(f"a,b,c,d\n{rows}\n")
+    room = opened(ServeRequest(data=tmp_path / "iris.csv"), Console(quiet=True))
     room.open()
-    for k in range(6):
-        word = "same" if truth[k] == truth[k + 6] else "different"
-        room.act([Event("answer", f"uuid-{k}", "ada", k, k + 6, word)])
-    end = time.monotonic() + 60
-    while not (room.runs and room.runs[-1]["given"] == 6 and room.runs[-1]["method"] == "Auto"):
+    rng = np.random.RandomState(0)
+    for number in range(12):
+        a, b = sorted(rng.choice(150, 2, replace=False).tolist())
+        word = "same" if truth[a] == truth[b] else "different"
+        room.act([Event("answer", f"uuid-{number}", "ada", a, b, word)])
+    end = time.monotonic() + 120
+    while not (room.runs and room.runs[-1]["given"] == 12 and room.clustering.seconds):
         assert time.monotonic() < end
         time.sleep(0.05)
     for name in ("features.npy", "answers.csv", "reproduce.py", "labels.npy"):

@@ -464,6 +464,12 @@ def test_only_this_page_can_change_anything(client, room, headers, code):
     assert "access-control-allow-origin" not in reply.headers
 
 
+@pytest.mark.parametrize("host", ["evil.example:8000", "127.0.0.1:8001", "127.0.0.1", ""])
+def test_a_name_that_was_made_to_point_here_reads_nothing(client, host):
+    assert client.get("/api/state", headers={"host": host}).status_code == 403
+    assert client.get(f"/?token={TOKEN}", headers={"host": host}).status_code == 403
+
+
 def test_without_an_origin_the_browser_must_say_that_it_is_the_same_site(client):
     del client.headers["origin"]
     assert send(client, "/api/undo").status_code == 403
