@@ -316,17 +316,19 @@ def _simpler(case: Case) -> Any:
 def run(seeds: Any, *, seconds: float = np.inf, keys: tuple[str, ...] = KEYS) -> list[str]:
     """Try cases; return what failed, and print a summary."""
     found, outcomes, until = [], Counter(), time.monotonic() + seconds
-    for seed in seeds:
-        if time.monotonic() > until:
-            break
-        case = drawn(seed, keys)
-        wrong = failure(case)
-        outcomes["failed" if wrong else "as promised"] += 1
-        if wrong:
-            least = smaller(case)
-            found.append(f"{wrong}\n{least}\n  {failure(least)}")
-            print(f"FAILED {found[-1]}", flush=True)
-    print(f"{sum(outcomes.values())} cases: {dict(outcomes)}", flush=True)
+    try:
+        for seed in seeds:
+            if time.monotonic() > until:
+                break
+            case = drawn(seed, keys)
+            wrong = failure(case)
+            outcomes["failed" if wrong else "as promised"] += 1
+            if wrong:
+                least = smaller(case)
+                found.append(f"{wrong}\n{least}\n  {failure(least)}")
+                print(f"FAILED {found[-1]}", flush=True)
+    finally:  # also after Ctrl-C
+        print(f"{sum(outcomes.values())} cases: {dict(outcomes)}", flush=True)
     return found
 
 
