@@ -18,11 +18,11 @@ from tracing import TRACED, walk, walk_of_fit
 SOURCE = Path(linkwise.__file__).parent
 # A layer may import the ones on lines above its own, and itself.
 LAYERS = [
-    {"_types", "_terminal"},
-    {"_jit"},
+    {"_types"},
+    {"_jit", "_progress"},  # a bar tells that kernels are compiled
     {
         *("_version", "_docs", "_files", "_hints", "_inputs", "_interrupts", "_optional"),
-        *("_params", "_progress", "_quiet", "_kernels", "_rows", "_text", "_threads"),
+        *("_params", "_quiet", "_kernels", "_rows", "_text", "_threads"),
         "_values",
         "exceptions",
     },
@@ -116,10 +116,10 @@ def test_no_function_calls_a_higher_layer(name):
 def test_a_reader_can_follow_the_default_method():
     """From X to labels through at most 250 functions, 30 files and 15 calls.
 
-    Not counted are the compiler's and those of the progress bar: no data walk through them.
+    Not counted are the compiler's: no data walk through them.
     """
     found = walk_of_fit("Auto")
-    beside = {"_jit.py", "_progress.py", "_terminal.py"}
+    beside = {"_jit.py"}
     walked = [Path(file).relative_to(SOURCE).as_posix() for file, _ in found.functions]
     counted = [file for file in walked if file not in beside]
     assert len(counted) <= 250, len(counted)

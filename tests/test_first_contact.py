@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise import COSC, E2CP, Auto, ConstrainedCut, Constraints, NCut, _jit, _progress, _terminal
+from linkwise import COSC, E2CP, Auto, ConstrainedCut, Constraints, NCut, _jit, _progress
 from linkwise._progress import Progress
 from linkwise.exceptions import ConvergenceWarning
 
@@ -78,7 +78,7 @@ def terminal(monkeypatch):
 def watched(monkeypatch):
     """Let the modules write to a terminal; pytest has the error stream of the process."""
     seen = SimpleNamespace(stderr=Terminal(), modules=sys.modules)
-    for module in (_jit, _progress, _terminal):
+    for module in (_jit, _progress):
         monkeypatch.setattr(module, "sys", seen)
     return seen.stderr
 

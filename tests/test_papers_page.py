@@ -72,7 +72,9 @@ def test_the_verdict_on_the_page_follows_from_the_table(name, number):
 
 
 def test_every_experiment_is_on_the_page():
-    assert {path.stem for path in imported("run_all").experiments()} == set(NAMES)
+    missing = {path.stem for path in imported("run_all").experiments()} - set(NAMES)
+    last = PAGE.read_text(encoding="utf-8").splitlines()[-1]
+    assert set(re.findall(r"`(\w+)`", last if last.startswith("Not run yet") else "")) == missing
 
 
 def test_the_page_is_what_the_tables_give():

@@ -4,7 +4,7 @@ Run: python benchmarks/papers/cosc_fig1.py [--full]
 
 80 random pairs on Sonar. The paper raises the penalty of violations until none is left, for one
 draw, and finds the lowest error where all pairs are satisfied. Here ``COSC(violations=l)`` is run
-for l from 0 to 40, for 5 draws (20 with --full). By the letter (``refine=False``) it takes the
+for l from 0 to 40, for 3 draws (20 with --full). By the letter (``refine=False``) it takes the
 lowest penalty at which at most `l` pairs are violated; the default then also searches for a lower
 cut that violates no more. The graph is that of `cosc_table2.py`.
 """
@@ -149,7 +149,7 @@ def picture(rows):
 
 def main(argv=None):
     given = parsed(__doc__, argv, name=NAME)
-    n_draws = 20 if given.full else 5
+    n_draws = 20 if given.full else 3
     with pinned():
         rows = table(experiment(n_draws), given.size)
     what = f"{n_draws} draws of {N_PAIRS} pairs, {len(BUDGETS)} numbers of allowed violations"

@@ -14,8 +14,6 @@ from threading import RLock
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from linkwise._terminal import is_watched
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -64,7 +62,10 @@ class CompilingNote:
             self._began = now
         if not self._is_written and self._spent + now - self._began > NOTE_AFTER:
             self._is_written = True
-            if is_watched() if self.is_wanted is None else self.is_wanted:
+            wanted = self.is_wanted
+            if wanted is None:  # imported late: progress bars know of compiling
+                wanted = import_module("linkwise._progress").is_watched()
+            if wanted:
                 print("linkwise: compiling once, 10 to 40 s", file=sys.stderr, flush=True)
 
 

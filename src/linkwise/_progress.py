@@ -14,7 +14,6 @@ from time import monotonic
 from typing import Any, NamedTuple, Self
 
 from linkwise import _jit
-from linkwise._terminal import is_notebook, is_terminal, is_watched
 
 DELAY = 2.0  # seconds for which nothing is shown
 EVERY = 1.0  # seconds between looks at the clock, on a terminal
@@ -82,7 +81,7 @@ class Progress:
         self._note_before = _jit.compiling_note.is_wanted
         if self._verbose is not None:
             _jit.compiling_note.is_wanted = bool(self._verbose)
-        elif self._outer is None and is_terminal():
+        elif self._outer is None and is_watched() and not is_notebook():
             # In a thread: a single step may take long.
             Thread(target=self._watch, daemon=True).start()
         return self
@@ -111,15 +110,11 @@ class Progress:
         elif self._verbose is None:
             self._show(what)
 
-    @property
-    def is_followed(self) -> bool:
-        """Whether somebody gets to know of it."""
-        told = self._callback is not None or bool(self._verbose)
-        return told or (self._verbose is None and (self._outer is not None or is_watched()))
-
     def part(self, first: float = 0.0, last: float = 1.0) -> Report | None:
         """Return what tells the progress of a part of the work; None if nobody follows it."""
-        return part(self, first, last) if self.is_followed else None
+        told = self._callback is not None or bool(self._verbose)
+        is_shown = self._verbose is None and (self._outer is not None or is_watched())
+        return part(self, first, last) if told or is_shown else None
 
     def write(self, line: str) -> None:
         """Write a line above the bar; nothing, if no bar will be drawn."""
@@ -176,6 +171,19 @@ def part(report: Callable[..., None], first: float, last: float) -> Report:
         report(None if share is None else first + share * (last - first), what)
 
     return report_part
+
+
+def is_watched() -> bool:
+    """Whether progress is worth showing: the error stream goes to a terminal, or a notebook."""
+    return (sys.stderr is not None and sys.stderr.isatty()) or (
+        "IPython" in sys.modules and is_notebook()
+    )
+
+
+def is_notebook() -> bool:
+    """Whether this process runs the cells of a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
 
 
 def _new_bar(name: str, seconds: float) -> Any:

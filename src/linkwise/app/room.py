@@ -359,7 +359,8 @@ class Room:
             probability = None if result.probability is None else result.probability[:, codes]
             given = self.project.ledger.facts.n_given
             before = self.runs[-1]["given"] if self.runs else -KEEP_EVERY
-            is_new = result.known.upto > now.known.upto or not np.array_equal(labels, now.base)
+            is_same = now.base is not None and np.array_equal(labels, now.base)
+            is_new = result.known.upto > now.known.upto or not is_same
             if (result.is_full and is_new) or given - before >= KEEP_EVERY:
                 self._keep(result, labels)
             self.clustering = Clustering(

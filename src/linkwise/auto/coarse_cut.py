@@ -255,7 +255,10 @@ def _search(graph, starts, n_random, stream, arrays):  # type: ignore[no-untyped
         if number >= n_starts and clusters.size.size > 2 and (number - n_starts) % 4 > 0:
             _split_merge(graph, clusters, stream)
         elif number >= starts.shape[0]:
-            _mutate(clusters, 1.0 if number < n_starts else MUTATED, stream)
+            share = 1.0 if number < n_starts else MUTATED
+            for a in range(group.size):  # moved anywhere
+                if uniform(stream) < share:
+                    group[a] = int(uniform(stream) * clusters.size.size)
         _fill_empty(clusters, stream)
         value = _descend(graph, clusters)
         if value < lowest - LEAST_GAIN:
@@ -348,14 +351,6 @@ def _move(graph: PenalisedGraph, clusters: Clusters, a: int, to: int) -> None:
         clusters.penalty[b, to] += graph.penalty[a, b]
     clusters.volume[here] -= graph.degree[a]
     clusters.volume[to] += graph.degree[a]
-
-
-@njit(cache=True, nogil=True)
-def _mutate(clusters: Clusters, share: float, stream: UInt64s) -> None:
-    """Move a share of the micro-clusters anywhere."""
-    for a in range(clusters.group.size):
-        if uniform(stream) < share:
-            clusters.group[a] = int(uniform(stream) * clusters.size.size)
 
 
 @njit(cache=True, nogil=True)

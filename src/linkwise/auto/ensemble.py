@@ -38,13 +38,13 @@ from linkwise.auto.evidence import (
     Fold,
     Prediction,
     Trial,
-    both_ways,
     folds_of,
     held_out_probability,
     without_held,
 )
 from linkwise.auto.learner import log_softmax
 from linkwise.auto.prior import data_prior, ncut_value
+from linkwise.constraints.table import pair_keys
 from linkwise.linalg.warm import WarmStarts
 from linkwise.search.objective import workers
 
@@ -327,7 +327,10 @@ class Ensemble:
             return 1.0
         held_out = consensus.weights @ np.array(list(map(attrgetter("held_out"), self.members)))
         # Of a pair given both ways one is wrong: it says nothing about the candidates.
-        single = ~both_ways(self.model)
+        ends, single = self.model.pairs.ends, np.ones(self.model.n_constraints, bool)
+        keys = pair_keys(np.sort(ends.astype(np.intp), axis=1), self.model.vertices.size)
+        _, question, count = np.unique(keys, return_inverse=True, return_counts=True)
+        single[: keys.size] = count[question.ravel()] == 1
         judged = self.model.subset(single)
         score = likelihood(held_out[single], judged.reliability)[0]
         return AGREED if score >= guessing_score(judged) else GUESSING

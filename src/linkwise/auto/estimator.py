@@ -306,7 +306,8 @@ class Auto(ConstrainedClusterer):
     def _choice(self, views: Views, constraints: Constraints, callback: Report | None) -> Choice:
         """Choose the number of clusters."""
         numbers = numbers_of_clusters(constraints)
-        self._check_many(numbers[0])
+        if self.max_clusters is not None and numbers[0] > self.max_clusters:
+            self._refuse_many(numbers[0])
         scaling = self._scalings(views, constraints)[0]
         bases = views.bases(scaling, numbers[-1])[1]
         return choose_n_clusters(bases, constraints, numbers, callback=callback)

@@ -112,15 +112,6 @@ def folds_of(model: ConstraintModel, number: Ints) -> list[Fold]:
     return folds
 
 
-def both_ways(model: ConstraintModel) -> Bools:
-    """Return which constraints are pairs that are given as must-link and as cannot-link."""
-    keys = pair_keys(np.sort(model.pairs.ends.astype(np.intp), axis=1), model.vertices.size)
-    _, question, count = np.unique(keys, return_inverse=True, return_counts=True)
-    found = np.zeros(model.n_constraints, bool)
-    found[: keys.size] = count[question.ravel()] > 1
-    return found
-
-
 def _components(model: ConstraintModel) -> Ints:
     """Return the connected component of each vertex, joined by pairs and by labels."""
     n = model.vertices.size

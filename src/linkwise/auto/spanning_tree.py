@@ -80,14 +80,6 @@ class Sizes(NamedTuple):
     clusters: Int64s  # number of clusters of each size
     tree: Int64s  # Fenwick tree over the sizes: number of clusters, sum of their sizes
 
-    @classmethod
-    def equal(cls, n: int) -> Sizes:
-        """Return those of `n` clusters of one sample each."""
-        clusters, tree = np.zeros(n + 1, np.int64), np.zeros((n + 1, 2), np.int64)
-        clusters[1] = n
-        tree[2 ** np.arange(n.bit_length())] = n  # the sums that contain the size 1
-        return cls(np.ones(n, np.int64), clusters, tree)
-
 
 def balanced_partition(edges: Ints, n: int, k: int, *, limit: float) -> Ints:
     r"""Merge samples along the edges of a spanning tree into `k` clusters of similar size.
@@ -133,7 +125,11 @@ def balanced_partition(edges: Ints, n: int, k: int, *, limit: float) -> Ints:
     before, after = np.arange(-1, end), np.arange(1, end + 2)
     before[0], after[end] = end, 0
     edges = np.ascontiguousarray(edges, dtype=np.int64)
-    _merge(edges, (before, after), parent, Sizes.equal(n), (k, limit))
+    # At first every sample is a cluster of size 1, which some sums of the tree contain.
+    clusters, tree = np.zeros(n + 1, np.int64), np.zeros((n + 1, 2), np.int64)
+    clusters[1] = tree[2 ** np.arange(n.bit_length())] = n
+    sizes = Sizes(np.ones(n, np.int64), clusters, tree)
+    _merge(edges, (before, after), parent, sizes, (k, limit))
     return relabelled(parent)
 
 
@@ -151,7 +147,10 @@ def _merge(edges, ring, parent, sizes, wanted):  # type: ignore[no-untyped-def] 
     while n_clusters > k and after[end] != end:
         e = after[end]
         if spread / (n * (n_clusters - 1.0)) > limit:
-            while candidate != end and not _is_at(edges, candidate, parent, sizes.of, smallest):
+            while candidate != end:  # the next edge that ends at one of the smallest clusters
+                a, b = _root(parent, edges[candidate, 0]), _root(parent, edges[candidate, 1])
+                if sizes.of[a] == smallest or sizes.of[b] == smallest:
+                    break
                 candidate = after[candidate]
             if candidate != end:
                 e = candidate
@@ -174,15 +173,6 @@ def _root(parent: Int64s, i: int) -> int:
         parent[i] = parent[parent[i]]
         i = parent[i]
     return i
-
-
-@njit(cache=True, nogil=True)
-def _is_at(  # noqa: PLR0917  (numba takes no keyword-only arguments)
-    edges: Int64s, e: int, parent: Int64s, size: Int64s, wanted: int
-) -> bool:
-    """Tell whether an edge ends at a cluster of this size."""
-    a, b = _root(parent, edges[e, 0]), _root(parent, edges[e, 1])
-    return size[a] == wanted or size[b] == wanted
 
 
 @njit(cache=True, nogil=True)

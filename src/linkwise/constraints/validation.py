@@ -131,41 +131,6 @@ def _floats(array: AnyArray, name: str) -> Floats:
     return array.astype(np.float64)
 
 
-# Indices -----------------------------------------------------------------------------------
-
-
-def as_indices(value: Any, n_samples: int) -> Ints:
-    """Return distinct sample indices from integers, a boolean mask or a slice."""
-    if isinstance(value, slice):
-        array: AnyArray = np.arange(n_samples)[value]
-    else:
-        array = np.atleast_1d(np.asarray(value))
-    if array.ndim != 1:
-        raise IndexError(f"indices has shape {array.shape}, but it must be one-dimensional.")
-    if array.dtype.kind == "b":
-        if array.size != n_samples:
-            message = f"The mask has {array.size} entries, but there are {n_samples} samples."
-            raise IndexError(message)
-        array = np.flatnonzero(array)
-    if array.size == 0:
-        raise ValueError("indices selects no sample, but constraints need at least one.")
-    is_whole = array.dtype.kind == "i"
-    indices = array.astype(np.intp) if is_whole else as_integers(array, "indices", _INDEX_REMEDIES)
-    wrong = np.flatnonzero((indices < 0) | (indices >= n_samples))
-    if wrong.size:
-        raise IndexError(
-            f"indices[{wrong[0]}] is {indices[wrong[0]]}, but there are only {n_samples} samples "
-            f"(valid indices are 0..{n_samples - 1})."
-        )
-    repeated = np.bincount(indices)[indices] > 1
-    if repeated.any():
-        raise ValueError(
-            f"indices holds the sample {indices[repeated.argmax()]} more than once. "
-            "Constraints are about distinct samples: pass np.unique(indices)."
-        )
-    return indices
-
-
 # Integers ----------------------------------------------------------------------------------
 
 
@@ -182,7 +147,7 @@ _PAIR_REMEDIES = Remedies(
     text="Pairs are sample indices; Constraints.from_frame(df, ids=names) takes names.",
     flags="Pairs are sample indices; np.argwhere(matrix) turns a matrix of flags into pairs.",
 )
-_INDEX_REMEDIES = Remedies(
+INDEX_REMEDIES = Remedies(
     missing="Pass indices of samples.",
     text="Pass indices of samples.",
     flags="Pass a boolean array to use it as a mask.",

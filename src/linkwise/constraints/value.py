@@ -18,9 +18,10 @@ from linkwise.constraints.formats import FORMATS, format_of, frame_columns, writ
 from linkwise.constraints.labels import Labels, as_labels
 from linkwise.constraints.table import PairTable, Violations, pair_keys, read_only
 from linkwise.constraints.validation import (
+    INDEX_REMEDIES,
     as_beliefs,
     as_count,
-    as_indices,
+    as_integers,
     as_n_samples,
     as_pairs,
 )
@@ -647,7 +648,7 @@ class Constraints:
         >>> c.restrict([4, 1]).cannot_link.tolist()
         [[0, 1]]
         """
-        chosen = as_indices(indices, self.n_samples)
+        chosen = _as_indices(indices, self.n_samples)
         position = np.full(self.n_samples, -1, dtype=np.intp)
         position[chosen] = np.arange(chosen.size)
         pairs = position[self.table.pairs]
@@ -735,3 +736,35 @@ class Constraints:
 
     def __setstate__(self, state: tuple[int, PairTable, Labels | None]) -> None:
         vars(self).update(vars(self._of(*state)))
+
+
+def _as_indices(value: Any, n_samples: int) -> Ints:
+    """Return distinct sample indices from integers, a boolean mask or a slice."""
+    if isinstance(value, slice):
+        array: AnyArray = np.arange(n_samples)[value]
+    else:
+        array = np.atleast_1d(np.asarray(value))
+    if array.ndim != 1:
+        raise IndexError(f"indices has shape {array.shape}, but it must be one-dimensional.")
+    if array.dtype.kind == "b":
+        if array.size != n_samples:
+            message = f"The mask has {array.size} entries, but there are {n_samples} samples."
+            raise IndexError(message)
+        array = np.flatnonzero(array)
+    if array.size == 0:
+        raise ValueError("indices selects no sample, but constraints need at least one.")
+    is_whole = array.dtype.kind == "i"
+    indices = array.astype(np.intp) if is_whole else as_integers(array, "indices", INDEX_REMEDIES)
+    wrong = np.flatnonzero((indices < 0) | (indices >= n_samples))
+    if wrong.size:
+        raise IndexError(
+            f"indices[{wrong[0]}] is {indices[wrong[0]]}, but there are only {n_samples} samples "
+            f"(valid indices are 0..{n_samples - 1})."
+        )
+    repeated = np.bincount(indices)[indices] > 1
+    if repeated.any():
+        raise ValueError(
+            f"indices holds the sample {indices[repeated.argmax()]} more than once. "
+            "Constraints are about distinct samples: pass np.unique(indices)."
+        )
+    return indices

@@ -233,11 +233,6 @@ def symmetrized(A: Matrix, how: str) -> Matrix:
     return A.maximum(transposed) if how == "union" else A.minimum(transposed)
 
 
-def exact_is_cheap(n_samples: int, n_features: int) -> bool:
-    """Whether an exact search for neighbours is fast enough."""
-    return n_samples <= EXACT_SAMPLES or n_features <= EXACT_FEATURES
-
-
 class Affinity(TransformerMixin, BaseEstimator):
     r"""Similarity graph of samples: neighbours, Gaussian weights, one connected component.
 
@@ -550,7 +545,8 @@ class Affinity(TransformerMixin, BaseEstimator):
     def _is_approximate(self, X: Any) -> bool:
         if self._kind != "nearest" or not self._is_euclidean or self.search == "exact":
             return False
-        return self.search == "approximate" or not exact_is_cheap(*X.shape)
+        is_costly = X.shape[0] > EXACT_SAMPLES and X.shape[1] > EXACT_FEATURES
+        return self.search == "approximate" or is_costly
 
     def _reduced(self, X: Any) -> Any:
         """Return the samples in the space in which distances are taken."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from linkwise.graph.affinity import exact_is_cheap
+from linkwise.graph.affinity import EXACT_FEATURES, EXACT_SAMPLES
 from linkwise.graph.approximate import ApproximateNeighbors
 from linkwise.graph.neighbors import NeighborSearch, chunks
 from linkwise.linkage.kernels import (
@@ -215,7 +215,7 @@ def unique_pairs(pairs: Ints, n: int) -> tuple[Ints, Ints]:
 def nearest(points: Floats, k: int, rng: np.random.RandomState) -> tuple[Floats, Ints]:
     """Return distances and indices of the nearest neighbours of all points."""
     k = min(k, len(points) - 1)
-    if exact_is_cheap(*points.shape):
+    if points.shape[0] <= EXACT_SAMPLES or points.shape[1] <= EXACT_FEATURES:
         return NeighborSearch(points).nearest(k)
     search = ApproximateNeighbors(n_neighbors=k, random_state=rng.randint(2**31))
     return search.fit(points).kneighbors()

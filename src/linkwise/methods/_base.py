@@ -210,25 +210,25 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
                 f"n_clusters={self.n_clusters} is more than the {X.shape[0]} samples of X. "
                 f"Choose at most {X.shape[0]} clusters."
             )
-        if not isinstance(self.n_clusters, str):
-            self._check_many(self.n_clusters)
+        many = self.max_clusters
+        if many is not None and not isinstance(self.n_clusters, str) and self.n_clusters > many:
+            self._refuse_many(self.n_clusters)
         self.n_features_in_ = X.shape[1]
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if prepared.feature_names is not None:
             self.feature_names_in_ = prepared.feature_names
 
-    def _check_many(self, n_clusters: int) -> None:
-        """Raise ValueError if the method would take too long for so many clusters."""
+    def _refuse_many(self, n_clusters: int) -> None:
+        """Raise ValueError: the method would take too long for so many clusters."""
+        # Not imported: it is a layer above.
+        has_linkage = "Linkage" in dir(sys.modules["linkwise"])
+        other = "Linkage" if has_linkage else f"CCL({n_clusters})"
         limit = self.max_clusters
-        if limit is not None and n_clusters > limit:
-            # Not imported: it is a layer above.
-            has_linkage = "Linkage" in dir(sys.modules["linkwise"])
-            other = "Linkage" if has_linkage else f"CCL({n_clusters})"
-            raise ValueError(
-                f"{n_clusters} clusters are more than the {limit} that {type(self).__name__} is "
-                "made for: its time grows with the square of their number. For many small clusters "
-                f"take linkwise.{other}, or average linkage; otherwise choose at most {limit}."
-            )
+        raise ValueError(
+            f"{n_clusters} clusters are more than the {limit} that {type(self).__name__} is "
+            "made for: its time grows with the square of their number. For many small clusters "
+            f"take linkwise.{other}, or average linkage; otherwise choose at most {limit}."
+        )
 
     def _check_feasible(self, constraints: Constraints) -> None:
         """Raise ConflictError if certain constraints cannot all hold in non-empty clusters."""
