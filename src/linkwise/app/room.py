@@ -56,6 +56,7 @@ class Clustering:
     suspects: Sequence[tuple[Pair, float]] = ()
     method: str = ""
     seconds: float | None = None
+    is_full: bool = False  # it rests on all answers that it knew
 
     @property
     def confidence(self) -> Floats | None:
@@ -366,6 +367,7 @@ class Room:
             self.clustering = Clustering(
                 now.rev + 1, labels, labels, probability, clusters, result.known,
                 result.still_to_change, result.suspects, result.method, result.seconds,
+                result.is_full,
             )  # fmt: skip
             self._settle()
             self._pool = list(result.questions)
