@@ -529,6 +529,8 @@ def test_the_scale_of_the_data_does_not_matter(power):
     X, _ = small_clusters(40)
     found = Linkage().fit(X).labels_
     assert_array_equal(Linkage().fit(np.ldexp(X, power)).labels_, found)
+    with pytest.raises(ValueError, match="divide X by"):
+        Linkage().fit(np.ldexp(X, 2 * power))
 
 
 def test_a_second_fit_forgets_the_first():
