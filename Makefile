@@ -59,9 +59,10 @@ test-minimum: ## the tests on the oldest supported versions of the dependencies
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check \
 	  'numpy==1.26.*' 'scipy==1.13.*' 'scikit-learn==1.6.*' 'numba==0.60.*' \
 	  'matplotlib==3.9.*' 'pandas==2.2.*' 'pytest==8.2.*' 'pytest-xdist==3.6.*' 'hypothesis==6.100.*' 'psutil>=6' 'threadpoolctl>=3.5' \
-	  'jinja2==3.1.*' 'click==8.1.*' 'tqdm==4.66.*'
+	  'jinja2==3.1.*' 'click==8.1.*' 'tqdm==4.66.*' 'starlette==0.40.*' 'uvicorn==0.30.*'
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
-	$(MINIMUM)/bin/python -m pytest -q $(PARALLEL)
+	@# Kernels apart: another Numba would overwrite those of the usual environment.
+	NUMBA_CACHE_DIR=$(CURDIR)/$(MINIMUM)/kernels $(MINIMUM)/bin/python -m pytest -q $(PARALLEL)
 
 dist: $(STAMP) ## wheel and sdist, with their contents checked, twine, and the demo in a clean environment
 	$(PYTHON) -m venv $(RELEASE)

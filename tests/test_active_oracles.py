@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -537,6 +538,23 @@ def test_a_damaged_line_is_left_out_and_asked_again(tmp_path):
         assert again.get(question_key("0")) == "reply 0 \u00e9\n"
         assert again.get(question_key("2")) == "reply 2 \u00e9\n"
         assert again.get(question_key("1")) is None
+
+
+def test_no_changed_byte_is_read_as_another_reply(tmp_path):
+    path, rng = tmp_path / "replies.jsonl", np.random.default_rng(0)
+    replies = {question_key(word): word for word in ("same", "different")}
+    for key, reply in replies.items():
+        ReplyCache(path).put(key, reply)
+    whole = path.read_bytes()
+    for at in range(len(whole)):
+        for byte in {whole[at] ^ int(rng.integers(1, 256)), ord("\n"), ord('"')} - {whole[at]}:
+            path.write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message=".*damaged lines")
+                cache = ReplyCache(path)
+            assert all(cache.get(key) in {reply, None} for key, reply in replies.items())
+            assert len(cache) == sum(cache.get(key) is not None for key in replies)
+            assert len(cache) + (whole[at] == ord("\n")) >= 1
 
 
 def test_a_torn_line_is_left_out_and_the_next_one_is_whole(tmp_path):

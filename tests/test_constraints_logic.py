@@ -354,6 +354,28 @@ def test_check_is_right_whenever_it_raises_and_exact_for_two_clusters(c, k):
         assert feasible
 
 
+def is_accepted(c, k):
+    try:
+        c.check(k)
+    except ConflictError:
+        return False
+    return True
+
+
+@given(any_constraints(), st.integers(1, 3), st.data())
+def test_the_numbers_of_samples_and_the_order_of_pairs_do_not_matter(c, k, data):
+    order = data.draw(st.permutations(range(c.n_samples)))
+    other = c.restrict(order)
+    rows = data.draw(st.permutations(range(len(other.table.pairs))))
+    other = Constraints.from_table(
+        c.n_samples, other.table.kept(np.array(rows, dtype=np.intp)), labels=other.labels
+    )
+    assert other.n_conflicts == c.n_conflicts
+    assert is_accepted(other, k) == is_accepted(c, k)
+    together = c.components()[order][:, None] == c.components()[order]
+    assert_array_equal(other.components()[:, None] == other.components(), together)
+
+
 @given(constraints_from_a_partition(max_clusters=3))
 def test_check_is_silent_about_constraints_that_a_partition_satisfies(c):
     c.check()

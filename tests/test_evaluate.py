@@ -773,7 +773,13 @@ def test_the_same_numbers_in_parallel(tmp_path):
 
 def untimed_lines(path):
     records = [json.loads(line) for line in path.read_text().splitlines()]
-    return [json.dumps({k: v for k, v in r.items() if k not in CLOCKS}) for r in records]
+    timed = {*CLOCKS, "check"}
+    return [json.dumps({k: v for k, v in r.items() if k not in timed}) for r in records]
+
+
+def without_checks(path):
+    """Make it a file of an older version."""
+    path.write_text(re.sub(r', "check": "\w{8}"', "", path.read_text()))
 
 
 def test_the_file_gives_the_rows_back(tmp_path):
@@ -879,6 +885,53 @@ def test_damage_elsewhere_is_reported(tmp_path):
     path.write_text("".join([*lines[:3], "what\n", *lines[4:]]))
     with pytest.raises(ValueError, match="line 4 is damaged"):
         run([truth], path=path)
+
+
+def rows_or_refusal(path):
+    try:
+        return read_curves(path).rows
+    except ValueError as error:
+        assert re.search(r"line \d+ is damaged|not the file of a learning curve", str(error))  # noqa: PT017
+        return None
+
+
+def test_a_changed_byte_is_named_or_harmless(tmp_path):
+    path, rng = tmp_path / "run.jsonl", np.random.default_rng(0)
+    rows = run([truth], [5, 6], path=path, n_draws=1).rows
+    whole = path.read_bytes()
+    named = 0
+    for at in range(len(whole)):
+        other = whole[at] ^ int(rng.integers(1, 256))
+        for byte in {other, ord("\n"), ord("1"), ord('"')} - {whole[at]}:
+            path.write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
+            read = rows_or_refusal(path)
+            assert read is None or repr(read) == repr(rows), (at, byte)
+            named += read is None
+    assert named > 3 * len(whole) - 20
+
+
+def test_lines_that_are_lost_are_computed_again_and_swapped_ones_are_the_same(tmp_path):
+    path = tmp_path / "run.jsonl"
+    curves = run([truth], path=path)
+    first, second, *rest = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([first, *rest[::-1]]))
+    assert_same_rows(curves.rows, run([truth], path=path).rows)
+    path.write_text("".join([second, first, *rest]))
+    with pytest.raises(ValueError, match="not the file of a learning curve"):
+        run([truth], path=path)
+
+
+def test_files_of_older_versions_have_no_checksums_and_get_none(tmp_path):
+    path = tmp_path / "run.jsonl"
+    curves = run([truth], path=path)
+    without_checks(path)
+    old = path.read_bytes()
+    assert b"check" not in old
+    assert_same_rows(curves.rows, read_curves(path).rows)
+    path.write_bytes(old[: old.rstrip(b"\n").rfind(b"\n") + 1])
+    assert_same_rows(curves.rows, run([truth], path=path).rows)
+    assert b"check" not in path.read_bytes()
+    assert_same_rows(curves.rows, read_curves(path).rows)
 
 
 def test_a_foreign_file_is_left_alone(tmp_path):
@@ -1027,6 +1080,7 @@ def test_files_that_know_functions_by_name_go_on_with_a_warning(tmp_path):
     path = tmp_path / "run.jsonl"
     run([truth], [5], path=path, n_draws=1)
     path.write_text(re.sub(r" \(code \w+\)", "", path.read_text()))
+    without_checks(path)
     with pytest.warns(UserWarning, match="in older files only the name"):
         run([truth], [5, 6], path=path, n_draws=1)
     with pytest.raises(ValueError, match=r"methods\['truth'\]"):

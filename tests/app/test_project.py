@@ -201,3 +201,114 @@ def test_no_acknowledged_answer_is_lost_when_the_process_is_killed(tmp_path):
     assert set(heard) <= set(kept)
     assert len(kept) - len(heard) <= N_KILLS  # at most one was written but not yet acknowledged
     project.close()
+
+
+# Damage --------------------------------------------------------------------------------------
+
+
+def a_whole_file(path):
+    """Return a project's bytes, its facts and its clusterings."""
+    made = Project(path, NAMES, "data")
+    made.append([answer(0, 1, "same"), answer(1, 2, "different", ms=1200)])
+    made.append([answer(3, 4, "same", who="bob")])
+    made.append([Event("rename", "u1", "ada", 0, note="zero")])
+    made.append([Event("undo", "u2", "bob", target=made.ledger.undoable("bob"))])
+    for k in (2, 3):
+        made.keep_run(np.arange(6) % k, 3, {"moved": k})
+    facts, runs = repr(made.ledger), {repr(run) for run in made.runs()}
+    made.close()
+    return path.read_bytes(), facts, runs
+
+
+def reopened(path, content):
+    for left in path.parent.iterdir():
+        left.unlink()
+    path.write_bytes(content)
+    try:
+        return Project(path, NAMES, "data")
+    except WrongProjectError as error:
+        assert str(path) in str(error)  # noqa: PT017
+        return None
+
+
+def test_a_changed_byte_is_named_or_harmless(tmp_path):
+    path, rng = tmp_path / "p.linkwise", np.random.default_rng(0)
+    whole, facts, runs = a_whole_file(path)
+    used = np.flatnonzero(np.frombuffer(whole, np.uint8))
+    places = {*range(100), *rng.choice(used, 500).tolist(), *rng.choice(len(whole), 50).tolist()}
+    for at in sorted(places):
+        byte = bytes([whole[at] ^ int(rng.integers(1, 256))])
+        project = reopened(path, whole[:at] + byte + whole[at + 1 :])
+        if project is not None:
+            assert repr(project.ledger) == facts, at
+            assert {repr(run) for run in project.runs()} <= runs, at
+            assert repr(project.last_run()) in {*runs, "None"}, at
+            assert project.append([answer(0, 5, "different")]), at
+            project.close()
+
+
+def test_a_changed_value_is_named(tmp_path):
+    path = tmp_path / "p.linkwise"
+    whole, *_ = a_whole_file(path)
+    changes = [
+        "update event set relation = 'same' where relation = 'different'",
+        "update event set weight = 2 where seq = 1",
+        "delete from event where seq = 2",
+        "delete from checksum where line = 'event' and number = 5",
+        "update checksum set value = value + 1 where number = 1",
+    ]
+    for change in changes:
+        path.write_bytes(whole)
+        with sqlite3.connect(path) as db:
+            db.execute(change)
+        db.close()
+        with pytest.raises(WrongProjectError, match="checksum of event"):
+            Project(path, NAMES, "data")
+
+
+def test_a_damaged_clustering_is_forgotten(tmp_path):
+    path = tmp_path / "p.linkwise"
+    _, facts, _ = a_whole_file(path)
+    with sqlite3.connect(path) as db:
+        db.execute("update run set labels = x'000001000000010000000100' where rev = 2")
+    db.close()
+    project = Project(path, NAMES, "data")
+    assert repr(project.ledger) == facts
+    assert [run.rev for run in project.runs()] == [1]
+    assert project.last_run() is None
+    project.close()
+
+
+def test_a_project_without_checksums_gets_them(tmp_path):
+    path = tmp_path / "p.linkwise"
+    _, facts, runs = a_whole_file(path)
+    with sqlite3.connect(path) as db:
+        db.execute("drop table checksum")
+        db.execute("pragma user_version = 1")
+    db.close()
+    for _ in range(2):
+        project = Project(path, NAMES, "data")
+        assert repr(project.ledger) == facts
+        assert {repr(run) for run in project.runs()} == runs
+        project.close()
+
+
+def test_old_clusterings_keep_their_figures(project, monkeypatch):
+    monkeypatch.setattr("linkwise.app.project.KEPT_RUNS", 2)
+    for k in range(4):
+        project.keep_run(np.full(6, k), k, {"moved": k})
+    assert [run.stats["moved"] for run in project.runs()] == [0, 1, 2, 3]
+    assert [run.labels is None for run in project.runs()] == [True, True, False, False]
+
+
+def test_a_project_in_use_is_not_called_damaged(tmp_path, monkeypatch):
+    path = tmp_path / "p.linkwise"
+    a_whole_file(path)
+    monkeypatch.setattr(
+        "linkwise.app.project.SETTINGS", ("synchronous = full", "busy_timeout = 10")
+    )
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("begin immediate")
+    with pytest.raises(WrongProjectError, match=r"cannot be used .*locked"):
+        Project(path, NAMES, "data")
+    other.close()

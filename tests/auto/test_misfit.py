@@ -136,6 +136,13 @@ def test_a_cluster_of_one_sample_and_an_empty_one():
     assert np.isfinite(gaussian_likelihood(Z, labels, 4))
 
 
+def test_equal_samples_far_from_the_mean_have_no_spread():
+    for value in np.random.RandomState(0).uniform(0, 2, size=40).tolist():
+        with np.errstate(all="raise"):
+            P = np.full((3, 2), value)
+            assert np.isfinite(gaussian_likelihood(P, np.zeros(3, np.intp), 2))
+
+
 def test_a_mixture_is_left_out_of_its_own_cluster_alone():
     n, q, k = 40, 3, 4
     Z = samples(n, q) / 3

@@ -524,6 +524,15 @@ def test_degenerate_data(n_clusters):
     assert same_partition(labels, np.repeat(np.arange(20), 2))
 
 
+@pytest.mark.parametrize("power", [350, -350])
+def test_the_scale_of_the_data_does_not_matter(power):
+    X, _ = small_clusters(40)
+    found = Linkage().fit(X).labels_
+    assert_array_equal(Linkage().fit(np.ldexp(X, power)).labels_, found)
+    with pytest.raises(ValueError, match="divide X by"):
+        Linkage().fit(np.ldexp(X, 2 * power))
+
+
 def test_a_second_fit_forgets_the_first():
     X, _ = small_clusters(30)
     Z, _ = small_clusters(40, seed=1)

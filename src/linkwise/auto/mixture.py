@@ -32,6 +32,7 @@ WIDTHS = (0.35, 0.5, 0.7, 1.0, 1.4)  # factors of the width of all kernels, the 
 NEIGHBOR = 7  # whose distance gives the width of a kernel
 DUPLICATE = 1e-12  # share of the largest squared distance below which samples are identical
 N_EVALUATED, N_KERNELS = 600, 3_000  # samples at which densities are compared, and kernels
+ROUNDING = 1e-14  # share of the largest value below which deviations are rounding errors
 TINY = 1e-300  # in place of 0 in a denominator
 
 
@@ -185,6 +186,12 @@ def _gaussians(Z: Floats, labels: Ints, k: int, *, ridge: float) -> list[Cluster
     return found
 
 
+def _of_unit_spread(Z: Floats) -> Floats:
+    """Divide samples by their standard deviation; equal ones differ by rounding errors only."""
+    spread = float(np.sqrt(Z.var(axis=0).mean()))
+    return Z / spread if spread > ROUNDING * np.abs(Z).max() else Z
+
+
 def gaussian_likelihood(P: Floats, labels: Ints, k: int) -> float:
     r"""Return the mean log-likelihood of samples and clusters, with a Gaussian for each cluster.
 
@@ -192,7 +199,7 @@ def gaussian_likelihood(P: Floats, labels: Ints, k: int) -> float:
     10 columns, up to a constant.
     """
     Z = P[:, :N_COMPONENTS]
-    Z = Z / max(np.sqrt(Z.var(axis=0).mean()), TINY)
+    Z = _of_unit_spread(Z)
     n, total = Z.shape[0], 0.0
     for cluster in _gaussians(Z, labels, k, ridge=COARSE_RIDGE):
         size = cluster.rows.size
@@ -276,7 +283,7 @@ def gaussian_misfit(Y: Floats, labels: Ints, k: int) -> Misfit:
     """
     n = Y.shape[0]
     Z = Y[:, :N_DIRECTIONS]
-    Z = Z / max(np.sqrt(Z.var(axis=0).mean()), TINY)
+    Z = _of_unit_spread(Z)
     rng = np.random.RandomState(0)
     columns = at = np.arange(n)
     if n > N_KERNELS:

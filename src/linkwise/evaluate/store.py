@@ -1,7 +1,8 @@
 """The file of a run: one line of JSON a fit, in the order they were done.
 
 The first line holds the settings. A run may be stopped at any moment, by any means: lines are only
-ever appended, and a last line that was not written to its end is dropped by the next run.
+ever appended, and a last line that was not written to its end is dropped by the next run. Every
+line ends with a checksum of itself, or none does: files of older versions have none, and get none.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+from zlib import crc32
 
 from linkwise._files import lock
 from linkwise.evaluate.estimators import by_name_only, is_partly_seen
@@ -28,6 +30,7 @@ KIND = "linkwise learning curve, format 1"
 BEGINNING = f'{{"file": "{KIND}"'
 PLAIN = ("random_state", "kind", "nested", "metrics", "affinity", "linkwise")
 NAMED = ("data", "methods")
+HEADER = {"file", "settings"}  # what the first line holds
 
 
 def key_of(row: Row) -> Key:
@@ -52,6 +55,7 @@ class Store:
         self.settings = settings
         self.rows: dict[Key, Row] = {}
         self._file: IO[bytes] | None = None
+        self._checked = True
 
     def __enter__(self) -> Store:
         if self.path is not None:
@@ -84,6 +88,7 @@ class Store:
     def _resume(self, file: IO[bytes], path: Path) -> None:
         header, records, good = _read(file, path)
         file.truncate(good)
+        self._checked = header is None or _starts_checked(file)
         if header is None:
             self._write({"file": KIND, "settings": self.settings})
             return
@@ -116,7 +121,7 @@ class Store:
 
     def _write(self, record: dict[str, Any]) -> None:
         if self._file is not None:
-            self._file.write(_line(record))
+            self._file.write(_line(record, checked=self._checked))
             self._file.flush()
 
 
@@ -154,15 +159,34 @@ def _read(file: IO[bytes], path: Path) -> tuple[dict[str, Any] | None, list[Row]
             "It was left as it is. Choose another path."
         )
     good = content.rfind(b"\n") + 1
-    records = list(_records(content[:good], path))
+    lines = content[:good].splitlines()
+    if _has_check(content[good:-1]):  # complete, but for a line break that was changed
+        lines.append(content[good:])
+    records = list(_records(lines, path))
     # A last line without its end was cut off while it was written.
     return (records[0], records[1:], good) if records else (None, [], 0)
 
 
-def _records(content: bytes, path: Path) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(content.splitlines(), start=1):
+def _starts_checked(file: IO[bytes]) -> bool:
+    file.seek(0)
+    return _has_check(file.readline().rstrip())
+
+
+def _has_check(line: bytes) -> bool:
+    """Whether a line ends with the checksum of what it holds."""
+    body, _, check = line.rpartition(b", ")
+    return check == _check(body)
+
+
+def _check(body: bytes) -> bytes:
+    return b'"check": "%08x"}' % crc32(body)
+
+
+def _records(lines: list[bytes], path: Path) -> Iterator[dict[str, Any]]:
+    checked = bool(lines) and _has_check(lines[0])
+    for number, line in enumerate(lines, start=1):
         try:
-            record = json.loads(line)
+            record = _unchecked(line, checked=checked)
             _check_record(record, number)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(
@@ -176,8 +200,18 @@ def _records(content: bytes, path: Path) -> Iterator[dict[str, Any]]:
         }
 
 
+def _unchecked(line: bytes, *, checked: bool) -> dict[str, Any]:
+    """Return the record of a line; ValueError if its checksum is wrong, or out of place."""
+    if _has_check(line) is not checked:
+        raise ValueError(f"wrong or unexpected checksum: {line[-30:]!r}")
+    record: dict[str, Any] = json.loads(line.rpartition(b", ")[0] + b"}" if checked else line)
+    return record
+
+
 def _check_record(record: dict[str, Any], number: int) -> None:
-    """Raise KeyError, TypeError or AttributeError if a record lacks what its place asks for."""
+    """Raise KeyError, TypeError or ValueError if a record is not what its place asks for."""
+    if number == 1 and set(record) != HEADER:  # for example a checksum under a damaged name
+        raise ValueError(f"the first line holds {sorted(record)}")
     if number > 1 and "more" not in record:
         key_of(record)
         return
@@ -186,13 +220,14 @@ def _check_record(record: dict[str, Any], number: int) -> None:
         named[part].items()
 
 
-def _line(record: dict[str, Any]) -> bytes:
+def _line(record: dict[str, Any], *, checked: bool) -> bytes:
     # JSON has no nan; null stands for it.
     plain = {
         name: None if isinstance(value, float) and math.isnan(value) else value
         for name, value in record.items()
     }
-    return (json.dumps(plain, allow_nan=False) + "\n").encode()
+    line = json.dumps(plain, allow_nan=False).encode()
+    return line[:-1] + b", " + _check(line[:-1]) + b"\n" if checked else line + b"\n"
 
 
 def _additions(stored: dict[str, Any], asked: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -75,7 +75,9 @@ def spanning(proposed: Links, forest: Ints, n_trees: int) -> tuple[Links, Ints]:
     # The first link of each pair of trees, weighted by its rank: no two are equal, and a distance
     # of 0 would be no edge for scipy.
     rank = np.unique(low * n_trees + high, return_index=True)[1]
-    graph = csr_array((rank + 1.0, (low[rank], high[rank])), shape=(n_trees, n_trees))
+    # SciPy 1.13 takes no spanning tree of a graph with indices of 64 bits.
+    pairs = np.stack([low[rank], high[rank]]).astype(np.int32)
+    graph = csr_array((rank + 1.0, (pairs[0], pairs[1])), shape=(n_trees, n_trees))
     tree = minimum_spanning_tree(graph)
     joined = connected_components(tree, directed=False)[1]
     return links[np.sort(tree.data.astype(np.intp)) - 1], joined[forest]

@@ -107,10 +107,12 @@ def shrunk_covariance(scatter: Scatter, T: Floats) -> Floats:
     Transactions on Signal Processing 58, 2010.
     """
     S, f = scatter.sums / max(scatter.freedom, 1.0), max(scatter.freedom, 2.0)
-    d, trace, squares = len(S), float(np.trace(S)), float((S * S).sum())
+    # The share depends on ratios only: by a power of two, their squares stay in range.
+    unit = np.ldexp(S, -int(np.frexp(np.trace(S))[1]))
+    d, trace, squares = len(S), float(np.trace(unit)), float((unit * unit).sum())
     denominator = (f + 1 - 2 / d) * (squares - trace**2 / d)
     share = 1.0
     if denominator > 0:
         share = min(1.0, ((1 - 2 / d) * squares + trace**2) / denominator)
-    W = (1 - share) * S + share * trace / d * np.eye(d)
+    W = (1 - share) * S + share * float(np.trace(S)) / d * np.eye(d)
     return _invertible(W, float(np.trace(T)) / d)

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from linkwise._threads import one_thread
 from linkwise.constraints.table import make_suspects
+from linkwise.graph.neighbors import check_magnitude
 from linkwise.linkage.coordinates import Coordinates
 from linkwise.linkage.rounds import Learned, Reviewed, Task, learn
 from linkwise.linkage.tree import Items, MergeRule, Merges, Tree, grow_to, grow_tree
@@ -79,6 +80,7 @@ def linkage(
     random_state: int | np.random.RandomState | None = None,
 ) -> LinkedResult:
     """Merge clusters while their samples are likelier one thing than not; see :class:`Linkage`."""
+    check_magnitude(X)
     rng = check_random_state(random_state)
     if hard and n_clusters is not None:
         certain_groups(constraints, n_clusters, np.random.RandomState(0))  # or why there is none
