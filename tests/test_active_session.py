@@ -20,6 +20,7 @@ from sklearn.metrics import adjusted_rand_score
 from linkwise import CSC, Affinity, ConflictError, Constraints, Prepared
 from linkwise._files import lock
 from linkwise.active import STRATEGIES, NoisyOracle, Session, TruthOracle, simulate
+from linkwise.active.answers import Answer
 from linkwise.active.journal import Journal, _encoded, fingerprint
 from linkwise.methods import ncut
 
@@ -646,3 +647,13 @@ def test_the_truth_is_asked_about_samples_it_has():
             truth(*pair)
     with pytest.raises(ValueError, match="one label per sample"):
         TruthOracle([[0, 1]])
+
+
+def test_answers_of_another_belief_are_others():
+    answer = Answer(0, 1, "same")
+    assert answer == (0, 1, "same")
+    assert hash(answer) == hash((0, 1, "same"))
+    assert Answer(0, 1, "same", 0.2) != answer
+    assert Answer(0, 1, "same", 0.2) == Answer(0, 1, "same", 0.2)
+    assert answer._replace(belief=0.2) == Answer(0, 1, "same", 0.2)
+    assert answer._replace(answer="different") == (0, 1, "different")

@@ -19,10 +19,10 @@ SOURCE = Path(linkwise.__file__).parent
 # A layer may import the ones on lines above its own, and itself.
 LAYERS = [
     {"_types"},
-    {"_jit", "_progress"},  # a bar tells that kernels are compiled
+    {"_jit"},
     {
         *("_version", "_docs", "_files", "_hints", "_inputs", "_interrupts", "_optional"),
-        *("_params", "_quiet", "_kernels", "_rows", "_text", "_threads"),
+        *("_params", "_progress", "_quiet", "_kernels", "_rows", "_text", "_threads"),
         "_values",
         "exceptions",
     },

@@ -160,7 +160,7 @@ def test_a_pair_given_both_ways_is_weighed(key, blobs, disagreement):
 def test_hard_methods_say_that_a_pair_is_given_both_ways(key, blobs, disagreement):
     model = METHODS[key](3, random_state=0)
     if model.accepts_contradictions:
-        model.set_params(**{"auto": {"hard": True}}[key])
+        model.set_params(hard=True)
     with pytest.raises(ConflictError, match=r"cannot-linked, but the must-link \d+ - \d+ puts"):
         model.fit(blobs[0], constraints=disagreement)
 

@@ -16,6 +16,7 @@ from sklearn.datasets import make_blobs
 
 from linkwise import METHODS, Constraints
 from linkwise._interrupts import INTERRUPTS, in_background, raise_if_not_interrupt
+from linkwise._jit import uninterrupted
 from linkwise._quiet import quiet
 from linkwise._threads import controller
 from linkwise.exceptions import ConvergenceWarning
@@ -108,3 +109,20 @@ def test_a_call_in_the_background_hears_an_interrupt():
     assert in_background(lambda: 3) == 3
     with pytest.raises(ZeroDivisionError):
         in_background(lambda: 1 / 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
+def test_an_interrupt_is_put_off_while_something_must_not_be_left_half_done():
+    steps = []
+
+    def call():
+        with uninterrupted():
+            steps.append("begun")
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+            steps.append("done")
+        steps.append("after")
+
+    assert interrupted(call, 60) is None
+    assert steps == ["begun", "done"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

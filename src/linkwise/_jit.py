@@ -7,15 +7,17 @@ table, or an error message, runs no kernel.
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from contextlib import contextmanager
 from functools import update_wrapper
 from importlib import import_module
-from threading import RLock
+from threading import RLock, current_thread, main_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _LOCK = RLock()
 
@@ -28,11 +30,16 @@ SMALL_GRAPH = 200_000
 NOTE_AFTER = 0.5
 
 
+def _has_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 class CompilingNote:
     """Says once on the error stream that kernels are being compiled: a listener of numba's."""
 
     def __init__(self) -> None:
         self.is_wanted: bool | None = None  # None: if somebody is looking
+        self.is_watched: Callable[[], bool] = _has_terminal
         self._is_registered = self._is_written = False
         self._depth, self._began, self._spent = 0, 0.0, 0.0
 
@@ -63,8 +70,8 @@ class CompilingNote:
         if not self._is_written and self._spent + now - self._began > NOTE_AFTER:
             self._is_written = True
             wanted = self.is_wanted
-            if wanted is None:  # imported late: progress bars know of compiling
-                wanted = import_module("linkwise._progress").is_watched()
+            if wanted is None:
+                wanted = self.is_watched()
             if wanted:
                 print("linkwise: compiling once, 10 to 40 s", file=sys.stderr, flush=True)
 
@@ -115,7 +122,9 @@ class late_module:  # noqa: N801  (used as a function)
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._name), name)
+        with uninterrupted():
+            module = import_module(self._name)
+        return getattr(module, name)
 
 
 def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -130,5 +139,34 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 
 def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    compiling_note.register()
-    return import_module("numba").njit(**options)(function)
+    with uninterrupted():
+        compiling_note.register()
+        dispatcher = import_module("numba").njit(**options)(function)
+    compile_ = dispatcher.compile
+
+    def compile_uninterrupted(signature: Any) -> Any:
+        with uninterrupted():
+            return compile_(signature)
+
+    dispatcher.compile = compile_uninterrupted
+    return dispatcher
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Put Ctrl-C off: a module half imported, or a kernel half compiled, would break later calls.
+
+    Other threads are never interrupted. A handler that is not Python's own is asked as usual.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if current_thread() is not main_thread() or not callable(before):
+        yield
+        return
+    pressed: list[Any] = []
+    signal.signal(signal.SIGINT, lambda _, frame: pressed.append(frame))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        before(signal.SIGINT, pressed[-1])

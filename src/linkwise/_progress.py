@@ -186,6 +186,9 @@ def is_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
+_jit.compiling_note.is_watched = is_watched
+
+
 def _new_bar(name: str, seconds: float) -> Any:
     """Return a bar of tqdm; None if it is not installed or there is nothing to draw on."""
     if not is_watched():

@@ -458,3 +458,12 @@ def test_linkage_needs_no_number_of_clusters(linkwise, tmp_path):
     assert run.code == 0
     found = json.loads(run.out)
     assert found["n_clusters"] == len(found["sizes"]) > 20
+
+
+def test_a_second_file_of_pairs_does_not_replace_the_first(linkwise, tmp_path):
+    (tmp_path / "rows.csv").write_text("x\n" + "\n".join(map(str, range(12))) + "\n")
+    for name in ("one.csv", "two.csv"):
+        (tmp_path / name).write_text("i,j,link\n0,1,must\n")
+    run = linkwise("cluster", "rows.csv", "-k", "2", "-c", "one.csv", "-c", "two.csv")
+    assert run.code == 2
+    assert "Join them" in run.err

@@ -103,4 +103,3 @@ def test_questions_are_the_review_queue(linkwise, people, tmp_path, monkeypatch)
     assert [row["link"] for row in read(tmp_path / "pairs.csv")] == ["cannot", "cannot"]
     assert json.loads(ask("q\n", *typed, "--json").out)["n_answers"] == 2
     assert "Leave -k out" in ask("", *typed, "-k", "3").err
-    assert "-k is missing" in ask("").err

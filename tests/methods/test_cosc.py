@@ -828,7 +828,7 @@ def test_splits_keep_their_allowance(four_blobs):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recursion, "follow", watched)
         for seed in range(3):
-            cosc(W, known, 4, refine=False, random_state=seed)
+            cosc(W, known, 4, random_state=seed)
     assert len(seen) > 5
     assert all(seen)
 

@@ -48,6 +48,21 @@ class Answer(_PairAnswer):
         made.belief = belief
         return made
 
+    def __eq__(self, other: object) -> bool:
+        """Whether all is the same, the belief too: it changes the clustering."""
+        same = tuple(self) == (tuple(other) if isinstance(other, tuple) else other)
+        return same and self.belief == getattr(other, "belief", 1.0)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(tuple(self) if self.belief == 1 else (*self, self.belief))
+
+    def _replace(self, **changes: Any) -> Answer:
+        """Return the answer with some parts changed."""
+        return Answer(**{**self._asdict(), **changes})
+
     def __repr__(self) -> str:
         belief = f", belief={self.belief:g}" if self.belief < 1 else ""
         return f"Answer(i={self.i}, j={self.j}, answer={self.answer!r}{belief})"

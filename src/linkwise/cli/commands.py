@@ -123,6 +123,17 @@ def _stacked(*options: Callable[[Function], Function]) -> Callable[[Function], F
     return add
 
 
+def _single_file(_: Any, __: Any, typed: tuple[Any, ...]) -> Any:
+    """Return the file of pairs: a second one must not replace the first silently."""
+    if len(typed) > 1:
+        names = ", ".join(map(str, typed))
+        raise click.UsageError(
+            f"-c was given {len(typed)} times ({names}), but one file of pairs is read. "
+            "Join them into one file."
+        )
+    return typed[0] if typed else None
+
+
 def _complete_method(_: Any, __: Any, incomplete: str) -> list[str]:
     methods = import_module("linkwise.registry").METHODS
     return [key for key in methods if key.startswith(incomplete)]
@@ -153,7 +164,13 @@ _identity_options = _stacked(
 )
 _pair_options = _stacked(
     click.option(
-        "--constraints", "-c", type=FILE, metavar="PAIRS", help="CSV with i, j, link[, belief]."
+        "--constraints",
+        "-c",
+        type=FILE,
+        multiple=True,
+        callback=_single_file,
+        metavar="PAIRS",
+        help="CSV with i, j, link[, belief].",
     ),
     click.option(
         "--pair-columns",

@@ -87,7 +87,7 @@ def make_customers(
     >>> list(table)
     ['age', 'income', 'visits', 'basket', 'discount', 'online', 'category', 'since']
     >>> table["category"].tolist()[:2]
-    ['fashion', 'groceries']
+    ['electronics', 'groceries']
     """
     rng = check_random_state(random_state)
     ends = np.rint(n_samples * np.cumsum([one.share for one in SEGMENTS])).astype(np.intp)

@@ -105,7 +105,7 @@ class Linkage(ConstrainedClusterer):
     >>> from linkwise import Constraints, Linkage
     >>> rng = np.random.RandomState(0)
     >>> y = np.repeat(np.arange(100), 3)
-    >>> X = rng.normal(size=(100, 8))[y] + 0.1 * rng.normal(size=(300, 8))
+    >>> X = rng.normal(size=(100, 8))[y] + 0.05 * rng.normal(size=(300, 8))
     >>> Linkage().fit(X).n_clusters_
     100
     """

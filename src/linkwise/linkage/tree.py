@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from linkwise._jit import uninterrupted
 from linkwise.graph.affinity import EXACT_FEATURES, EXACT_SAMPLES
 from linkwise.graph.approximate import ApproximateNeighbors
 from linkwise.graph.neighbors import NeighborSearch, chunks
@@ -230,15 +231,16 @@ def candidate_pairs(indices: Ints) -> Ints:
 
 def grow_tree(items: Items, rule: MergeRule, *, n_left: int = 1) -> Merges:
     """Merge items, best first, until no score is above ``rule.stop`` or `n_left` are left."""
-    state = new_state(
-        items.size,
-        np.ascontiguousarray(items.g),
-        items.h,
-        items.side,
-        items.pairs.astype(np.int32),
-        items.answer,
-        np.array(rule),
-    )
+    with uninterrupted():  # numba crashes if Ctrl-C comes while it makes named tuples
+        state = new_state(
+            items.size,
+            np.ascontiguousarray(items.g),
+            items.h,
+            items.side,
+            items.pairs.astype(np.int32),
+            items.answer,
+            np.array(rule),
+        )
     most = items.size.size - n_left
     # In steps, so that Ctrl-C is heard.
     while most > 0 and merge_some(state, np.array(rule), min(STEP, most)):

@@ -182,9 +182,11 @@ def _within_allowance(
     problem = allowance_of(W, b, task.constraints, k=task.k, n_allowed=n_allowed)
     within = lowest_within(problem, path.partitions, task.context.rng)
     labels = within.z[: task.constraints.n_samples].astype(np.intp)
+    if within.interrupted and np.isinf(within.cut):
+        return found._replace(interrupted=True)
     if np.isinf(within.cut):
         warn_beyond(n_allowed, int(violated_items(task.constraints, within.z).sum()))
-    return found._replace(labels=labels)
+    return found._replace(labels=labels, interrupted=within.interrupted)
 
 
 def _priced_minima(task: Task, path: Path, *, W: csr_array, b: Floats | None) -> list[Int32s]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise._jit import njit
 from linkwise.constraints.table import symmetric_matrix
 from linkwise.linalg.laplacian import degrees
@@ -64,6 +65,7 @@ class Within(NamedTuple):
     z: Int32s
     cut: float
     n_violated: int
+    interrupted: bool = False
 
 
 def allowance_of(
@@ -96,14 +98,18 @@ def lowest_within(
     Its cut is infinite if none was met.
     """
     best = Within(starts[0], np.inf, np.iinfo(np.int64).max)
-    for z in starts:
-        best = _better(best, _descended(problem, z))
     size = int(problem.is_movable.sum())
     work = size * problem.k * min(LONGEST_PASS, size) * 2 * len(PRICES)
-    for restart in range(int(np.clip(WORK // work, FEWEST_RESTARTS, MOST_RESTARTS))):
-        # Near to the best one, and every third time near to any of the starts.
-        base = best.z if restart % 3 else starts[rng.randint(len(starts))]
-        best = _better(best, _descended(problem, _perturbed(problem, base, rng)))
+    try:
+        for z in starts:
+            best = _better(best, _descended(problem, z))
+        for restart in range(int(np.clip(WORK // work, FEWEST_RESTARTS, MOST_RESTARTS))):
+            # Near to the best one, and every third time near to any of the starts.
+            base = best.z if restart % 3 else starts[rng.randint(len(starts))]
+            best = _better(best, _descended(problem, _perturbed(problem, base, rng)))
+    except INTERRUPTS as error:
+        raise_if_not_interrupt(error)
+        return best._replace(interrupted=True)
     return best
 
 

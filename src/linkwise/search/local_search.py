@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwise._jit import njit
+from linkwise._jit import njit, uninterrupted
 from linkwise._kernels import Heap, empty_heap, new_stream, put, remove, shuffle
 from linkwise.constraints.coloring.kernels import Scratch, kempe_chain, new_scratch
 
@@ -288,7 +288,8 @@ class Tables(NamedTuple):
 
 def refine(p: Problem, z: Int32s, k: int, plan: Plan, seed: int) -> Int32s:
     """Return a partition with F no larger, where no move or chain of `plan` gains any more."""
-    tables = _begun(p, z, k, plan, seed)
+    with uninterrupted():  # numba crashes if Ctrl-C comes while it makes named tuples
+        tables = _begun(p, z, k, plan, seed)
     for _ in range(max(plan.rounds, 1)):
         gained, at, n_started = _swapped(p, tables, plan), 0, 0
         while plan.rounds > 0 and at < z.size and n_started < plan.starts:

@@ -60,7 +60,9 @@ def cluster_rows(
     # The feasible partition nearest to the free centres, then a descent
     n_free = int(free.labels.max()) + 1
     centers = mean_rows(rows, np.ones(V.shape[0]), free.labels, k=n_free)
-    z = objective.local_search(objective.nearest(centers, rng), rng)
+    # (with fewer distinct rows than clusters there are too few centres: any feasible one)
+    start = objective.nearest(centers, rng) if n_free == k else groups.feasible
+    z = objective.local_search(start, rng)
     found = Found(z, objective.value(z), 1)
     bound = float(((rows - centers[free.labels]) ** 2).sum())
     if found.value > (1 + NEAR_BOUND) * bound:
