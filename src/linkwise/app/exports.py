@@ -76,9 +76,9 @@ def constraints_csv(room: Room, *, safe: bool) -> bytes:
 def _pair_rows(room: Room) -> Iterable[Sequence[Any]]:
     names = room.items.names
     links = {"same": "must", "different": "cannot"}
-    ignored = {one.pair for one in (*room.evidence.ignored, *room.evidence.disputed)}
+    accepted = room.evidence.accepted
     for (pair, who), event in room.project.ledger.facts.answers.items():
-        if event.relation in links and pair not in ignored:
+        if pair in accepted and event.relation == accepted[pair].relation:
             origin = "imported" if event.kind == "import" else "answered"
             i, j = (str(names[sample]) for sample in pair)
             belief = min(event.weight, 1.0)

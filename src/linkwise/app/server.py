@@ -110,17 +110,27 @@ class Server:
         sys.setswitchinterval(SWITCH)
         self.room.open()
 
-        async def poll() -> None:
-            while True:
-                await asyncio.sleep(POLL)
-                await run_in_threadpool(self.room.poll)
-
-        polling = asyncio.create_task(poll())
+        polling = asyncio.create_task(self._poll())
         try:
             yield
         finally:
             polling.cancel()
             await run_in_threadpool(self.room.close)
+
+    async def _poll(self) -> None:
+        """Look for answers of other processes; an error is told, and the next look may succeed."""
+        has_failed = False
+        while True:
+            await asyncio.sleep(POLL)
+            try:
+                await run_in_threadpool(self.room.poll)
+            except Exception as error:  # noqa: BLE001  (whatever it is, the page goes on)
+                has_failed = True
+                self.room.failed(f"{type(error).__name__}: {error}")
+            else:
+                if has_failed:
+                    self.room.failed("")
+                has_failed = False
 
     # Plumbing ------------------------------------------------------------------------------
 

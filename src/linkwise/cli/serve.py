@@ -242,7 +242,10 @@ def _add_known(room: Room, known: Constraints | None) -> None:
 
     if known is None or known.is_empty:
         return
-    said = {pair for pair, _ in room.project.ledger.facts.answers}
+    ledger = room.project.ledger
+    said = {pair for pair, _ in ledger.facts.answers}
+    # What was written once and withdrawn since stays withdrawn
+    said |= {one.pair for one in ledger.events if one.kind == "import" and one.who == "data"}
     new = [one for one in of_constraints(known) if one[:2] not in said]
     if new:
         room.act(as_events(Imported(new, []), "data", secrets.token_hex(16)))
