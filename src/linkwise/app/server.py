@@ -124,7 +124,7 @@ class Server:
             await asyncio.sleep(POLL)
             try:
                 await run_in_threadpool(self.room.poll)
-            except Exception as error:  # noqa: BLE001  (whatever it is, the page goes on)
+            except Exception as error:
                 has_failed = True
                 self.room.failed(f"{type(error).__name__}: {error}")
             else:
@@ -406,7 +406,8 @@ class Server:
     def read_file(self, request: Request, body: dict[str, Any]) -> Response:
         """Read pairs or labels: first told what would happen, then done."""
         try:
-            found = imports.read(body.get("kind"), body.get("text"), self.room.items.names)
+            kind, text, room = body.get("kind"), body.get("text"), self.room
+            found = imports.read(kind, text, room.items.names, data=room.data.X)
             who = self._who(request)
             events = imports.as_events(found, who, uuid_of(body))
         except ValueError as error:
