@@ -694,3 +694,14 @@ def test_the_belief_of_an_answer_reaches_the_session(room):
     before = list(solver.session.answers)
     replay(solver.session, wanted)
     assert all(a is b for a, b in zip(before, solver.session.answers, strict=True))
+
+
+def test_a_clustering_and_its_questions_are_of_one_fit(room, monkeypatch):
+    solver = SessionSolver(room.data)
+    solver.tell(room.known())
+    solver.refit()
+    asked, believed = [], solver.session._beliefs_now
+    monkeypatch.setattr(solver.session, "_beliefs_now", lambda: asked.append(1) or believed())
+    found = solver.found(room.known())
+    assert (len(asked), found.probability.shape[0]) == (1, found.labels.size)
+    assert found.questions
