@@ -24,7 +24,7 @@ from linkwise.cli.requests import ServeRequest
 from linkwise.cli.serve import opened
 from linkwise.graph import Prepared
 from linkwise.metrics import adjusted_rand
-from rooms import blobs
+from rooms import blobs, make_room
 
 
 @pytest.fixture
@@ -79,6 +79,34 @@ def test_labels_and_pairs_of_the_command_line_are_imported_once(table, tmp_path)
         room = room_of(table, drop=("group", "name"), constraints=pairs)
         assert room.evidence.relation(0, 2) == -1
         assert len(room.project.ledger.events) == 2
+
+
+def test_a_pair_of_the_data_that_was_withdrawn_stays_withdrawn(table):
+    from linkwise.app.actions import resolution
+
+    pairs = table.with_name("pairs.csv")
+    pairs.write_text("i,j,link\nr0,r1,must\n")
+    room = opened(ServeRequest(data=table, constraints=pairs, drop=("name",)), Console(quiet=True))
+    body = {"a": 0, "b": 1, "action": "withdraw", "uuid": "55555555"}
+    room.act(resolution(room, body, "ada"))
+    room.project.close()
+    assert not room.evidence.accepted
+    assert not room_of(table, constraints=pairs, drop=("name",)).evidence.accepted
+
+
+def test_a_project_of_texts_is_known_by_the_texts(tmp_path, monkeypatch):
+    from linkwise.cli import serve
+
+    path, words = tmp_path / "texts.csv", ["late card", "card lost", "new phone", "phone case"]
+    path.write_text("\n".join(["id,message", *(f"{k},{text}" for k, text in enumerate(words))]))
+    first = room_of(path, shown_text="message")
+    exact = serve._text_features
+    monkeypatch.setattr(serve, "_text_features", lambda texts: exact(texts) * (1 + 1e-15))
+    again = room_of(path, shown_text="message")  # as with another number of threads
+    assert not np.array_equal(again.data.X, first.data.X)
+    path.write_text(path.read_text().replace("lost", "found"))
+    with pytest.raises(BadInput, match="other data"):
+        room_of(path, shown_text="message")
 
 
 def test_texts_are_compared_by_their_words(tmp_path):
@@ -194,6 +222,19 @@ def test_the_script_finds_the_same_clusters(tmp_path):
     subprocess.run([sys.executable, "reproduce.py"], cwd=tmp_path, check=True, timeout=120)
     found, wanted = (np.load(tmp_path / name) for name in ("reproduced.npy", "labels.npy"))
     assert adjusted_rand(found, wanted) == 1
+
+
+def test_the_script_takes_a_graph_for_a_graph(tmp_path):
+    X, y = blobs()
+    W = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
+    np.fill_diagonal(W, 0)
+    room = make_room(tmp_path)
+    room.data = Prepared(W, "precomputed")
+    for name in ("features.npy", "answers.csv", "reproduce.py"):
+        (tmp_path / name).write_bytes(exports.EXPORTS[name][0](room))
+    room.close()
+    subprocess.run([sys.executable, "reproduce.py"], cwd=tmp_path, check=True, timeout=120)
+    assert adjusted_rand(np.load(tmp_path / "reproduced.npy"), y) == 1
 
 
 # Parts -----------------------------------------------------------------------------------------

@@ -16,7 +16,12 @@ pytest.importorskip("httpx2", reason="tests of the server need httpx2")
 
 from starlette.testclient import TestClient
 
+from linkwise.active.journal import fingerprint
+from linkwise.app.engine import Question, SessionSolver, answers_of, replay
+from linkwise.app.events import Event
+from linkwise.app.exports import EXPORTS
 from linkwise.app.items import Items
+from linkwise.app.project import Project
 from linkwise.app.server import Server
 from rooms import TOKEN, StubSolver, blobs, make_room
 
@@ -242,9 +247,6 @@ def test_repeated_questions_estimate_how_often_a_person_errs(client):
 
 
 def test_another_process_is_noticed(tmp_path):
-    from linkwise.app.events import Event
-    from linkwise.app.project import Project
-
     room = make_room(tmp_path)
     with client_of(room) as client:
         other = Project(room.project.path, room.items.names, "data")
@@ -396,7 +398,11 @@ def test_exports_can_be_imported_again(client, room, tmp_path):
         ("labels", "id,label\nitem 0,a\nitem 0,b\n", "two labels"),
         ("labels", "id\n", "two columns"),
         ("other", "i,j,link\n", "pairs"),
-        ("pairs", '{"format": "linkwise session 2"}\n{"i": 0, "j": 99, "answer": "same"}\n', "2"),
+        (
+            "pairs",
+            '{"format": "linkwise session 2"}\n{"i": 0, "j": 1, "answer": "same"}\n',
+            "other",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_read_changes_nothing(client, room, kind, text, reason):
@@ -411,12 +417,30 @@ def test_labels_and_old_sessions_are_imported(client, room):
     send(client, "/api/import", kind="labels", text=text, dry=False)
     assert (room.evidence.relation(0, 1), room.evidence.relation(1, 2)) == (1, -1)
     journal = (
-        '{"format": "linkwise session 2"}\n{"i": 5, "j": 6, "answer": "same"}\n'
+        f'{{"format": "linkwise session 2", "data": "{fingerprint(room.data.X)}"}}\n'
+        '{"i": 5, "j": 6, "answer": "same", "belief": 0.5}\n'
         '{"i": 6, "j": 7, "answer": "different"}\n{"undo": true}\n'
         '{"i": 8, "j": 9, "answer": "unknown"}\n'
     )
     send(client, "/api/import", kind="pairs", text=journal, dry=False)
     assert (room.evidence.relation(5, 6), room.evidence.relation(6, 7)) == (1, 0)
+    assert room.evidence.accepted[5, 6].weight == 0.5
+
+
+def test_a_session_about_other_data_is_not_imported(client, room):
+    text = '{"format": "linkwise session 2", "data": "0"}\n{"i": 5, "j": 6, "answer": "same"}\n'
+    reply = send(client, "/api/import", kind="pairs", text=text, dry=False)
+    assert (reply.status_code, room.project.ledger.events) == (400, [])
+    assert "other data" in reply.json()["error"]
+    text = f'{{"format": "linkwise session 2", "data": "{fingerprint(room.data.X)}"}}\n'
+    text += '{"i": 0, "j": 99, "answer": "same"}\n'
+    reply = send(client, "/api/import", kind="pairs", text=text, dry=False)
+    assert "Line 2" in reply.json()["error"]
+
+
+def test_labels_without_a_header_keep_the_first(client, room):
+    send(client, "/api/import", kind="labels", text="item 0,a\nitem 1,a\n", dry=False)
+    assert room.evidence.relation(0, 1) == 1
 
 
 def test_cells_that_look_like_formulas_are_made_harmless(tmp_path):
@@ -607,3 +631,77 @@ def test_the_scripts_build_no_html():
         text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
         assert "http://" not in text
         assert "https://" not in text
+
+
+# Several at a time ------------------------------------------------------------------------------
+
+
+def test_answers_of_another_process_count_with_the_next_own_one(room):
+    other = Project(room.project.path, room.items.names, "data")
+    other.append([Event("answer", "uuid-1", "terminal", 0, 1, "same")])
+    room.act([Event("answer", "uuid-2", "me", 2, 3, "same")])
+    other.close()
+    assert set(room.evidence.accepted) == {(0, 1), (2, 3)}
+
+
+def test_looking_ahead_leaves_what_is_to_be_asked(room):
+    room.want("tab", [Question((4, 5), "wanted"), Question((6, 7), "wanted")])
+    assert room.question("tab", "me").pair == (4, 5)
+    room.ahead("tab", "me", 20)
+    room.act([Event("answer", "uuid-1", "me", 4, 5, "same")])
+    assert room.question("tab", "me").pair == (6, 7)
+
+
+def test_an_outvoted_answer_is_no_constraint(room):
+    for number, (who, word) in enumerate([("a", "same"), ("b", "different"), ("c", "same")]):
+        room.act([Event("answer", f"uuid-{number}", who, 0, 1, word)])
+    rows = EXPORTS["constraints.csv"][0](room, safe=False).decode().splitlines()[1:]
+    assert [row.split(",")[2] for row in rows] == ["must", "must"]
+    assert "item 0,item 1,different,b" in EXPORTS["ignored.csv"][0](room, safe=False).decode()
+
+
+def test_a_failed_look_at_the_file_is_told_and_repeated(tmp_path, monkeypatch):
+    room = make_room(tmp_path)
+    looks = []
+
+    def poll():
+        looks.append(room.error)
+        if len(looks) == 1:
+            raise OSError("the disk is away")
+
+    monkeypatch.setattr(room, "poll", poll)
+    monkeypatch.setattr("linkwise.app.server.POLL", 0.01)
+    with client_of(room):
+        wait_for(lambda: len(looks) > 2)
+    assert "the disk is away" in looks[1]
+
+
+def test_only_own_answers_are_asked_again(room):
+    for number in range(4):
+        room.act([Event("answer", f"uuid-{number}", "ada", number, number + 20, "same")])
+    assert list(room._repeated("bob")) == []
+    assert [one.again for one in room._repeated("ada")] == [True]
+
+
+def test_the_belief_of_an_answer_reaches_the_session(room):
+    room.act([Event("import", "uuid-1", "me", 0, 1, "same", weight=0.2)])
+    room.act([Event("import", "uuid-2", "me", 2, 3, "different", weight=0.7)])
+    solver = SessionSolver(room.data)
+    solver.tell(room.known())
+    wanted = answers_of(room.evidence)
+    assert [one.belief for one in solver.session.answers] == [one.belief for one in wanted]
+    assert [one.belief for one in wanted] == pytest.approx([0.7, 0.2][::-1])
+    before = list(solver.session.answers)
+    replay(solver.session, wanted)
+    assert all(a is b for a, b in zip(before, solver.session.answers, strict=True))
+
+
+def test_a_clustering_and_its_questions_are_of_one_fit(room, monkeypatch):
+    solver = SessionSolver(room.data)
+    solver.tell(room.known())
+    solver.refit()
+    asked, believed = [], solver.session._beliefs_now
+    monkeypatch.setattr(solver.session, "_beliefs_now", lambda: asked.append(1) or believed())
+    found = solver.found(room.known())
+    assert (len(asked), found.probability.shape[0]) == (1, found.labels.size)
+    assert found.questions

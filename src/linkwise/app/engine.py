@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import traceback
+from dataclasses import replace
 from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -15,13 +16,17 @@ import numpy as np
 from scipy.sparse import issparse
 
 from linkwise.active import Answer, Session
+from linkwise.active.committee import propose
 from linkwise.app import layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from linkwise._types import Floats, Ints, Singles
-    from linkwise.app.conflicts import Evidence
+    from linkwise.active.answers import Given
+    from linkwise.active.hypotheses import Beliefs
+    from linkwise.active.state import State
+    from linkwise.app.conflicts import Evidence, Verdict
     from linkwise.app.events import Pair
     from linkwise.graph import Prepared
 
@@ -96,6 +101,15 @@ class Publisher(Protocol):
         """Take what is being done; empty when nothing is."""
 
 
+class PageSession(Session):
+    """A session that tells all at once, from one and the same clustering."""
+
+    def snapshot(self) -> tuple[Beliefs, State]:
+        """Return what is believed now, and the state to propose questions from."""
+        beliefs = self._beliefs_now()
+        return beliefs, replace(self.state, believe=lambda: beliefs)
+
+
 class SessionSolver:
     """Clusters and asks as :class:`linkwise.active.Session` does.
 
@@ -112,7 +126,7 @@ class SessionSolver:
 
     def __init__(self, data: Prepared, seed: int = 0) -> None:
         self.data, self.seed = data, seed
-        self._session: Session | None = None
+        self._session: PageSession | None = None
         self._asked_for: int | None = None
         self._seconds = 0.0  # of the last clustering
         self._lock = Lock()
@@ -125,12 +139,12 @@ class SessionSolver:
                 self._asked_for = known.n_clusters
             replay(self._session, known.answers)
 
-    def _begun(self, n_clusters: int | None) -> Session:
+    def _begun(self, n_clusters: int | None) -> PageSession:
         k: int | str = min(n_clusters or 0, self.data.n_samples) or "auto"
-        return Session(self.data, k, noisy=True, random_state=self.seed)
+        return PageSession(self.data, k, noisy=True, random_state=self.seed)
 
     @property
-    def session(self) -> Session:
+    def session(self) -> PageSession:
         """The session; `tell` begins it."""
         assert self._session is not None
         return self._session
@@ -152,7 +166,8 @@ class SessionSolver:
 
     def found(self, known: Known) -> Found:
         """Return the last clustering, and the next questions, in a moment."""
-        session = self.session
+        session, is_full = self.session, self._is_full
+        beliefs, state = session.snapshot()  # another thread may put a new clustering at any time
         suspects = [
             ((int(one.samples[0]), int(one.samples[1])), one.probability)
             for one in session.suspects
@@ -161,13 +176,13 @@ class SessionSolver:
         ]
         return Found(
             known,
-            session.provisional,
-            session.probability,
-            [Question((one.i, one.j), WHY) for one in session.proposals(N_PROPOSALS)],
-            session.still_to_change,
+            beliefs.labels,
+            beliefs.consensus,
+            [Question((one.i, one.j), WHY) for one in propose(state, N_PROPOSALS)],
+            beliefs.still_to_change,
             suspects,
             "Auto",
-            is_full=self._is_full,
+            is_full=is_full,
             seconds=self._seconds,
         )
 
@@ -182,7 +197,21 @@ def replay(session: Session, wanted: Sequence[Answer]) -> None:
     for _ in range(len(session.answers) - shared):
         Session.undo(session)
     for answer in wanted[shared:]:
-        Session.answer(session, *answer)
+        Session.answer(session, answer.i, answer.j, _given(answer))
+
+
+def _given(answer: Answer) -> Given:
+    """Return an answer as it is given to a session: below belief 1 as a probability."""
+    if answer.belief == 1 or answer.answer == "unknown":
+        return answer.answer
+    return (1 + answer.belief) / 2 if answer.answer == "same" else (1 - answer.belief) / 2
+
+
+def _belief(verdict: Verdict) -> float:
+    """Return a belief that is the same after it was given as a probability."""
+    if verdict.relation == "unsure":
+        return 1.0
+    return max(1 + min(verdict.weight, 1.0) - 1, 2.0**-50)  # a number that 1 + it is exact for
 
 
 def answers_of(evidence: Evidence) -> tuple[Answer, ...]:
@@ -190,7 +219,7 @@ def answers_of(evidence: Evidence) -> tuple[Answer, ...]:
     found = [*evidence.accepted.values(), *evidence.unsure.values()]
     words = {"unsure": "unknown"}
     return tuple(
-        Answer(*one.pair, words.get(one.relation, one.relation))
+        Answer(*one.pair, words.get(one.relation, one.relation), belief=_belief(one))
         for one in sorted(found, key=lambda one: (one.seq, one.pair))
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from linkwise.app.conflicts import Verdict
+    from linkwise.app.events import Pair
     from linkwise.app.room import Room
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what the cell of a formula begins with
@@ -25,17 +25,21 @@ import csv
 
 import numpy as np
 
-from linkwise.active import Session
+from linkwise.active import Answer, Session
 from linkwise.app.conflicts import Evidence, Verdict
+from linkwise.app.engine import replay
 from linkwise.app.settle import settled
 
-session = Session(np.load("features.npy", allow_pickle=False), {k!r}, noisy=True, random_state=0)
-evidence = Evidence()
+data = np.load("features.npy", allow_pickle=False)
+session = Session(data, {k!r}, affinity={affinity!r}, noisy=True, random_state=0)
 with open("answers.csv", newline="", encoding="utf-8") as file:
-    for number, (i, j, answer) in enumerate(csv.reader(file)):
-        session.answer(int(i), int(j), answer)
-        if answer != "unknown":
-            evidence.add(Verdict((int(i), int(j)), answer, 1.0, number))
+    rows = list(csv.reader(file))
+answers = [Answer(int(i), int(j), word, belief=float(belief)) for i, j, word, belief in rows]
+replay(session, answers)
+evidence = Evidence()
+for number, one in enumerate(answers):
+    if one.answer != "unknown":
+        evidence.add(Verdict((one.i, one.j), one.answer, 1.0, number))
 session.refit()
 labels, probability = session.provisional, session.probability
 clusters = np.unique(labels)
@@ -76,9 +80,9 @@ def constraints_csv(room: Room, *, safe: bool) -> bytes:
 def _pair_rows(room: Room) -> Iterable[Sequence[Any]]:
     names = room.items.names
     links = {"same": "must", "different": "cannot"}
-    ignored = {one.pair for one in (*room.evidence.ignored, *room.evidence.disputed)}
+    accepted = room.evidence.accepted
     for (pair, who), event in room.project.ledger.facts.answers.items():
-        if event.relation in links and pair not in ignored:
+        if pair in accepted and event.relation == accepted[pair].relation:
             origin = "imported" if event.kind == "import" else "answered"
             i, j = (str(names[sample]) for sample in pair)
             belief = min(event.weight, 1.0)
@@ -89,16 +93,22 @@ def ignored_csv(room: Room, *, safe: bool) -> bytes:
     """Return the answers that contradict others, and are ignored."""
     names = room.items.names
     header = ("i", "j", "relation", "annotators")
-    found: list[Verdict] = [*room.evidence.ignored, *room.evidence.disputed]
     rows = (
-        (
-            *(str(names[sample]) for sample in one.pair),
-            one.relation,
-            ", ".join(event.owner for event in one.events),
-        )
-        for one in found
+        (*(str(names[sample]) for sample in pair), relation, ", ".join(people))
+        for pair, relation, people in _ignored(room)
     )
     return _csv(header, rows, safe=safe)
+
+
+def _ignored(room: Room) -> Iterable[tuple[Pair, str, list[str]]]:
+    """Yield pairs whose answers are ignored, then the answers that were outvoted."""
+    for one in (*room.evidence.ignored, *room.evidence.disputed):
+        yield one.pair, one.relation, [event.owner for event in one.events]
+    for one in room.evidence.accepted.values():
+        against = "different" if one.relation == "same" else "same"
+        people = [event.owner for event in one.events if event.relation == against]
+        if people:
+            yield one.pair, against, people
 
 
 def inferred_csv(room: Room, *, safe: bool) -> bytes:
@@ -121,7 +131,8 @@ def _inferred(room: Room) -> Iterable[tuple[str, str, str]]:
 
 def answers_csv(room: Room, **_: Any) -> bytes:
     """Return the accepted answers by position, for the script."""
-    return _csv(None, room.known().answers, safe=False)
+    rows = ((one.i, one.j, one.answer, one.belief) for one in room.known().answers)
+    return _csv(None, rows, safe=False)
 
 
 def audit_jsonl(room: Room, **_: Any) -> bytes:
@@ -145,7 +156,8 @@ def features_npy(room: Room, **_: Any) -> bytes:
 
 def script_py(room: Room, **_: Any) -> bytes:
     """Return a script that reproduces the labels."""
-    return SCRIPT.format(k=room.n_clusters or "auto").encode()
+    affinity = "precomputed" if room.data.is_graph else None
+    return SCRIPT.format(k=room.n_clusters or "auto", affinity=affinity).encode()
 
 
 def project_sqlite(room: Room, **_: Any) -> bytes:

@@ -11,6 +11,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from linkwise.active.journal import fingerprint
 from linkwise.app.events import ANSWERS, Event
 from linkwise.constraints import Constraints
 
@@ -76,7 +77,7 @@ def _of_groups(groups: Sequence[Sequence[int]]) -> list[Row]:
 
 
 def read_labels(text: str, names: Sequence[str]) -> Imported:
-    """Read a CSV of id and label; an empty label is unknown."""
+    """Read a CSV of id and label, with or without a header; an empty label is unknown."""
     try:
         rows = [row for row in csv.reader(io.StringIO(text)) if any(cell.strip() for cell in row)]
     except csv.Error as error:
@@ -86,7 +87,8 @@ def read_labels(text: str, names: Sequence[str]) -> Imported:
     place = {str(name): number for number, name in enumerate(names)}
     members: dict[str, list[int]] = {}
     unknown = []
-    for line, row in enumerate(rows[1:], 2):
+    has_header = rows[0][0].strip() not in place
+    for line, row in enumerate(rows[has_header:], 1 + has_header):
         name, label = (cell.strip() for cell in (*row, "", "")[:2])
         if name not in place:
             unknown.append(f"{name!r} (line {line})")
@@ -102,10 +104,12 @@ def read_labels(text: str, names: Sequence[str]) -> Imported:
     return Imported(_of_groups(list(members.values())), [note])
 
 
-def read_journal(text: str, n_samples: int) -> Imported:
+def read_journal(text: str, n_samples: int, data: Any) -> Imported:
     """Read the answers that ``linkwise ask --session`` kept before there were projects."""
+    first, *lines = text.splitlines()
+    _check_journal(first, data)
     kept: list[Row] = []
-    for number, line in enumerate(text.splitlines()[1:], 2):
+    for number, line in enumerate(lines, 2):
         try:
             record = json.loads(line)
             if record.get("undo"):
@@ -113,13 +117,27 @@ def read_journal(text: str, n_samples: int) -> Imported:
                 continue
             a, b = sorted((int(record["i"]), int(record["j"])))
             word = {"unknown": "unsure"}.get(record["answer"], record["answer"])
+            belief = float(record.get("belief", 1.0))
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"Line {number} is no answer of a session.") from error
-        if word not in ANSWERS or not 0 <= a < b < n_samples:
+        if word not in ANSWERS or not 0 <= a < b < n_samples or not 0 < belief <= 1:
             raise ValueError(f"Line {number} is no answer about these data.")
-        kept.append((a, b, word, 1.0))
+        kept.append((a, b, word, belief))
     last = {row[:2]: row for row in kept}  # of several answers about a pair the last one counts
     return Imported(list(last.values()), [f"{len(last)} answers of a session"])
+
+
+def _check_journal(header: str, data: Any) -> None:
+    """Raise ValueError unless a session was about these data."""
+    try:
+        found = json.loads(header).get("data")
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise ValueError("Line 1 is no header of a session.") from error
+    if found != fingerprint(data):
+        raise ValueError(
+            "The session is about other data (line 1): its answers would be read as answers about "
+            "other samples. Import it into a project of the data that it was begun with."
+        )
 
 
 def as_events(imported: Imported, who: str, uuid: str) -> list[Event]:
@@ -132,10 +150,10 @@ def as_events(imported: Imported, who: str, uuid: str) -> list[Event]:
     ]
 
 
-def read(kind: Any, text: Any, names: Sequence[str]) -> Imported:
-    """Read a file of a kind: "pairs" or "labels"."""
+def read(kind: Any, text: Any, names: Sequence[str], *, data: Any = None) -> Imported:
+    """Read a file of a kind: "pairs" or "labels"; a session must be about `data`."""
     if not isinstance(text, str) or kind not in {"pairs", "labels"}:
         raise ValueError('An import is {"kind": "pairs" or "labels", "text": the file}.')
     if text.startswith('{"format": "linkwise session'):
-        return read_journal(text, len(names))
+        return read_journal(text, len(names), data)
     return (read_pairs if kind == "pairs" else read_labels)(text, names)

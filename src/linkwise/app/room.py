@@ -117,6 +117,7 @@ class Room:
         self._history: list[tuple[int, Ints]] = []  # answers given, and labels then
         self.runs: list[dict[str, Any]] = []  # figures of all clusterings
         self._seen = project.changed()
+        self._n_taken = len(project.ledger.events)  # that are in `evidence`
         self._rng = np.random.RandomState(0)
         self._engine = Engine(data, self, solver)
         self._resume()
@@ -181,16 +182,18 @@ class Room:
         """Write an action, and update everything that follows; False if it was known already."""
         with self.lock:
             written = self.project.append(events)
-            if not written:
-                return False
-            self._update(written)
-            return True
+            self._catch_up()  # others may have written just before
+            return bool(written)
+
+    def _catch_up(self) -> None:
+        """Update everything that follows from events that are new, whoever wrote them."""
+        events = self.project.ledger.events[self._n_taken :]
+        if events:
+            self._n_taken += len(events)
+            self._update(events)
 
     def _update(self, events: Sequence[Event]) -> None:
-        answered = {event.pair for event in events if event.b is not None}
-        for session, lease in list(self._leases.items()):
-            if lease.question.pair in answered:
-                del self._leases[session]
+        self._close_questions({event.pair for event in events if event.b is not None})
         self._weigh(events if len(events) == 1 else ())
         about_samples = {*ABOUT_PAIRS, "undo", "redo", "clusters"}
         if any(event.kind in about_samples for event in events):
@@ -199,17 +202,23 @@ class Room:
         self.clustering.rev += 1
         self.feed.publish("rev", {"rev": self.clustering.rev, "by": events[-1].who})
 
+    def _close_questions(self, answered: set[Pair]) -> None:
+        """Ask nobody about these pairs any more."""
+        for session, lease in list(self._leases.items()):
+            if lease.question.pair in answered:
+                del self._leases[session]
+        for session, wanted in self._wanted.items():
+            self._wanted[session] = deque(one for one in wanted if one.pair not in answered)
+
     def poll(self) -> None:
         """Look whether another process, such as ``linkwise ask``, has added events."""
         with self.lock:
             now = self.project.changed()
             if now == self._seen:
                 return
-            self._seen = now
-            before = len(self.project.ledger.events)
-            if self.project.refresh():
-                self._weigh()
-                self._update(self.project.ledger.events[before:])
+            self.project.refresh()
+            self._catch_up()
+            self._seen = now  # only now: what could not be read is tried again
 
     def turn(self, kind: str, who: str, uuid: str) -> list[Event]:
         """Undo or redo the last action of a person; returns its events, none if there is none."""
@@ -238,6 +247,8 @@ class Room:
             self._leases.pop(session, None)
             if found is not None:
                 self._leases[session] = Lease(found, now + LEASE)
+                if found in self._wanted.get(session, ()):
+                    self._wanted[session].remove(found)
             return found
 
     def ahead(self, session: str, who: str, n: int) -> list[Question]:
@@ -276,13 +287,9 @@ class Room:
         if prefer is not None:
             mine = next((one for one in self._pool if one.pair == prefer), None)
             yield from self._open([mine or Question(prefer, "where you left off")], session)
-        wanted = self._wanted.get(session, deque())
-        while wanted:
-            first = wanted.popleft()
-            if self._may_ask(first, session):
-                yield first
+        yield from self._open(tuple(self._wanted.get(session, ())), session)
         if check and facts.n_given % CHECK_EVERY == CHECK_EVERY - 1:
-            yield from self._repeated(who)
+            yield from self._open(self._repeated(who), session)
         due = [pair for pair, when in facts.later.items() if facts.n_given - when >= LATER]
         yield from self._open([Question(pair, "you put this off") for pair in due], session)
         yield from self._open(self._pool, session)
@@ -324,10 +331,9 @@ class Room:
         return "complete" in {locks.get(one), locks.get(other)}
 
     def _repeated(self, who: str) -> Iterator[Question]:
-        """Yield a pair that this person answered or that follows, to see how often they differ."""
-        own = [pair for pair, one in self.evidence.accepted.items() if one.relation != "unsure"]
-        inferred = [(group[0], group[-1]) for group in self.evidence.groups() if len(group) > 2]
-        pairs = [(min(p), max(p)) for p in (*own, *inferred)]
+        """Yield a pair that this person answered, to see how often the two answers differ."""
+        answers, accepted = self.project.ledger.facts.answers, self.evidence.accepted
+        pairs = [pair for pair, owner in answers if owner == who and pair in accepted]
         if len(pairs) >= 3:
             pair = pairs[int(self._rng.randint(len(pairs)))]
             word = "same" if self.evidence.relation(*pair) > 0 else "different"

@@ -110,17 +110,27 @@ class Server:
         sys.setswitchinterval(SWITCH)
         self.room.open()
 
-        async def poll() -> None:
-            while True:
-                await asyncio.sleep(POLL)
-                await run_in_threadpool(self.room.poll)
-
-        polling = asyncio.create_task(poll())
+        polling = asyncio.create_task(self._poll())
         try:
             yield
         finally:
             polling.cancel()
             await run_in_threadpool(self.room.close)
+
+    async def _poll(self) -> None:
+        """Look for answers of other processes; an error is told, and the next look may succeed."""
+        has_failed = False
+        while True:
+            await asyncio.sleep(POLL)
+            try:
+                await run_in_threadpool(self.room.poll)
+            except Exception as error:
+                has_failed = True
+                self.room.failed(f"{type(error).__name__}: {error}")
+            else:
+                if has_failed:
+                    self.room.failed("")
+                has_failed = False
 
     # Plumbing ------------------------------------------------------------------------------
 
@@ -396,7 +406,8 @@ class Server:
     def read_file(self, request: Request, body: dict[str, Any]) -> Response:
         """Read pairs or labels: first told what would happen, then done."""
         try:
-            found = imports.read(body.get("kind"), body.get("text"), self.room.items.names)
+            kind, text, room = body.get("kind"), body.get("text"), self.room
+            found = imports.read(kind, text, room.items.names, data=room.data.X)
             who = self._who(request)
             events = imports.as_events(found, who, uuid_of(body))
         except ValueError as error:

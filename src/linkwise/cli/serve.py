@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 import webbrowser
 from dataclasses import replace
+from hashlib import sha256
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -94,7 +96,6 @@ def opened(request: ServeRequest, console: Console) -> Room:
             "address, but the connection is not encrypted, and there are no accounts."
         )
     data, known = _read(request, console)
-    from linkwise.active.journal import fingerprint  # noqa: PLC0415
     from linkwise.app.project import Project, WrongProjectError  # noqa: PLC0415
     from linkwise.app.room import Room  # noqa: PLC0415
     from linkwise.graph import Prepared  # noqa: PLC0415
@@ -103,7 +104,7 @@ def opened(request: ServeRequest, console: Console) -> Room:
     names = [str(name) for name in data.shown_ids()]
     path = request.project or request.data.with_suffix(SUFFIX)
     try:
-        project = Project(path, names, fingerprint(prepared.X))
+        project = Project(path, names, _fingerprint(request, data, prepared.X))
     except WrongProjectError as error:
         raise BadInput(str(error)) from error
     items = _items(request, data, names)
@@ -113,6 +114,20 @@ def opened(request: ServeRequest, console: Console) -> Room:
         n_answers = counted(len(project.ledger.facts.answers), "answer")
         console.note(f"{path}: goes on after {n_answers}")
     return room
+
+
+def _fingerprint(request: ServeRequest, data: Data, X: Any) -> str:
+    """Return a hash of the data; of texts themselves, as their axes differ in the last digits."""
+    from linkwise.active.journal import fingerprint  # noqa: PLC0415
+
+    if not _compares_texts(request):
+        return fingerprint(X)
+    settings = [request.shown_text, TEXT_AXES, text_of(data.everything[request.shown_text])]
+    return sha256(json.dumps(settings).encode()).hexdigest()
+
+
+def _compares_texts(request: ServeRequest) -> bool:
+    return request.shown_text is not None and not request.features
 
 
 # Data --------------------------------------------------------------------------------------
@@ -126,12 +141,13 @@ def _read(request: ServeRequest, console: Console) -> tuple[Data, Constraints | 
     has_file_column = request.image is not None and not PIXELS.fullmatch(request.image)
     shown = [request.shown_text, request.image if has_file_column else None]
     reduced = replace(request, drop=(*request.drop, *(name for name in shown if name)))
-    if request.shown_text is None or request.features:
+    if not _compares_texts(request):
         data, pairs = _read_features(reduced, console)
     else:
         data, pairs = reading.read_names(reduced), None
         raise_problems(
-            [*data.problems, *_no_column(data, request.shown_text, "--text")], console.arguments
+            [*data.problems, *_no_column(data, str(request.shown_text), "--text")],
+            console.arguments,
         )
         data.X = _text_features(text_of(data.everything[request.shown_text]))
         data.feature_names = [f"axis {k}" for k in range(data.X.shape[1])]
@@ -242,7 +258,10 @@ def _add_known(room: Room, known: Constraints | None) -> None:
 
     if known is None or known.is_empty:
         return
-    said = {pair for pair, _ in room.project.ledger.facts.answers}
+    ledger = room.project.ledger
+    said = {pair for pair, _ in ledger.facts.answers}
+    # What was written once and withdrawn since stays withdrawn
+    said |= {one.pair for one in ledger.events if one.kind == "import" and one.who == "data"}
     new = [one for one in of_constraints(known) if one[:2] not in said]
     if new:
         room.act(as_events(Imported(new, []), "data", secrets.token_hex(16)))

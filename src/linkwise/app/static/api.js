@@ -64,14 +64,15 @@ export function keep(path, body) {
 export async function sendWaiting() {
   let last = null;
   while (queue().length) {
-    const [first, ...rest] = queue();
+    const [first] = queue();
     try {
       last = await post(first.path, first.body); // with its own uuid: a second time changes nothing
     } catch (error) {
       // Only what the server understood and will never take is let go.
       if (error instanceof Away || error.code !== 400) throw error;
     }
-    remember("queue", rest);
+    // Read again: answers may have been added, or sent by another tab, while this one was on its way.
+    remember("queue", queue().filter((one) => one.body.uuid !== first.body.uuid));
   }
   return last;
 }
