@@ -310,10 +310,11 @@ def test_names_of_labels_stay_with_the_constraints():
     assert "the labels S and L" in str(conflict)
 
 
-def test_text_that_means_unknown_is_noticed():
-    with pytest.warns(UserWarning, match=r"the text 'nan' as a label \(2 such.* write None"):
-        c = Constraints.from_labels(np.array(["a", "nan", "b", "nan"]))
-    assert c.classes.tolist() == ["a", "b", "nan"]
+@pytest.mark.parametrize("word", ["nan", "Unknown", "unassigned"])
+def test_text_that_means_unknown_is_noticed(word):
+    with pytest.warns(UserWarning, match=rf"the text '{word}' as a label \(2 such.* write None"):
+        c = Constraints.from_labels(np.array(["a", word, "b", word]))
+    assert sorted(c.classes.tolist()) == sorted(["a", "b", word])
 
 
 @pytest.mark.parametrize("n", [0, -3])

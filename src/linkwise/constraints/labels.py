@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from linkwise._types import AnyArray, Bools, Ints
 
 # Texts that people and programs write for "not known"; as a label they are probably a mistake.
-UNKNOWN = frozenset({"-1", "-1.0", "?", "na", "n/a", "nan", "null", "none", "<na>", "nat"})
+UNKNOWN = frozenset(
+    {"-1", "-1.0", "?", "na", "n/a", "nan", "null", "none", "<na>", "nat"}
+    | {"unknown", "unassigned", "unlabeled", "unlabelled"}
+)
 REMEDIES = Remedies(
     missing="To say that a label is unknown, use -1.",
     text="Labels are integers, text or booleans; None, NaN and, among integers, -1 are unknown.",
