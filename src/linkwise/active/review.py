@@ -118,13 +118,13 @@ class ReviewSession:
         return last
 
     def _commit(self, record: dict[str, Any], answers: list[Answer]) -> None:
-        mark = self._kept.mark
-        self._kept = Kept(answers, mark if self._journal is None else self._written(record))
-
-    def _written(self, record: dict[str, Any]) -> Mark:
-        assert self._journal is not None
+        """Write a record, and make `answers` the answers; or neither, if something gets between."""
+        if self._journal is None:
+            self._kept = Kept(answers, Mark())
+            return
         try:
-            return self._journal.append(record, self._kept.mark)
+            # One assignment: an interrupt comes before it or after it.
+            self._kept = Kept(answers, self._journal.append(record, self._kept.mark))
         except BaseException:
             self._journal.roll_back(self._kept.mark)
             raise
