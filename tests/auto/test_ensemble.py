@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from canonical import in_canonical_order
 from linkwise import Auto, Constraints, Prepared
-from linkwise.auto import consensus, ensemble, prior
+from linkwise.auto import ensemble, prior
 from linkwise.auto.candidates import CANDIDATES, COARSE_CUT, LEARNER, UNSUPERVISED, Candidate
 from linkwise.auto.consensus import ANCHOR, Group, from_labels
 
@@ -171,12 +171,11 @@ def test_few_pairs_that_agree_with_the_answer_do_not_change_it(data, m):
         assert model.report_.changed < 0.02
 
 
-def test_there_is_an_anchor_from_three_constraints_on(iris, data):
-    y = iris[1]
-    for m in (consensus.ANCHOR_FROM - 1, consensus.ANCHOR_FROM):
-        known = Constraints.sample(y, m, random_state=0)
+def test_there_is_an_anchor_from_the_first_constraint_on(iris, data):
+    for m in (0, 1, 2, 10):
+        known = Constraints.sample(iris[1], m, random_state=0)
         found = by_name(Auto(3, random_state=0).fit(data, constraints=known))
-        assert ("without constraints" in found) == (m >= consensus.ANCHOR_FROM)
+        assert ("without constraints" in found) == (m > 0)
 
 
 def four_squares(n=160):

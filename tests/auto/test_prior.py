@@ -97,22 +97,37 @@ def test_a_graph_has_no_features_to_describe():
 
 
 def test_weights_are_the_formula():
+    """Those that seek what they are judged by pay, and what two graphs say is averaged."""
     kinds = {"compact": 0.5, "overlapping": 0.2, "other shapes": 0.3}
-    fit = {"k-means": -1.0, "spectral": -1.02, "mixture, k-means": -0.97}
-    cut = {"k-means": 0.5, "spectral": 0.3, "mixture, k-means": 0.6}
-    values = np.array(list(fit.values())), np.array(list(cut.values()))
-    found = prior._weights(list(fit), kinds, values[0], cut=values[1] / 2)
+    fit = {"k-means": -1.0, "spectral": -1.02, "mixture, k-means": -0.97, "coarse cut": -1.01}
+    cut = {"k-means": (0.5, 0.4), "spectral": (0.3, 0.4), "mixture, k-means": (0.6, 0.5)}
+    cut["coarse cut"] = (0.28, 0.38)
+    values = np.array(list(fit.values())), np.array(list(cut.values())).T
+    found = prior._weights(list(fit), kinds, values[0], cuts=values[1] / 2)
     total = {}
     for name, value in fit.items():
         paid = 0.03 if name.startswith("mixture") else 0.0
         by_fit = np.exp((value - paid) / prior.TAU_LIKELIHOOD)
-        by_cut = (cut[name] / 2 + prior.CUT_FLOOR) ** (-1 / prior.TAU_CUT)
-        total[name] = by_fit, by_cut, float(name == "spectral")
+        factor = np.exp(0.3) if name == "coarse cut" else 1.0
+        by_cut = (factor * (np.array(cut[name]) / 2 + prior.CUT_FLOOR)) ** (-1 / prior.TAU_CUT)
+        total[name] = by_fit, *by_cut, float(name == "spectral")
     sums = np.sum(list(total.values()), axis=0)
+    each = kinds["other shapes"] / 2
     for name, parts in total.items():
         shares = np.array(parts) / sums
-        expected = shares @ [kinds["compact"], kinds["other shapes"], kinds["overlapping"]]
-        assert_allclose(found[name], (1 - prior.FLAT) * expected + prior.FLAT / 3)
+        expected = shares @ [kinds["compact"], each, each, kinds["overlapping"]]
+        assert_allclose(found[name], (1 - prior.FLAT) * expected + prior.FLAT / 4)
+
+
+def test_a_stray_sample_has_no_mutual_neighbours():
+    X = np.vstack((make_blobs(100, centers=1, random_state=0)[0], [[50.0, 50.0]]))
+    views = Views(Prepared(X))
+    near, mutual = views.view(views.scalings[0], 2).witnesses
+    stray = int(np.flatnonzero(views.order == 100)[0])
+    assert near[[stray]].nnz > 0
+    assert mutual[[stray]].nnz == 0
+    assert abs(mutual - mutual.T).sum() == 0
+    assert mutual.sum(axis=1).max() <= 10
 
 
 def test_no_candidate_is_without_a_chance():

@@ -51,6 +51,7 @@ MIXTURE_COMPONENTS = 10  # principal components that mixtures describe
 MIXTURE_ROWS = 3_000  # samples that a mixture is fitted to
 SHARPENED = 3  # power of the probabilities of label propagation
 TINY = 1e-300  # instead of a degree of zero
+CUT_OPTIMISM = 0.3  # by which the log of a cut seems lower than it is to a candidate that sought it
 CUT_PENALTY = 1.0  # of a violated pair of lower belief in a constrained cut; see `ConstrainedCut`
 # When a candidate is used: number of constraints, samples, entries of the graph.
 PROPAGATION_SAMPLES, PROPAGATION_DENSE = 20_000, 3_000
@@ -70,7 +71,10 @@ class Candidate(NamedTuple):
     needs_labels: bool = False  # pairs alone are not enough
     applies: Callable[[Trial], bool] | None = None  # any other condition
     is_quick: bool = False  # then it is found in every scaling, to choose one
-    optimism: float = 0.0  # nats per sample that it gains by maximising the likelihood itself
+    # What it gains by seeking itself what it is judged by: nats per sample of a likelihood that it
+    # maximises, logarithm of a cut that it minimises
+    optimism: float = 0.0
+    cut_optimism: float = 0.0
     is_preferred: bool = False  # where clusters overlap: it holds on such data
 
     def is_used(self, trial: Trial) -> bool:
@@ -260,7 +264,13 @@ MICRO_CLUSTERS = Group("micro-clusters", 0.05)
 CANDIDATES = (
     Candidate("k-means", UNSUPERVISED, _kmeans, needs_features=True, is_quick=True),
     Candidate("spectral", UNSUPERVISED, _spectral, is_quick=True, is_preferred=True),
-    Candidate("coarse cut", UNSUPERVISED, partial(_coarse_cut, penalty=0.0), is_quick=True),
+    Candidate(
+        "coarse cut",
+        UNSUPERVISED,
+        partial(_coarse_cut, penalty=0.0),
+        is_quick=True,
+        cut_optimism=CUT_OPTIMISM,
+    ),
     Candidate("linear", UNSUPERVISED, _linear, is_preferred=True),
     Candidate("tree .1", UNSUPERVISED, partial(_tree, limit=0.1), needs_features=True),
     Candidate("tree .3", UNSUPERVISED, partial(_tree, limit=0.3), needs_features=True),
@@ -277,6 +287,7 @@ CANDIDATES = (
             partial(_mixture, start=start),
             needs_features=True,
             optimism=0.03,
+            cut_optimism=CUT_OPTIMISM if start == "coarse cut" else 0.0,
         )
         for start in ("k-means", "spectral", "coarse cut", "tree .3", "tree .1", "robust tree .3")
     ),

@@ -40,7 +40,6 @@ FEW = 9  # constraints below which some groups have another prior
 # Of wrong constraints when candidates are compared: one surprise decides nothing. It is larger as
 # long as a few constraints could lead away from the anchor by chance.
 LEAST_RATE, FEW_RATE = 0.05, 0.15
-ANCHOR_FROM = 3  # constraints from which there is an anchor
 STACK_FROM = 30  # constraints from which groups are stacked
 STACK_PRIOR = 3.0  # constraints that the prior of the stacking counts for
 PER_DEGREE, MOST_DEGREES = 16.0, 6.0  # constraints for each degree of temperature; most degrees
@@ -182,7 +181,7 @@ def temperature(n_constraints: int) -> float:
 
 def least_rate(n_constraints: int) -> float:
     """Return the rate of wrong constraints at which candidates are compared."""
-    return FEW_RATE if ANCHOR_FROM <= n_constraints < STACK_FROM else LEAST_RATE
+    return FEW_RATE if n_constraints < STACK_FROM else LEAST_RATE
 
 
 def find_consensus(members: Sequence[Member], given: Reliability | None = None) -> Consensus:

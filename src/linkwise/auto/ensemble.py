@@ -18,7 +18,6 @@ from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise.auto.candidates import CANDIDATES, UNSUPERVISED, Candidate
 from linkwise.auto.consensus import (
     ANCHOR,
-    ANCHOR_FROM,
     EPS,
     ERROR_RATE,
     Consensus,
@@ -174,14 +173,11 @@ class Ensemble:
         view = self.views[best]
         self._find_unsupervised(view, ALONE)
         members = self._unsupervised_members(view)
-        without = find_consensus(members).probability
-        if self.model.n_constraints >= ANCHOR_FROM:
-            partition = from_probability(without)
-            held_out = self._unsupervised_prediction(partition)
-            anchor = Member("without constraints", ANCHOR, partition, 1.0, held_out)
-            members = [anchor, *members]
-        self.best, self.members, self.is_chosen = best, members + cheap, True
-        self.without = without
+        self.without = find_consensus(members).probability
+        partition = from_probability(self.without)
+        held_out = self._unsupervised_prediction(partition)
+        anchor = Member("without constraints", ANCHOR, partition, 1.0, held_out)
+        self.best, self.members, self.is_chosen = best, [anchor, *members, *cheap], True
         if self.folds:
             self.members = self.members + self._supervised(trials, OTHERS)
 

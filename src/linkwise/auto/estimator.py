@@ -37,6 +37,7 @@ from linkwise.auto.views import (
     permuted,
 )
 from linkwise.constraints import Constraints
+from linkwise.graph import Prepared
 from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.result import Result
 from linkwise.search.objective import certain_groups, warn_interrupted
@@ -132,7 +133,8 @@ class Auto(ConstrainedClusterer):
     n_clusters_ : int
         Number of clusters.
     noise_ : float
-        Expected share of wrong constraints: the mean of the probabilities of `suspects_`.
+        Estimated share of wrong constraints: the mean of the probabilities of `suspects_`, or
+        more if predictions of held-out constraints say so.
     suspects_ : tuple of Suspect
         All constraints, the one most likely wrong first: `kind`, `samples`, `row`, `probability`.
     report_ : AutoReport
@@ -163,6 +165,7 @@ class Auto(ConstrainedClusterer):
     """
 
     family = "ensemble"
+    is_distributed = True
     max_clusters = 100
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
@@ -193,6 +196,8 @@ class Auto(ConstrainedClusterer):
     ) -> Auto:
         with kept_filters(), kept_limits():
             prepared = self._checked(X, y, constraints)
+            if prepared.is_distributed:
+                return self._fit_subset(prepared, constraints)
             given = Constraints(prepared.n_samples) if constraints is None else constraints
             if self.hard and isinstance(self.n_clusters, str):
                 given.check(given.n_samples)  # contradictions, whatever the number
@@ -208,6 +213,27 @@ class Auto(ConstrainedClusterer):
         return self
 
     fit.__doc__ = ConstrainedClusterer.fit.__doc__
+
+    def _fit_subset(self, prepared: Any, constraints: Constraints | None) -> Auto:
+        """Fit to some samples and all that have a constraint; predict the others by chunks."""
+        given = Constraints(prepared.n_samples) if constraints is None else constraints
+        samples = prepared.subset(np.flatnonzero(given.constrained))
+        subset = Prepared(prepared.rows(samples), prepared.affinity)
+        self.fit(subset, constraints=None if constraints is None else given.restrict(samples))
+        self._renumber(samples)
+        report = replace(self.result_.report, constraints=given)  # by the numbers of all samples
+        self.result_ = replace(self.result_, report=report)
+        self.labels_ = prepared.predicted(self, samples, self.result_.labels)
+        return self
+
+    def _renumber(self, samples: Ints) -> None:
+        """Let what names samples of a subset name those of all."""
+        suspects = tuple(
+            one._replace(samples=tuple(int(samples[i]) for i in one.samples))
+            for one in self.result_.suspects
+        )
+        self.result_ = replace(self.result_, suspects=suspects)
+        self.committee_ = self.committee_._replace(samples=samples[self.committee_.samples])
 
     def _result(
         self, found: Found, constraints: Constraints, rng: np.random.RandomState
@@ -228,6 +254,7 @@ class Auto(ConstrainedClusterer):
             make_report(answer, found.choice, suspects, labels=labels),
             n_violated=n_violated,
             scaling_is_chosen=self.scaling == "auto",
+            constraints=constraints,
         )
         return AutoResult(
             labels=labels,
@@ -367,7 +394,8 @@ class Auto(ConstrainedClusterer):
         ndarray of shape (n_new,)
         """
         probability, copies = self._predicted(X)
-        return np.where(copies >= 0, self.labels_[copies], probability.argmax(axis=1))
+        labels = self.result_.labels  # of the training samples, which need not be all
+        return np.where(copies >= 0, labels[copies], probability.argmax(axis=1))
 
     def _predicted(self, X: Any) -> tuple[Floats, Ints]:
         """Return probabilities, and the training sample that each row is a copy of, or -1."""

@@ -4,7 +4,8 @@ First: do `k` Gaussians describe the samples? The *misfit* is what they lose aga
 density, in nats per sample. If each sample is well described by the Gaussian of its own cluster,
 candidates are compared by their Gaussian likelihood `g`. If not even the mixture of all Gaussians
 describes the samples, clusters have other shapes, and candidates are compared by the logarithm `c`
-of their normalised cut, on a graph in which none of them was sought. In between, clusters are
+of their normalised cut, on two graphs in which none of them was sought; the mean of both counts. In
+between, clusters are
 Gaussian but overlap: neither the likelihood nor the cut tells good partitions from bad ones there,
 and the candidates that hold on such data, the spectral and the linear one, are preferred. With the
 probabilities of the three kinds,
@@ -55,15 +56,16 @@ class DataPrior(NamedTuple):
     kinds: dict[str, float]  # probabilities: "compact", "overlapping", "other shapes"
     misfit: Misfit | None  # None for a graph, or features with few values
     likelihood: dict[str, float]
-    cut: dict[str, float]
+    cut: dict[str, float]  # on the first graph
 
 
 def data_prior(view: View) -> DataPrior:
     """Compare the unsupervised partitions of a view."""
     names, found, k = list(view.partitions), list(view.partitions.values()), view.k
-    cut, fit = np.empty(len(names)), np.zeros(len(names))
+    cuts, fit = np.empty((len(view.witnesses), len(names))), np.zeros(len(names))
     for at, partition in enumerate(found):
-        cut[at] = ncut_value(view.witness, partition.labels, k)
+        for number, W in enumerate(view.witnesses):
+            cuts[number, at] = ncut_value(W, partition.labels, k)
     misfit, compact, overlap = None, 0.0, 0.0  # a graph has no features to describe
     if view.has_features:
         few = few_valued(view.prepared.X)
@@ -72,28 +74,33 @@ def data_prior(view: View) -> DataPrior:
             fit[at] = gaussian_likelihood(P, partition.labels, k)
         compact = 1.0
         if few.mean() < FEW_SHARE:
-            W = view.W if view.rows.size == view.n_samples else view.witness
+            W = view.W if view.rows.size == view.n_samples else view.witnesses[0]
             Y = smooth_directions(P, W, min(DIRECTIONS, P.shape[1]))
             misfit = gaussian_misfit(Y, found[int(fit.argmax())].labels, k)
             compact = float(expit((SEPARATE - misfit.separate) / SEPARATE_SOFT))
             overlap = (1 - compact) * float(expit((MIXTURE - misfit.mixture) / MIXTURE_SOFT))
     kinds = {"compact": compact, "overlapping": overlap, "other shapes": 1 - compact - overlap}
-    weights = _weights(names, kinds, fit, cut=cut / k)
+    weights = _weights(names, kinds, fit, cuts=cuts / k)
     likelihood = dict(zip(names, fit.tolist(), strict=True)) if view.has_features else {}
-    cuts = dict(zip(names, cut.tolist(), strict=True))
-    return DataPrior(weights, kinds, misfit, likelihood, cuts)
+    cut = dict(zip(names, cuts[0].tolist(), strict=True))
+    return DataPrior(weights, kinds, misfit, likelihood, cut)
 
 
 def _weights(
-    names: list[str], kinds: dict[str, float], fit: Floats, *, cut: Floats
+    names: list[str], kinds: dict[str, float], fit: Floats, *, cuts: Floats
 ) -> dict[str, float]:
-    """Mix what the cut, the likelihood, and a preference say, by the kinds of clusters."""
-    optimism, preferred = np.zeros(len(names)), np.zeros(len(names))
+    """Mix what the cuts, the likelihood, and a preference say, by the kinds of clusters.
+
+    `cuts` has a row for each graph; what they say is averaged.
+    """
+    fit, log_cuts, preferred = fit.copy(), np.log(cuts + CUT_FLOOR), np.zeros(len(names))
     for at, name in enumerate(names):
-        optimism[at], preferred[at] = BY_NAME[name].optimism, BY_NAME[name].is_preferred
+        fit[at] -= BY_NAME[name].optimism
+        log_cuts[:, at] += BY_NAME[name].cut_optimism
+        preferred[at] = BY_NAME[name].is_preferred
     total = (
-        kinds["other shapes"] * softmax(-np.log(cut + CUT_FLOOR) / TAU_CUT)
-        + kinds["compact"] * softmax((fit - optimism) / TAU_LIKELIHOOD)
+        kinds["other shapes"] * softmax(-log_cuts / TAU_CUT, axis=1).mean(axis=0)
+        + kinds["compact"] * softmax(fit / TAU_LIKELIHOOD)
         + kinds["overlapping"] * preferred / max(preferred.sum(), 1.0)
     )
     weights = (1 - FLAT) * total / total.sum() + FLAT / len(names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +16,7 @@ from linkwise.auto.constraint_model import (
     likelihood,
     log_likelihood,
     matching,
+    one_of_two,
     probability_wrong,
 )
 from linkwise.auto.names import in_words
@@ -34,6 +35,7 @@ GUESS = 0.5  # probability of a number of clusters below which it is called a gu
 CLEAR = 0.9  # probability of a kind of clusters above which it is called clear
 N_SHOWN = 6  # candidates that a report lists
 CLOSE = 0.02  # log-likelihoods that differ by less are called equal
+MOST_CONTRADICTIONS = 3  # that are told in words
 SMALL = 2  # samples of a cluster that is named
 SUSPICIOUS = 0.5  # probability of being wrong above which a constraint is counted as a suspect
 
@@ -101,6 +103,8 @@ class AutoReport:
         Whether the scaling was chosen, and not given as a parameter.
     interrupted : bool
         Whether the fit was interrupted: then this is the best answer so far.
+    constraints : Constraints or None
+        What was given. The summary tells the contradictions among them.
     """
 
     n_clusters: int
@@ -123,6 +127,7 @@ class AutoReport:
     small_clusters: tuple[tuple[int, tuple[int, ...]], ...] = ()
     scaling_is_chosen: bool = True
     interrupted: bool = False
+    constraints: Constraints | None = field(default=None, repr=False, compare=False)
 
     def summary(self) -> list[str]:
         """Return what was chosen, in some lines."""
@@ -184,12 +189,25 @@ class AutoReport:
             f"about {self.noise:.1%} wrong, {self.n_suspects} suspected",
             f"with {'them' if s else 'it'}, {self.changed:.1%} of the samples change their cluster",
         ]
+        lines[1:1] = self._contradictions()
         if self.n_held_back:
             lines.append(
                 f"log-likelihood of a held-out constraint: {self.score:.3f} (without constraints: "
                 f"{self.score_without:.3f}; guessing: {self.score_guess:.3f}; best: 0)"
             )
             lines.append(self._verdict())
+        return lines
+
+    def _contradictions(self) -> list[str]:
+        """Return what proves that some constraints cannot all hold."""
+        if self.constraints is None:
+            return []
+        claims = [one.claim for one in self.constraints.conflicts(limit=MOST_CONTRADICTIONS)]
+        lines = [f"contradiction: {claim[0].lower()}{claim[1:]}" for claim in claims]
+        n_more = self.constraints.n_conflicts - len(lines)
+        if n_more > 0:
+            more = f"{n_more:,} more contradiction{'s' * (n_more > 1)}"
+            lines.append(f"{more}: Constraints.conflicts() lists them")
         return lines
 
     def _verdict(self) -> str:
@@ -199,7 +217,7 @@ class AutoReport:
             return "they contradict what the samples show on their own, and were followed"
         if self.score > self.score_without + CLOSE:
             return "those given help to predict those held out"
-        return "those held out are predicted as well without those given"
+        return "they add little: without them, those held out are predicted just as well"
 
 
 def rank_suspects(
@@ -210,7 +228,10 @@ def rank_suspects(
     `left_out` is the probability of each pair, then of each label, given the others.
     """
     given = ConstraintModel.of(constraints, answer.model.k).reliability
-    wrong = probability_wrong(left_out, given, answer.consensus.error_rate)
+    # Candidates follow wrong constraints that they learn from; held-out ones tell their number.
+    rate = max(answer.consensus.error_rate, _held_out_errors(answer)[0])
+    wrong = probability_wrong(left_out, given, rate)
+    wrong = one_of_two(wrong, constraints.table.pairs)
     # Equal probabilities: the less expected one first.
     order = np.lexsort((left_out, -wrong))
     return make_suspects(constraints, order, probability=wrong[order])
@@ -239,7 +260,7 @@ def make_report(
         score=score,
         score_without=without,
         score_guess=guess,
-        noise=float(wrong.mean()) if suspects else 0.0,
+        noise=max(float(wrong.mean()), _held_out_errors(answer)[1]) if suspects else 0.0,
         n_constraints=len(suspects),
         n_suspects=int((wrong > SUSPICIOUS).sum()),
         n_held_back=answer.n_held_out,
@@ -247,6 +268,16 @@ def make_report(
         small_clusters=small_clusters(labels),
         interrupted=answer.interrupted,
     )
+
+
+def _held_out_errors(answer: Answer) -> tuple[float, float]:
+    """Return the rate of errors that explains the held-out constraints, and their share."""
+    if not answer.n_held_out:
+        return 0.0, 0.0
+    held_out = np.array(list(map(attrgetter("held_out"), answer.members)))
+    predicted, given = answer.consensus.weights @ held_out, answer.model.reliability
+    rate = likelihood(predicted, given)[1]
+    return rate, float(probability_wrong(predicted, given, rate).mean())
 
 
 def _scores(answer: Answer) -> tuple[float, float, float]:

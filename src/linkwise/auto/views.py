@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from scipy.spatial import KDTree
+from sklearn.neighbors import kneighbors_graph
 
 from linkwise.auto.bases import Bases, build_bases
 from linkwise.auto.coarse_cut import CoarseCut, MicroClusters, coarse_cuts
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 MAX_ROWS = 5_000  # unconstrained samples that candidates partition; the rest follow a classifier
 N_COARSE, FEW_COARSE = 6, 3  # micro-clusterings behind a coarse cut; for more samples than MAX_ROWS
 MICRO = (2, 4)  # micro-clusters for each cluster
-WITNESS_NEIGHBORS = 5  # of the graph that judges cuts: not the one in which they were sought
+# Of the graphs that judge cuts, none of them the one in which they were sought
+WITNESS_NEIGHBORS, MUTUAL_NEIGHBORS = 5, 10
 CORE_NEIGHBOR = 5  # whose distance is the least length of a robust spanning tree's edges
 FREE_WEIGHT = 0.3  # of an unconstrained sample in a regression, beside a constrained one
 FREE_SHARE = 4.0  # weight of all unconstrained samples of many, at most, beside the constrained
@@ -197,12 +199,19 @@ class View:
         return found
 
     @cached_property
-    def witness(self) -> Graph:
-        """The graph of the rows that judges cuts."""
+    def witnesses(self) -> tuple[Graph, ...]:
+        """The graphs of the rows that judge cuts: of near neighbours, and of mutual ones.
+
+        The second has no edges to stray samples, which have neighbours and are nobody's. Of a graph
+        alone, that graph.
+        """
         if not self.has_features:
-            return csr_array(csr_array(self.W)[self.rows][:, self.rows])
-        neighbors = min(WITNESS_NEIGHBORS, self.rows.size - 1)
-        return Affinity(neighbors=neighbors).fit_transform(self.prepared.X[self.rows])
+            return (csr_array(csr_array(self.W)[self.rows][:, self.rows]),)
+        most = self.rows.size - 1
+        near = Affinity(neighbors=min(WITNESS_NEIGHBORS, most))
+        nearest = kneighbors_graph(self.coordinates[self.rows], min(MUTUAL_NEIGHBORS, most))
+        mutual = csr_array(nearest.minimum(nearest.T))
+        return near.fit_transform(self.prepared.X[self.rows]), mutual
 
     def tree(self, *, robust: bool) -> Ints:
         """Return the edges of the minimum spanning tree of the rows, ascending.
