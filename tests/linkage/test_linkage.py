@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage
 from scipy.sparse import csr_array
-from scipy.special import logit
+from scipy.special import expit, logit
 from scipy.stats import multivariate_normal
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
@@ -20,8 +20,7 @@ from linkwise import ConflictError, Constraints, Linkage, Prepared
 from linkwise.graph.neighbors import NeighborSearch
 from linkwise.linkage.coordinates import Coordinates, Radii, _leading
 from linkwise.linkage.cut import (
-    SLOPE,
-    WRONG,
+    MODELS,
     Answers,
     Calibration,
     Prior,
@@ -127,7 +126,7 @@ def test_covariances_are_shrunk_but_keep_their_trace():
 @FEW
 def test_mean_log_odds_of_two_clusters_is_that_of_all_their_pairs(seed):
     items = random_items(seed)
-    left, right, height = grow_tree(items, MergeRule(0.3))
+    left, right, height, _ = grow_tree(items, MergeRule(0.3))
     clusters = {i: [i] for i in range(12)}
     for a, b, found in zip(left, right, height, strict=True):
         expected = mean_log_odds(0.3, items.g, items.h, clusters[a], clusters[b])
@@ -135,17 +134,23 @@ def test_mean_log_odds_of_two_clusters_is_that_of_all_their_pairs(seed):
         clusters[a] += clusters.pop(b)
 
 
-@given(st.integers(0, 10**6), st.booleans(), st.sampled_from([-np.inf, -1.0, 0.0]))
+@given(
+    st.integers(0, 10**6),
+    st.booleans(),
+    st.sampled_from([-np.inf, -1.0, 0.0]),
+    st.sampled_from([-0.5, 0.0, np.inf]),
+)
 @FEW
-def test_merging_is_the_greedy_one(seed, answered, stop):
+def test_merging_is_the_greedy_one(seed, answered, stop, level):
     items = random_items(seed)
     rng = np.random.RandomState(seed)
     if answered:
         answer = rng.choice([0.0, 2.0, -2.0, -np.inf], size=len(items.pairs))
         side = rng.choice([-1, -1, 0, 1], size=12).astype(np.int32)
         items = items._replace(answer=answer, side=side, size=rng.randint(1, 4, 12).astype(float))
-    rule = MergeRule(0.3, cut=-0.2, slope=1.5, stop=stop, prior=-0.7 if seed % 3 else 0.0)
-    left, right, height = grow_tree(items, rule)
+    prior = -0.7 if seed % 3 else 0.0
+    rule = MergeRule(0.3, cut=-0.2, slope=1.5, stop=stop, prior=prior, level=level)
+    left, right, height, _ = grow_tree(items, rule)
     expected = merged_greedily(items, rule)
     found = [
         (min(a, b), max(a, b), s)
@@ -252,8 +257,9 @@ def test_two_gaussians_are_cut_between():
 
 def cut_of(is_must, prior, *, times=40):
     """Return the cut of four merges by answers about the pairs that they join."""
-    merges = [[0, 2, 0, 0], [1, 3, 2, 4], [9.0, 8.0, 3.0, -7.0]]
-    tree = Tree(1_000, Merges(*map(np.array, merges)))
+    heights = np.array([9.0, 8.0, 3.0, -7.0])
+    left, right = np.array([0, 2, 0, 0]), np.array([1, 3, 2, 4])
+    tree = Tree(1_000, Merges(left, right, heights, heights))
     joins = np.tile(tree.joins(np.array([[0, 1], [0, 2], [1, 3], [0, 4]])), times)
     is_must = np.resize(is_must, joins.size)
     answers = Answers(joins, is_must, np.ones(joins.size))
@@ -272,7 +278,7 @@ def test_the_cut_stays_where_answers_are_few_or_disagree():
     mixed = [True, True, True, True, False, False, False, False]
     assert cut_of(mixed, 5.0) == 5.0
     none = Answers(np.zeros(0, int), np.zeros(0, bool), np.zeros(0))
-    tree = Tree(3, Merges(np.array([0]), np.array([1]), np.array([1.0])))
+    tree = Tree(3, Merges(np.array([0]), np.array([1]), np.ones(1), np.ones(1)))
     assert choose_cut(tree, none, Prior(5.0, 10.0, is_clear=True)) == 5.0
 
 
@@ -495,6 +501,37 @@ def test_new_samples_join_a_cluster_or_none():
     assert model.predict(X[:2] + 30).tolist() == [-1, -1]
 
 
+def test_probability_of_new_samples():
+    X, y = small_clusters(50, d=8, spread=0.2)
+    model = Linkage(random_state=0).fit(X[:150])
+    new = X[150:]
+    joins = model.predict_proba(new)
+    assert_array_equal(joins > 0.5, model.predict(new) >= 0)
+    # Row by row, it is the logistic curve of the log-odds of the two samples.
+    found, (i, j) = model.result_, (np.arange(50), np.roll(np.arange(50), 1))
+    terms = found.odds.terms(found.coordinates.transform(new))
+    odds = found.odds.between(*terms, np.column_stack((i, j))) + found.rule.prior
+    expected = expit(found.rule.slope * (odds - found.rule.cut))
+    assert_allclose(model.predict_proba(new[i], new[j]), expected)
+    same = y[150:][i] == y[150:][j]
+    mates = [np.flatnonzero(y[:150] == label)[:1] for label in y[150:]]
+    have = [k for k, mate in enumerate(mates) if mate.size]
+    with_mate = model.predict_proba(new[have], X[[int(mates[k][0]) for k in have]])
+    assert np.median(with_mate) > 0.5 > np.median(model.predict_proba(new[i], new[j])[~same])
+    with pytest.raises(ValueError, match="compared row by row"):
+        model.predict_proba(new[:3], new[:4])
+
+
+def test_probability_of_new_samples_on_dask():
+    da = pytest.importorskip("dask.array")
+    X, _ = small_clusters(50, d=8, spread=0.2)
+    model = Linkage(random_state=0).fit(X[:150])
+    new = da.from_array(X[150:], chunks=(20, 8))
+    assert_allclose(model.predict_proba(new).compute(), model.predict_proba(X[150:]))
+    with pytest.raises(ValueError, match="taken alone"):
+        model.predict_proba(new, new)
+
+
 def test_sparse_rows():
     rng = np.random.RandomState(0)
     y = np.repeat(np.arange(80), 4)
@@ -564,17 +601,53 @@ def test_the_likelihood_of_answers_is_that_of_each_of_them():
     x, is_must = rng.uniform(-3, 3, 50), rng.rand(50) < 0.5
     belief, moves = rng.rand(50), np.array([-1.0, 0.0, 0.7])
     answers = Answers(np.zeros(50, int), is_must, belief)
-    gain, error = _gains(x, answers, moves)
+    gain, error = _gains(x, answers, moves, MODELS)
+
+    def logs(cut):
+        """Return the log-likelihood of each answer, with what suits all best, and its prior."""
+        each = []
+        for slope, w in MODELS:
+            p = expit(np.where(is_must, 1, -1) * slope * (x - cut))
+            each.append((np.log(w + (1 - 2 * w) * p), 48 * np.log1p(-w)))
+        return max(each, key=lambda log: belief @ log[0] + log[1])
+
     for k, move in enumerate(moves):
-        differences = []
-        for height, must, weight in zip(x, is_must, belief, strict=True):
-            log = [
-                np.log(WRONG + (1 - 2 * WRONG) * (p if must else 1 - p))
-                for p in (1 / (1 + np.exp(-SLOPE * (height - cut))) for cut in (move, 0.0))
-            ]
-            differences.append(weight * (log[0] - log[1]))
-        assert gain[k] == pytest.approx(sum(differences), abs=0.05)  # heights are in bins
-        assert error[k] == pytest.approx(np.sqrt(np.square(differences).sum()), abs=0.05)
+        (there, after), (here, before) = logs(move), logs(0.0)
+        differences = belief * (there - here)
+        # Heights are in bins of a fiftieth.
+        assert gain[k] == pytest.approx(differences.sum() + after - before, abs=0.5)
+        assert error[k] == pytest.approx(np.sqrt(np.square(differences).sum()), abs=0.5)
+
+
+def test_answers_that_a_cut_satisfies_do_not_push_it_down():
+    """One kind just above the cut, the other far below: merging more would have no support."""
+    heights = np.concatenate((np.linspace(0.1, 0.4, 400), np.linspace(-3, -1, 400)))
+    pairs = np.arange(1_600).reshape(-1, 2)[np.argsort(-heights)]
+    falling = np.sort(heights)[::-1]
+    tree = Tree(100_000, Merges(pairs[:, 0], pairs[:, 1], falling, falling))
+    is_must = np.arange(800) < 400
+    joins = np.argsort(np.argsort(-heights))
+    answers = Answers(joins, is_must, np.ones(800))
+    assert choose_cut(tree, answers, Prior(0.0, 1.0, is_clear=True)) == 0.0
+    # Where answers are violated it still moves, and up until it is between the two kinds.
+    assert choose_cut(tree, answers, Prior(0.5, 1.0, is_clear=True)) < 0.1
+    assert choose_cut(tree, answers, Prior(-0.95, 1.0, is_clear=True)) > -0.8
+
+
+def test_what_an_answer_asks_for_is_merged_last():
+    """A far pair that an answer joins must not be the seed of its cluster."""
+    x = np.array([[0.0], [0.2], [0.3], [2.0]])
+    pairs = np.array([[0, 1], [0, 2], [1, 2], [2, 3], [0, 3]])
+    items = Items.samples(x, x[:, 0] ** 2 / 2, pairs)
+    items = items._replace(answer=np.array([0, 0, 0, 0, 5.0]))
+    rule = MergeRule(1.0, stop=-9.0, level=0.0)
+    found = grow_tree(items, rule)
+    assert found.left.size == 3
+    assert 3 in (found.left[2], found.right[2])
+    assert 0 < found.height[2] < 1e-6
+    assert found.odds[2] > 1  # the answer counts in the probability
+    hurried = grow_tree(items, rule._replace(level=np.inf))
+    assert {hurried.left[0], hurried.right[0]} == {0, 3}
 
 
 # The review queue -------------------------------------------------------------------------------
@@ -616,8 +689,10 @@ def test_two_clusters_are_asked_about_once():
 def test_items_are_scored_as_the_kernel_does():
     items = random_items(0)._replace(answer=np.random.RandomState(0).choice([0.0, 1.5, -1.0], 30))
     rule = MergeRule(0.3, cut=-0.2, slope=1.5, prior=-0.7)
-    _, _, height = grow_tree(items, rule)
-    assert items.scores(rule).max() == pytest.approx(height[0])
+    found = grow_tree(items, rule)
+    first = {found.left[0], found.right[0]}
+    at = [set(pair) == first for pair in items.pairs.tolist()].index(True)
+    assert items.scores(rule)[at] == pytest.approx(found.odds[0])
 
 
 def test_probability_of_a_sample_is_the_mean_over_its_mates():

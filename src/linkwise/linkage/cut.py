@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,10 +18,14 @@ CLEAR = 4.0  # distance of two Gaussians, in standard deviations, that makes the
 ANCHOR = 2.0  # answers that it takes to move the cut at all
 PULL = 5.0  # answers that it takes in addition to move it far
 DOUBT = 1.0  # standard errors that are taken off what answers gain
-WRONG = 0.1  # share of wrong answers to expect while the cut is chosen
-LOG_ODDS = float(logit(1 - WRONG))  # that an answer is worth
-SLOPE = 6.0  # of the log-odds of two samples, in units of the prior
+WRONG = np.array([0.1, 0.03, 0.01])  # shares of wrong answers
+BEFORE = 48  # answers, all of them right, that are known before: Beta(1, 49)
+LOG_ODDS = float(logit(1 - WRONG[0]))  # that an answer is worth at least
+SLOPES = 6.0 * 2.0 ** np.arange(4)  # of the log-odds of two samples, in units of the prior
+MODELS = np.array(list(product(SLOPES, WRONG)))  # slopes with shares of wrong answers
 REACH = 3  # units of the prior that the cut may move
+STEPS = 400  # into which the heights of answers are sorted
+EDGES = np.linspace(-REACH - 1, REACH + 1, STEPS + 1)
 NO_ANSWERS = 0.03  # share of wrong answers to expect before there are any
 
 
@@ -106,38 +111,65 @@ def choose_cut(tree: Tree, answers: Answers, prior: Prior) -> float:
     error of this gain; what two answers are worth, and up to five more far from the prior cut; and
     as much as the share of all pairs that it joins in addition is of the answers, since these tell
     little of giant clusters. With few answers, or answers that disagree, no other cut gains.
+
+    A cut goes down only for answers that it violates. It may also go up, until it is well between
+    the two kinds of answers: what is merged below all that was answered "same" has no support.
     """
     if not answers.joins.size or not tree.n_merges:
         return prior.cut
     height = np.append(tree.height, -np.inf)[answers.joins]
     moves = np.linspace(-REACH, REACH, 60 * REACH + 1)  # in units of the prior; 0 is among them
-    gain, error = _gains((height - prior.cut) / prior.scale, answers, moves)
+    x = (height - prior.cut) / prior.scale
+    violated, between = (_sure_gains(x, answers, moves, models) for models in (MODELS, MODELS[:1]))
+    gain = np.where(moves > 0, np.maximum(violated, between), violated)
     cuts = prior.cut + moves * prior.scale
     joined = tree.joined_shares_above(np.append(cuts, prior.cut))
     joined = np.maximum(joined[:-1] - joined[-1], 0.0) * answers.belief.sum()
     penalty = ANCHOR * (moves != 0) + PULL * np.minimum(1.0, moves**2) + joined
-    return float(cuts[np.argmax(gain - DOUBT * error - LOG_ODDS * penalty)])
+    return float(cuts[np.argmax(gain - LOG_ODDS * penalty)])
 
 
-def _gains(x: Floats, answers: Answers, moves: Floats) -> tuple[Floats, Floats]:
+def _sure_gains(x: Floats, answers: Answers, moves: Floats, models: Floats) -> Floats:
+    """Return the log-likelihood that moves of the cut gain, less its standard error."""
+    gain, error = _gains(x, answers, moves, models)
+    return gain - DOUBT * error
+
+
+def _gains(x: Floats, answers: Answers, moves: Floats, models: Floats) -> tuple[Floats, Floats]:
     """Return the log-likelihood that moves of the cut gain, and its standard error.
 
-    Answers at about the same height are taken together: there may be a million of them.
+    Each cut has the model that suits it best: a slope, and a share of wrong answers. With one slope
+    for all, answers that a cut satisfies push it away until they are far from it; with one share,
+    an answer among many that agree is worth no more than one among many that do not.
     """
-    edges = np.linspace(-REACH - 1, REACH + 1, BINS + 1)
-    at = np.clip(np.searchsorted(edges, x) - 1, 0, BINS - 1)
-    x = (edges[1:] + edges[:-1])[:, None] / 2
-    gain = np.zeros(moves.size)
+    tallies = [_tally(x, answers, sign) for sign in (1, -1)]
+    logs = np.array([_log_likelihoods(moves, *model) for model in models])
+    before = BEFORE * np.log1p(-models[:, 1:])
+    total = sum((tally[0] @ logs[:, at] for at, tally in enumerate(tallies)), before)
+    best = np.argmax(total, axis=0)
+    here = int(np.flatnonzero(moves == 0)[0])
+    each = np.arange(moves.size)
+    gain = total[best, each] - total[best[here], here]
     square = np.zeros(moves.size)
-    for sign in (1, -1):
-        kept = answers.is_must == (sign > 0)
-        right = expit(sign * SLOPE * (x - moves))
-        log = np.log(WRONG + (1 - 2 * WRONG) * right)
-        log -= np.log(WRONG + (1 - 2 * WRONG) * expit(sign * SLOPE * x))
-        weight = np.bincount(at[kept], answers.belief[kept], minlength=BINS)
-        gain += weight @ log
-        square += np.bincount(at[kept], answers.belief[kept] ** 2, minlength=BINS) @ log**2
+    for at, tally in enumerate(tallies):
+        changed = logs[best, at, :, each] - logs[best[here], at, :, here]
+        square += changed**2 @ tally[1]
     return gain, np.sqrt(square)
+
+
+def _tally(x: Floats, answers: Answers, sign: int) -> tuple[Floats, Floats]:
+    """Return the sums of beliefs and of their squares at each height: there may be a million."""
+    kept = answers.is_must == (sign > 0)
+    at = np.clip(np.searchsorted(EDGES, x[kept]) - 1, 0, STEPS - 1)
+    belief = answers.belief[kept]
+    total = np.bincount(at, belief, minlength=STEPS).astype(np.float64)
+    return total, np.bincount(at, belief**2, minlength=STEPS).astype(np.float64)
+
+
+def _log_likelihoods(moves: Floats, slope: float, wrong: float) -> Floats:
+    """Return the log-likelihood of "same" and "different" at each height, for each cut."""
+    x = slope * ((EDGES[1:] + EDGES[:-1])[:, None] / 2 - moves)
+    return np.log(wrong + (1 - 2 * wrong) * np.array([expit(x), expit(-x)]))
 
 
 def calibrate(height: Floats, answers: Answers, cut: float, scale: float) -> Calibration:

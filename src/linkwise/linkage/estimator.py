@@ -157,26 +157,63 @@ class Linkage(ConstrainedClusterer):
                 predicted[new] = self._likeliest(X[new])
         return predicted
 
+    def predict_proba(self, X: Any, Y: Any = None) -> Floats:
+        """Return the probability that samples are one thing: per pair of rows, or with a cluster.
+
+        No column for each cluster: there are thousands.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_new, n_features)
+            Samples, new or not.
+        Y : array-like or sparse matrix of shape (n_new, n_features), default=None
+            Other samples: row by row, are the two one thing? None: the cluster that suits each
+            sample most. `predict` gives it if the probability is above one half, or that of
+            `threshold`.
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+        """
+        found = self._fitted
+        X = self._new_samples(X, accept_sparse="csr")
+        with one_thread():
+            if Y is None:
+                odds = self._best(X)[1]
+            else:
+                Y = self._new_samples(Y, accept_sparse="csr")
+                if X.shape[0] != Y.shape[0]:
+                    raise ValueError(
+                        f"X has {X.shape[0]} rows and Y has {Y.shape[0]}: they are compared row by "
+                        "row. Give as many of each."
+                    )
+                odds = found.rule.prior + found.odds.rowwise(
+                    *(found.odds.terms(found.coordinates.transform(side)) for side in (X, Y))
+                )
+        return np.asarray(expit(found.rule.slope * (odds - found.rule.cut)))
+
     def _likeliest(self, X: Any) -> Ints:
         """Return the clusters of highest mean log-odds, or -1."""
+        found = self.result_
+        clusters, odds = self._best(X)
+        least = found.rule.cut + (self.threshold or 0.0) / found.rule.slope
+        return np.where((odds > least) | (self.n_clusters is not None), clusters, -1)
+
+    def _best(self, X: Any) -> tuple[Ints, Floats]:
+        """Return the cluster of highest mean log-odds among those of neighbours, and these."""
         found = self.result_
         g, h = found.odds.terms(found.coordinates.transform(X))
         near = NeighborSearch(found.embedding).nearest(self.neighbors, query=g)[1]
         clusters = self.labels_[near]
-        means, offset = self._cluster_means
+        means, offset = self._cluster_means()
         odds = offset[clusters] - h[:, None]
         for at in range(clusters.shape[1]):  # one neighbour after the other: little memory
             odds[:, at] += np.einsum("ij,ij->i", g, means[clusters[:, at]])
-        best = odds.argmax(axis=1)[:, None]
-        least = found.rule.cut + (self.threshold or 0.0) / found.rule.slope
-        joins = np.take_along_axis(odds, best, 1) > least
-        if self.n_clusters is not None:
-            joins[:] = True
-        return np.where(joins, np.take_along_axis(clusters, best, 1), -1).ravel()
+        best = np.arange(len(odds)), odds.argmax(axis=1)
+        return clusters[best], odds[best]
 
-    @cached_property
     def _cluster_means(self) -> tuple[Floats, Floats]:
-        """Mean of `g` in each cluster, and the part of the log-odds that is the cluster's alone."""
+        """Return the mean of `g` in each cluster, and the log-odds that are the cluster's alone."""
         found = self.result_
         size = np.bincount(self.labels_)
         g, h = found.odds.terms(found.coordinates.transform(self._samples))
@@ -201,7 +238,7 @@ class Linkage(ConstrainedClusterer):
         """
         check_is_fitted(self, "result_")
         checked = as_pairs(pairs, self.labels_.size, "pairs")
-        return np.asarray(expit(self.result_.tree.join_heights(checked)))
+        return np.asarray(expit(self.result_.tree.join_odds(checked)))
 
     @cached_property
     def pair_probability_(self) -> Floats:
@@ -304,5 +341,5 @@ class Linkage(ConstrainedClusterer):
 
     def _keep_samples(self, X: Any) -> None:
         self._samples = X
-        for name in ("_cluster_means", *COMPUTED):  # of an earlier fit
+        for name in COMPUTED:  # of an earlier fit
             self.__dict__.pop(name, None)

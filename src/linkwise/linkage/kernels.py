@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 NEVER = np.iinfo(np.int64).max
+LATE = 1e-9  # of the level: how far above it the merges are that answers ask for
 
 
 class State(NamedTuple):
@@ -31,7 +32,7 @@ class State(NamedTuple):
     ends: Int32s  # the clusters of each edge, of shape (n_edges, 2)
     dot: Floats  # g(A) . g(B) of each edge
     answer: Floats  # sum of the log-odds of the answers about pairs between A and B
-    score: Floats  # of each edge
+    score: Floats  # of each edge: by what it is in order
     first: Int32s  # first half-edge of each cluster; half-edge 2 e + s is side s of edge e
     after: Int32s  # half-edge after each half-edge
     heap: Int32s  # edges, a binary heap with the largest score on top
@@ -39,7 +40,8 @@ class State(NamedTuple):
     mark: Int32s  # scratch: the edge from the merged cluster to each other one
     left: Int32s  # the merges: `right` becomes part of `left`, at `height`
     right: Int32s
-    height: Floats
+    height: Floats  # the score
+    odds: Floats  # that they are one, with the answers
     counts: Int64s  # entries of the heap, merges
 
 
@@ -65,6 +67,7 @@ def new_state(size, g, h, side, ends, answer, rule):  # type: ignore[no-untyped-
         np.empty(max(n - 1, 0), np.int32),
         np.empty(max(n - 1, 0), np.int32),
         np.empty(max(n - 1, 0)),
+        np.empty(max(n - 1, 0)),
         np.zeros(2, np.int64),
     )
     for e in range(n_edges):
@@ -87,10 +90,10 @@ def _dot(x, y):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _score(state, e, rule):  # type: ignore[no-untyped-def]
-    """Return the log-odds that the two clusters of an edge are one."""
+    """Return by what an edge is put in order, and the log-odds that its two clusters are one."""
     a, b = state.ends[e, 0], state.ends[e, 1]
     if state.side[a] >= 0 and state.side[b] >= 0 and state.side[a] != state.side[b]:
-        return -np.inf
+        return -np.inf, -np.inf
     m, k = state.size[a], state.size[b]
     mean = rule[0] - state.h[a] / m - state.h[b] / k + state.dot[e] / (m * k)
     # What is known of the two clusters as such weighs against the evidence of all their samples,
@@ -98,15 +101,34 @@ def _score(state, e, rule):  # type: ignore[no-untyped-def]
     # of any two samples against the root of that.
     weight = np.sqrt(2 * m * k / (m + k))
     score = rule[2] * (mean + rule[4] / np.sqrt(weight) - rule[1])
-    if state.answer[e] != 0.0:
-        score = score * weight + state.answer[e]
-    return score
+    if state.answer[e] == 0.0:
+        return score, score
+    odds = score * weight + state.answer[e]
+    return _place(score, odds, state.answer[e], rule[5]), odds
+
+
+@njit(cache=True, nogil=True)
+def _place(score, odds, answer, level):  # type: ignore[no-untyped-def]
+    """Return by what an edge with an answer is put in order.
+
+    An answer decides whether two clusters are merged, and does not hurry it: two samples that only
+    an answer holds together, merged first, would be a seed to which the others do not fit. What is
+    merged for an answer's sake comes after all that is merged without.
+    """
+    if answer < 0.0:
+        return min(score, odds)
+    if score > level:
+        return score
+    if odds <= level or level == np.inf:
+        return odds
+    above = odds - level
+    return level + LATE * max(1.0, abs(level)) * above / (1.0 + above)
 
 
 @njit(cache=True, nogil=True)
 def _rescore(state, e, rule):  # type: ignore[no-untyped-def]
     """Compute the score of an edge, and put it where it belongs in the heap."""
-    state.score[e] = _score(state, e, rule)
+    state.score[e], _ = _score(state, e, rule)
     if state.score[e] <= rule[3]:
         _leave_heap(state, e)
         return
@@ -176,6 +198,7 @@ def merge_some(state, rule, most):  # type: ignore[no-untyped-def]
             a, b = b, a
         done = state.counts[1]
         state.left[done], state.right[done], state.height[done] = a, b, state.score[e]
+        _, state.odds[done] = _score(state, e, rule)
         state.counts[1] += 1
         state.ends[e, 0] = state.ends[e, 1] = -1
         _merge(state, a, b, rule)

@@ -56,6 +56,12 @@ class LogOdds(NamedTuple):
         h: Floats = 0.5 * (Y * Y) @ (one - two)
         return Y * np.sqrt(two), h
 
+    def rowwise(self, one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> Floats:
+        """Return the log-odds of samples with others, row by row; each is given by its terms."""
+        (g, h), (u, v) = one, other
+        odds: Floats = self.c - h - v + np.einsum("ij,ij->i", g, u)
+        return odds
+
     def between(self, g: Floats, h: Floats, pairs: Ints) -> Floats:
         """Return the log-odds of pairs of samples."""
         odds = np.empty(len(pairs))

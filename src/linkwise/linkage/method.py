@@ -79,7 +79,29 @@ def linkage(
     n_rounds: int = 3,
     random_state: int | np.random.RandomState | None = None,
 ) -> LinkedResult:
-    """Merge clusters while their samples are likelier one thing than not; see :class:`Linkage`."""
+    """Merge clusters while their samples are likelier one thing than not; see :class:`Linkage`.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Samples.
+    constraints : Constraints
+        What is known about the samples.
+    n_clusters : int or None, default=None
+        Number of clusters; None finds it.
+    threshold : float or None, default=None
+        Mean log-odds from which on clusters are merged; None takes 0.
+    hard : bool, default=False
+        Whether certain constraints hold without exception.
+    neighbors : int, default=15
+        Nearest neighbours of each sample that are looked at.
+    n_components : int or "auto", default="auto"
+        Dimensions of the coordinates.
+    n_rounds : int, default=3
+        Rounds in which the metric is learned.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+    """
     check_magnitude(X)
     rng = check_random_state(random_state)
     if hard and n_clusters is not None:
@@ -125,7 +147,7 @@ def _answered(
         items = items.contracted(group)
     rule = found.rule._replace(stop=min(found.rule.stop, least))
     if task.n_clusters is None:
-        return _tree_of_samples(group, grow_tree(items, rule))
+        return _tree_of_samples(group, grow_tree(items, rule._replace(level=least)))
     rule = rule._replace(stop=-np.inf)
     merges = grow_to(items, rule, task.n_clusters, rng=task.rng)
     if items.size.size - merges.left.size > task.n_clusters:
@@ -155,7 +177,7 @@ def _tree_of_samples(group: Ints, merges: Merges) -> Tree:
     both = Merges(
         np.concatenate((first[group[others]], first[merges.left])),
         np.concatenate((others, first[merges.right])),
-        np.concatenate((np.full(others.size, np.inf), merges.height)),
+        *(np.concatenate((np.full(others.size, np.inf), x)) for x in (merges.height, merges.odds)),
     )
     return Tree(group.size, both)
 

@@ -35,10 +35,10 @@ def review_queue(result: LinkedResult, constraints: Constraints) -> ReviewQueue:
     """
     pairs = _without_answer(result.pairs, constraints)
     odds = result.odds.between(result.embedding, result.h, pairs)
-    group, height, product = _cluster_pairs(result, constraints, pairs)
+    group, joint, product = _cluster_pairs(result, constraints, pairs)
     order = np.lexsort((-odds, group))
     first = order[np.flatnonzero(np.diff(group[order], prepend=-1))]
-    p = expit(height[first])
+    p = expit(joint[first])
     value = p * (1 - p) * np.sqrt(product[first])
     best = np.argsort(-value, kind="stable")
     return ReviewQueue(pairs[first][best], p[best], value[best])
@@ -60,9 +60,9 @@ def _cluster_pairs(
     group: Ints = tree.joins(pairs)
     joined = group < result.n_merges
     at = np.minimum(group, tree.n_merges - 1)
-    height, product = tree.height[at], tree.n_joined[at]
+    odds, product = tree.odds[at], tree.n_joined[at]
     if joined.all():
-        return group, height, product
+        return group, odds, product
     reviewed, weight = constraints.signed_pairs()
     answer = result.calibration.answer_odds(weight > 0, np.abs(weight))
     items = Items.samples(result.embedding, result.h, result.pairs)
@@ -72,6 +72,6 @@ def _cluster_pairs(
         pair_keys(items.pairs, n), pair_keys(np.sort(labels[pairs[~joined]]), n)
     )
     group[~joined] = tree.n_merges + place
-    height[~joined] = items.scores(result.rule)[place]
+    odds[~joined] = items.scores(result.rule)[place]
     product[~joined] = items.size[items.pairs[place]].prod(axis=1)
-    return group, height, product
+    return group, odds, product

@@ -40,6 +40,7 @@ class MergeRule(NamedTuple):
     slope: float = 1.0
     stop: float = -np.inf
     prior: float = 0.0  # log-odds of two samples about which nothing is known
+    level: float = np.inf  # score above which clusters are one, if that is known
 
 
 class Merges(NamedTuple):
@@ -47,7 +48,8 @@ class Merges(NamedTuple):
 
     left: Ints
     right: Ints
-    height: Floats  # the score
+    height: Floats  # the score, by which they are in order
+    odds: Floats  # that the two clusters are one, with the answers about them
 
 
 class Items(NamedTuple):
@@ -85,7 +87,7 @@ class Items(NamedTuple):
         )
 
     def scores(self, rule: MergeRule) -> Floats:
-        """Return the log-odds that the two items of each pair are one, as the kernel does."""
+        """Return the log-odds that the two items of each pair are one, with the answers."""
         a, b = self.pairs.T
         m, k = self.size[a], self.size[b]
         mean = rule.c - self.h[a] / m - self.h[b] / k
@@ -113,13 +115,15 @@ class Tree:
         Samples.
     merges : Merges
         A sample of each of the two clusters that are merged, and the height: inf for what has to be
-        together. Heights are made to fall by a running minimum.
+        together. Heights are made to fall by a running minimum. `odds` stay as they are where
+        answers are part of them.
     """
 
     def __init__(self, n: int, merges: Merges) -> None:
         self.n = n
-        self.left, self.right, height = merges
+        self.left, self.right, height, odds = merges
         self.height: Floats = np.minimum.accumulate(height) if height.size else height
+        self.odds: Floats = np.where(odds == height, self.height, odds)
         # The pairs of samples that each merge joins are as many as the product of the two sizes.
         self._parent, self._time, self.n_joined = forest(n, self.left, self.right)
 
@@ -130,7 +134,8 @@ class Tree:
 
     def calibrated(self, rule: Calibration) -> Tree:
         """Return the same merges with the log-odds of `rule` as heights."""
-        return Tree(self.n, Merges(self.left, self.right, rule.slope * (self.height - rule.cut)))
+        height = rule.slope * (self.height - rule.cut)
+        return Tree(self.n, Merges(self.left, self.right, height, height))
 
     def labels(self, n_merges: int) -> Ints:
         """Return the clusters after the first merges."""
@@ -149,6 +154,10 @@ class Tree:
         """Return the height at which each pair is joined; -inf if it is not."""
         return np.append(self.height, -np.inf)[self.joins(pairs)]
 
+    def join_odds(self, pairs: Ints) -> Floats:
+        """Return the log-odds with which each pair is joined; -inf if it is not."""
+        return np.append(self.odds, -np.inf)[self.joins(pairs)]
+
     def joined_shares(self) -> Floats:
         """Return the share of all pairs of samples that are in one cluster after each merge."""
         shares: Floats = np.cumsum(self.n_joined) / (self.n * (self.n - 1) / 2)
@@ -166,9 +175,9 @@ class Tree:
     def mate_probability(self, n_merges: int) -> Floats:
         """Return the mean probability that a sample and another of its cluster are one.
 
-        Heights are log-odds. Samples that are alone get NaN.
+        Samples that are alone get NaN.
         """
-        p = expit(self.height[:n_merges])
+        p = expit(self.odds[:n_merges])
         total, mates = mate_sums(self.n, self.left[:n_merges], self.right[:n_merges], p)
         return np.where(mates > 0, total / np.maximum(mates, 1), np.nan)
 
@@ -246,9 +255,8 @@ def grow_tree(items: Items, rule: MergeRule, *, n_left: int = 1) -> Merges:
     while most > 0 and merge_some(state, np.array(rule), min(STEP, most)):
         most = items.size.size - n_left - int(state.counts[1])
     done = int(state.counts[1])
-    return Merges(
-        state.left[:done].astype(np.intp), state.right[:done].astype(np.intp), state.height[:done]
-    )
+    left, right = (ends[:done].astype(np.intp) for ends in (state.left, state.right))
+    return Merges(left, right, state.height[:done], state.odds[:done])
 
 
 def grow_to(items: Items, rule: MergeRule, n_left: int, *, rng: np.random.RandomState) -> Merges:
@@ -267,7 +275,7 @@ def grow_to(items: Items, rule: MergeRule, n_left: int, *, rng: np.random.Random
         if not more.left.size:
             break
         first = np.unique(labels, return_index=True)[1]
-        more = Merges(first[more.left], first[more.right], more.height)
+        more = more._replace(left=first[more.left], right=first[more.right])
         merges = Merges(*(np.concatenate(both) for both in zip(merges, more, strict=True)))
     return merges
 
