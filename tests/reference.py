@@ -80,4 +80,11 @@ def _cluster_score(items, rule, A, B):
     weight = np.sqrt(2 * m * k / (m + k))
     score = rule.slope * (mean + rule.prior / np.sqrt(weight) - rule.cut)
     answer = sum(between)
-    return score if answer == 0 else score * weight + answer
+    odds = score * weight + answer
+    if answer == 0 or (answer > 0 and score > rule.level):
+        return score
+    if answer < 0:
+        return min(score, odds)
+    if odds > rule.level:  # for the answer's sake: after all that is above the level without
+        return rule.level + 1e-9 * (odds - rule.level) / (1 + odds - rule.level)
+    return odds

@@ -225,7 +225,11 @@ def symmetrized(A: Matrix, how: str) -> Matrix:
     "union" takes the larger and "mutual" the smaller of the two, an absent edge being zero;
     "mean" their mean, so that an edge seen from one side only has half its weight.
     """
-    transposed = csr_array(A.T) if issparse(A) else A.T
+    return both_directions(A, csr_array(A.T) if issparse(A) else A.T, how)
+
+
+def both_directions(A: Matrix, transposed: Matrix, how: str) -> Matrix:
+    """Return what `symmetrized` does, given the rows of a matrix and of its transpose."""
     if how == "mean":
         return (A + transposed) / 2
     if not issparse(A):

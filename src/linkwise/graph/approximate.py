@@ -167,9 +167,7 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
         random_state = check_random_state(self.random_state)
         n_samples = X.shape[0]
         check_outliers(X)
-        n_cells = self.n_cells
-        if n_cells is None:
-            n_cells = 1 if n_samples <= ONE_CELL else int(CELLS_PER_ROOT * np.sqrt(n_samples))
+        n_cells = cell_count(n_samples) if self.n_cells is None else self.n_cells
         self._X = X
         self._cells = build_cells(X, n_cells, random_state, n_threads=self._n_threads)
         self.n_cells_ = int(self._cells.centres.shape[0])
@@ -192,7 +190,7 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
             return
         true = self._true_distances(sample)
         while self._measured_recall(sample, true) < self.recall:
-            self.n_probes_ = min(self.n_probes_ + max(1, self.n_probes_ // 8), self.n_cells_)
+            self.n_probes_ = min(more_probes(self.n_probes_), self.n_cells_)
             if self.n_probes_ == self.n_cells_:
                 return
 
@@ -334,6 +332,16 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
                 n_threads=n_threads,
             )
         return distances, indices
+
+
+def cell_count(n_samples: int) -> int:
+    """Return how many cells many samples are divided among."""
+    return 1 if n_samples <= ONE_CELL else int(CELLS_PER_ROOT * np.sqrt(n_samples))
+
+
+def more_probes(n_probes: int) -> int:
+    """Return the next larger number of cells to try."""
+    return n_probes + max(1, n_probes // 8)
 
 
 def check_outliers(X: Any) -> None:

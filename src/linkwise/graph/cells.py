@@ -93,9 +93,20 @@ def build_cells(
     """Divide samples by k-means on some of them; cells far above the mean size are halved."""
     n_cells = min(n_cells, X.shape[0])
     unit = power_of_two(X)
-    centres = train(X, n_cells, random_state, unit=unit, n_threads=n_threads)
+    chosen = training_rows(X.shape[0], n_cells, random_state)
+    centres = trained(X[chosen] / unit, n_cells, random_state, n_threads=n_threads)
     nearest = nearest_centres(X, centres, 1, unit=unit, n_threads=n_threads)[:, 0]
-    cell = halved(X, nearest, LARGEST_CELL * X.shape[0] // n_cells + 1)
+    cell = halved(X, nearest, largest_cell(X.shape[0], n_cells))
+    return cells_of(X, cell, unit=unit, n_threads=n_threads)
+
+
+def largest_cell(n_samples: int, n_cells: int) -> int:
+    """Return the number of samples above which a cell is halved."""
+    return LARGEST_CELL * n_samples // n_cells + 1
+
+
+def cells_of(X: AnyFloats, cell: AnyInts, *, unit: float, n_threads: int) -> Cells:
+    """Return the cells, given that of each sample; empty ones are left out."""
     order = np.argsort(cell, kind="stable")
     counts = np.bincount(cell)
     counts = counts[counts > 0]
@@ -114,17 +125,25 @@ def build_cells(
 
 def power_of_two(X: AnyFloats) -> float:
     """Power of two near the spread of the samples; a division by it rounds nothing."""
-    spread = float((X.max(axis=0) - X.min(axis=0)).max())
+    return power_above(float((X.max(axis=0) - X.min(axis=0)).max()))
+
+
+def power_above(spread: float) -> float:
+    """Return the power of two next to a spread."""
     return float(2.0 ** np.clip(np.ceil(np.log2(spread)), -1000, 1000)) if spread > 0 else 1.0
 
 
-def train(
-    X: AnyFloats, n_cells: int, random_state: np.random.RandomState, *, unit: float, n_threads: int
+def training_rows(n_samples: int, n_cells: int, random_state: np.random.RandomState) -> Ints:
+    """Draw the samples that centres are found on, ascending."""
+    size = min(n_samples, TRAINING_PER_CELL * n_cells)
+    return np.sort(random_state.permutation(n_samples)[:size])
+
+
+def trained(
+    sample: AnyFloats, n_cells: int, random_state: np.random.RandomState, *, n_threads: int
 ) -> Floats:
     """Centres by a few steps of Lloyd's algorithm on a sample; an empty cell keeps its centre."""
-    size = min(X.shape[0], TRAINING_PER_CELL * n_cells)
-    chosen = random_state.permutation(X.shape[0])[:size]
-    sample = X[np.sort(chosen)] / unit
+    size = sample.shape[0]
     centres = np.array(sample[random_state.permutation(size)[:n_cells]], dtype=np.float64)
     for _ in range(TRAINING_STEPS if n_cells > 1 else 0):
         cell = nearest_centres(sample, centres, 1, n_threads=n_threads)[:, 0]

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 # Rounding of a symmetric computation stays far below, a real asymmetry far above.
 SYMMETRY_TOLERANCE = 1e-8
+# Of matrices that may be distances: rows that are compared, the smallest matrix that tells, entries
+# that are not zero, and a difference of correlations.
+ROWS_LOOKED_AT, LEAST_ROWS, DENSE, CLEARLY = 200, 10, 0.95, 0.2
 
 
 def check_affinity(W: Graph) -> Graph:
@@ -24,6 +27,11 @@ def check_affinity(W: Graph) -> Graph:
 
     `W` is finite and of floats already; it is never changed. Sparse graphs come back as
     ``csr_array`` with sorted indices.
+
+    Parameters
+    ----------
+    W : array-like or sparse matrix of shape (n_samples, n_samples)
+        Affinities of samples.
     """
     if W.shape[0] != W.shape[1]:
         raise ValueError(
@@ -33,6 +41,8 @@ def check_affinity(W: Graph) -> Graph:
     W = _without_loops(W)
     _check_sign(W)
     W = _symmetric(W)
+    if not issparse(W):
+        _warn_if_distances(W)
     _warn_if_disconnected(W)
     return W
 
@@ -91,6 +101,45 @@ def _looks_symmetric(W: Graph) -> bool:
     u = np.random.RandomState(0).uniform(1, 2, size=W.shape[0])
     forwards, backwards = W @ u, u @ W
     return bool((abs(forwards - backwards) <= 1e-12 * (forwards + backwards)).all())
+
+
+def _warn_if_distances(W: Floats) -> None:
+    """Warn if a dense matrix looks like distances: large where samples differ.
+
+    Samples that are alike have similar rows. Among distances these are the samples with the
+    smallest entry, among affinities those with the largest. A graph with many zeros is no matrix
+    of distances.
+    """
+    n = W.shape[0]
+    rows = np.random.RandomState(0).permutation(n)[:ROWS_LOOKED_AT]
+    some = W[rows].copy()
+    at = np.arange(rows.size)
+    if n < LEAST_ROWS or np.count_nonzero(some) < DENSE * rows.size * (n - 1):
+        return
+    some[at, rows] = -np.inf
+    farthest = some.argmax(axis=1)
+    some[at, rows] = np.inf
+    nearest = some.argmin(axis=1)
+    if _likeness(W, rows, nearest) < _likeness(W, rows, farthest) + CLEARLY:
+        return
+    message = (
+        "The precomputed affinity looks like a matrix of distances: it is large where samples are "
+        "far from each other. Affinities are large where samples are alike. Pass distances with "
+        'affinity=linkwise.Affinity(metric="precomputed").'
+    )
+    warnings.warn(message, UserWarning, stacklevel=8)
+
+
+def _likeness(W: Floats, rows: Ints, others: Ints) -> float:
+    """Return the mean correlation of the rows of some samples with those of others."""
+    at, kept = np.arange(rows.size), np.ones((rows.size, W.shape[0]))
+    kept[at, rows] = kept[at, others] = 0.0  # what two samples say of each other and of themselves
+    n_kept = kept.sum(axis=1, keepdims=True)
+    A, B = (
+        kept * (M - (kept * M).sum(axis=1, keepdims=True) / n_kept) for M in (W[rows], W[others])
+    )
+    size = np.sqrt((A**2).sum(axis=1) * (B**2).sum(axis=1))
+    return float(((A * B).sum(axis=1) / np.where(size > 0, size, 1.0)).mean())
 
 
 def _warn_if_disconnected(W: Graph) -> None:

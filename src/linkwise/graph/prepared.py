@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, validate_data
 
-from linkwise._inputs import check_foreign, checked_format
+from linkwise._inputs import check_foreign, checked_format, missing_in
 from linkwise.graph import storage
 from linkwise.graph.affinity import Affinity
 from linkwise.graph.precomputed import check_affinity
@@ -97,15 +97,18 @@ class Prepared:
     total                                                    580 bytes
     """
 
+    is_distributed = False  # whether samples and graph are on other machines
+    _where = ""  # what to say of that
+
     def __init__(self, X: Any, affinity: Affinity | str | None = None) -> None:
         check_foreign(X)
-        checked = check_array(
-            checked_format(X),
-            accept_sparse="csr",
-            dtype=np.float64,
-            ensure_min_samples=2,
-            input_name="X",
-        )
+        options = {"accept_sparse": "csr", "dtype": np.float64, "input_name": "X"}
+        try:
+            checked = check_array(checked_format(X), ensure_min_samples=2, **options)
+        except ValueError as error:
+            if str(error).startswith("Input X contains NaN"):
+                raise ValueError(missing_in(X)) from error
+            raise
         if isinstance(affinity, str):
             if affinity != "precomputed":
                 message = f'affinity is an Affinity, "precomputed" or None, not {affinity!r}.'
@@ -114,9 +117,14 @@ class Prepared:
         names = BaseEstimator()  # scikit-learn reads the names of the features from many frames
         validate_data(names, X, skip_check_array=True)
         self.source = X
+        self._set_up(checked, affinity)
+        self.feature_names: Any = getattr(names, "feature_names_in_", None)
+
+    def _set_up(self, checked: Any, affinity: Affinity | str | None) -> None:
+        """Set everything to how it is before the graph is built."""
         self.X = checked
         self.n_samples = int(checked.shape[0])
-        self.feature_names = getattr(names, "feature_names_in_", None)
+        self.feature_names = None
         self.affinity = affinity
         self.is_graph = isinstance(affinity, str)  # precomputed
         self.affinity_: Affinity | None = None
@@ -229,6 +237,11 @@ class Prepared:
         ------
         ValueError
             If the affinity cannot be written: it is no `Affinity`, or has an object for parameter.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write.
         """
         storage.save(self, path)
 
@@ -238,6 +251,11 @@ class Prepared:
 
         The graph builder is fitted again when new samples are first predicted. A file that is
         damaged, or was not written by `save`, is a ValueError.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A file that `save` wrote.
         """
         return storage.load(cls, path)
 
@@ -260,12 +278,17 @@ class Prepared:
             for kind, value in self.attached.items()
         ]
 
-    def __str__(self) -> str:
+    def _data_table(self) -> list[tuple[str, str, int]]:
+        """Return the samples and the graph: name, size in words and bytes."""
         rows = [("X", f"{self.X.shape[0]:,} x {self.X.shape[1]:,}", nbytes(self.X))]
         if self._W is not None:
             n_edges = (self._W.nnz if issparse(self._W) else np.count_nonzero(self._W)) // 2
             size = 0 if self._W is self.X else nbytes(self._W)
             rows.append(("W", f"{n_edges:,} edges", size))
+        return rows
+
+    def __str__(self) -> str:
+        rows = self._data_table()
         if self._degrees is not None:
             rows.append(("degrees", "", nbytes(self._degrees)))
         if self._components is not None:
@@ -278,7 +301,7 @@ class Prepared:
         rows += self._attached_table()
         rows.append(("total", "", sum(size for _, _, size in rows)))
         lines = [f"{name:<24}{note:>18}{size:>18,} bytes" for name, note, size in rows]
-        return "\n".join([f"Prepared data of {self.n_samples:,} samples", *lines])
+        return "\n".join([f"Prepared data of {self.n_samples:,} samples{self._where}", *lines])
 
 
 def _held_bytes(value: Any, seen: set[int]) -> int:

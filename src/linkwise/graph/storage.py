@@ -34,7 +34,17 @@ DAMAGED = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.e
 
 
 class RestoredAffinity(Affinity):
-    """A builder whose graph was read from a file; fitted again when more is asked of it."""
+    """A builder that only has its samples, and perhaps its graph; fitted when more is asked of it.
+
+    So it is where the graph was built elsewhere: read from a file, or on the workers of a cluster.
+    """
+
+    @classmethod
+    def of(cls, affinity: Affinity, samples: Any, **found: Any) -> RestoredAffinity:
+        """Return one with the parameters of `affinity`; `found` is what is known of the fit."""
+        restored = cls(**affinity.get_params(deep=False))
+        restored.__dict__.update(found, _samples=samples)
+        return restored
 
     def __getattr__(self, name: str) -> Any:
         state = self.__dict__
@@ -178,9 +188,8 @@ def _restored(cls: type[Prepared], arrays: dict[str, AnyArray]) -> Prepared:
         data.feature_names = np.array(facts["feature_names"], dtype=object)
     W = None if data.is_graph else _got(arrays, "W", shape=(n, n))
     if W is not None:
-        parameters = (_built(facts["affinity"]) or Affinity()).get_params(deep=False)
-        data.affinity_ = RestoredAffinity(**parameters)
-        data.affinity_.__dict__.update(affinity_matrix_=W, _samples=data.X)
+        affinity = _built(facts["affinity"]) or Affinity()
+        data.affinity_ = RestoredAffinity.of(affinity, data.X, affinity_matrix_=W)
         data._W = W
     data._degrees = _got(arrays, "degrees", shape=(n,))
     data._components = _got(arrays, "components", shape=(n,))

@@ -32,12 +32,17 @@ from scipy.sparse import csr_array, issparse
 from linkwise.linalg import block_kernels as kernels
 from linkwise.linalg.aggregation import Aggregates, aggregated
 from linkwise.linalg.block_kernels import LANES, RowThreads
+from linkwise.linalg.blocks import BlockMatrix
 from linkwise.linalg.operators import Sum, as_sum
 from linkwise.linalg.ordering import local_order
 from linkwise.linalg.warm import EigenWarmStart
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from linkwise._types import AnyArray, Floats, Ints
+
+    Steps = Sequence[tuple[Floats, Floats, Floats]]  # alpha, beta and gamma of every column
 
 
 # Vectors beside the wanted ones, as a share of these, and at least.
@@ -292,17 +297,15 @@ class _Basis:
         bound = max(bound, low + MARGIN)
         center, half = (low + bound) / 2, (bound - low) / 2
         outside = max((top - center) / half, 1.0)
-        E, Y = self._work(self.X.shape[1])
-        E[:], Y[:] = self.X, 0
         one = np.ones(self.X.shape[1])
         ratio = 1 / outside
         alpha, beta = ratio / half, 0.0
+        steps = []
         for _ in range(SMOOTHING):
-            self.product.advance((E, self.R, Y), (alpha * one, beta * one, 0 * one), center=center)
-            E, Y = Y, E
+            steps.append((alpha * one, beta * one, 0 * one))
             following = 1 / (2 * outside - ratio)
             alpha, beta, ratio = 2 * following / half, ratio * following, following
-        self.X[:] = E
+        self.X[:] = self.product.recurrence((self.X, self.R), steps, center=center, work=self._work)
 
     def fill(self, start: Floats | None) -> None:
         """Set the block to the start vectors, and random ones beside."""
@@ -331,23 +334,20 @@ class _Basis:
         low, bound = damped
         center, half = (low + bound) / 2, (bound - low) / 2
         t = (self.values[first:] - center) / half
-        E, Y = self._work(t.size)
-        E[:], Y[:] = 0, 0
         # With T_i the polynomials and s_i = T_i(max(t, 1)), E_i = (T_i(A) - T_i(t)) x / s_i;
         # `now` is T_i(t) / s_i, and `ratio` is s_(i - 1) / s_i: all of them stay in range.
         outside = np.maximum(t, 1.0)
         ratio, now, before = 1 / outside, t / outside, np.ones_like(t)
-        coefficients = (ratio / half, 0 * ratio, before)
+        steps = [(ratio / half, 0 * ratio, before)]
         for _ in range(degree - 1):
-            self.product.advance((E, self.R, Y), coefficients, center=center, first=first)
-            E, Y = Y, E
             following = 1 / (2 * outside - ratio)
-            coefficients = (2 * following / half, ratio * following, now)
+            steps.append((2 * following / half, ratio * following, now))
             now, before = 2 * following * t * now - ratio * following * before, now
             ratio = following
-        self.product.advance((E, self.R, Y), coefficients, center=center, first=first)
+        blocks = (None, self.R)
+        change = self.product.recurrence(blocks, steps, center=center, first=first, work=self._work)
         self.X[:, first:] *= now
-        self.X[:, first:] += Y
+        self.X[:, first:] += change
         # What was locked has not changed: its products follow from its residuals.
         self.AX[:, :first] = self.X[:, :first] * self.values[:first] + self.R[:, :first]
         self._n_done = first
@@ -473,6 +473,53 @@ class _Product:
         Y *= -beta
         Y += alpha * product
 
+    def recurrence(
+        self,
+        blocks: tuple[AnyArray | None, AnyArray],
+        steps: Steps,
+        *,
+        center: float,
+        first: int = 0,
+        work: Callable[[int], Any],
+    ) -> AnyArray:
+        """Return the last `Y` of steps by `advance`, in which `Y` is the next `X`.
+
+        `blocks` are the first `X`, zero if it is None, and `R`; ``work(m)`` is memory for two
+        blocks of `m` columns.
+        """
+        start, R = blocks
+        E, Y = work(R.shape[1] - first)
+        E[:], Y[:] = 0 if start is None else start, 0
+        for coefficients in steps:
+            self.advance((E, R, Y), coefficients, center=center, first=first)
+            E, Y = Y, E
+        return np.asarray(E)
+
+
+class _BlockProduct(_Product):
+    """A matrix in blocks of rows: all steps of a filter are done where the blocks are."""
+
+    kind = np.float32
+
+    def __init__(self, A: Any, parts: Sum) -> None:
+        super().__init__(A)
+        self.parts = parts
+
+    def recurrence(
+        self,
+        blocks: tuple[AnyArray | None, AnyArray],
+        steps: Steps,
+        *,
+        center: float,
+        first: int = 0,
+        work: Callable[[int], Any],
+    ) -> AnyArray:
+        start, R = blocks
+        self.n_products += len(steps) * (R.shape[1] - first)
+        return self.parts.A.recurrence(
+            start, R[:, first:], steps, center=center - self.parts.shift, scale=self.parts.scale
+        )
+
 
 class _SparseProduct(_Product):
     """A sparse matrix plus terms of low rank: compiled kernels, the filter in single precision."""
@@ -591,6 +638,8 @@ def _product(A: Any, width: int, warm: EigenWarmStart | None) -> _Product:
     parts = as_sum(A)
     if parts is None or parts.scale == 0:
         return _Product(A)
+    if isinstance(parts.A, BlockMatrix):
+        return _Product(A) if parts.terms else _BlockProduct(A, parts)
     order = None
     if warm is not None:
         if warm.row_order is None:

@@ -27,6 +27,7 @@ from scipy.sparse import issparse
 
 from linkwise._jit import late_module
 from linkwise.exceptions import ConvergenceWarning
+from linkwise.linalg.blocks import BlockMatrix
 from linkwise.linalg.krylov import (
     ROUNDING,
     SLACK,
@@ -237,7 +238,9 @@ def _chosen(A: Symmetric, k: int, method: Method, *, known_shape: tuple[int, int
         return "arpack"
     if method == "chebyshev":
         return method
-    return "chebyshev" if n >= CHEBYSHEV_FROM and as_sum(A) is not None else "arpack"
+    # Products with blocks that are elsewhere are few and wide, or they wait for each other.
+    is_large = n >= CHEBYSHEV_FROM or isinstance(A, BlockMatrix)
+    return "chebyshev" if is_large and as_sum(A) is not None else "arpack"
 
 
 def as_dense(A: Any) -> Floats:

@@ -12,11 +12,12 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
 
 from linkwise.linalg import eigen
+from linkwise.linalg.blocks import BlockMatrix
 from linkwise.linalg.eigen import EigenPairs
 from linkwise.linalg.laplacian import degrees, normalized_adjacency, symmetric_components
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Graph
+    from linkwise._types import Floats, Graph, Ints
     from linkwise.linalg.warm import EigenWarmStart
 
 
@@ -59,6 +60,8 @@ def looped_adjacency(W: Graph, d: Floats) -> Graph:
     isolated = d == 0
     if not isolated.any():
         return S
+    if isinstance(S, BlockMatrix):
+        return S.plus_diagonal(isolated.astype(np.float64))
     loops = diags_array(isolated.astype(np.float64), format="csr")
     return csr_array(S + loops) if issparse(S) else S + loops.toarray()
 
@@ -82,7 +85,7 @@ def leading_eigenpairs(
     The value 1 has one eigenvector for each connected component: `profile` (the square roots of the
     degrees, for a normalised adjacency) on the component and 0 elsewhere.
     """
-    known = component_vectors(S, profile, k)
+    known = component_vectors(symmetric_components(S)[1], profile, k)
     if known.shape[1] == k:
         residuals = np.linalg.norm(S @ known - known, axis=0)
         return EigenPairs(np.ones(k), known, residuals, converged=True, n_products=k)
@@ -92,17 +95,16 @@ def leading_eigenpairs(
     return eigen.largest(S, k, rng, tol=tol, known=known, known_values=ones, warm=warm)
 
 
-def component_vectors(S: Graph, profile: Floats, k: int) -> Floats:
+def component_vectors(component: Ints, profile: Floats, k: int) -> Floats:
     """Return an orthonormal basis of the eigenvectors that `profile` makes, at most `k` columns.
 
     With more than `k` components, the ``k - 1`` of largest volume keep a vector of their own and
     the others share the last one: the cut is zero whichever way they are grouped, and splitting
     off the smallest first would leave the large components unseparated.
     """
-    n_components, component = symmetric_components(S)
     # An isolated vertex has no degree, but is a component like any other.
     weight = np.where(profile > 0, profile, 1.0)
-    if n_components == 1:
+    if not component.any():
         return weight[:, None] / np.linalg.norm(weight)
     volume = np.bincount(component, weights=profile**2)
     rank = np.empty(volume.size, dtype=np.intp)

@@ -29,6 +29,7 @@ from scipy.sparse import csr_array, diags_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from linkwise._jit import SMALL_GRAPH, njit
+from linkwise.linalg.blocks import BlockMatrix, absolute_row_sums
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Ints, Matrix
@@ -44,6 +45,8 @@ def degrees(W: Matrix) -> Floats:
 
 def absolute_degrees(W: Matrix) -> Floats:
     """Sum the absolute weights of the edges of every vertex."""
+    if isinstance(W, BlockMatrix):
+        return W.row_values(absolute_row_sums)
     if issparse(W):
         W = csr_array((np.abs(W.data), W.indices, W.indptr), shape=W.shape)
         return degrees(W)
@@ -116,6 +119,8 @@ def scaled(W: Matrix, s: Floats) -> Matrix:
 
     The two factors are multiplied first, which leaves `W` exactly symmetric.
     """
+    if isinstance(W, BlockMatrix):
+        return W.scaled(s)
     if not issparse(W):
         product = np.outer(s, s)
         product *= W
@@ -133,6 +138,8 @@ def scaled(W: Matrix, s: Floats) -> Matrix:
 
 def diagonal_minus(diagonal: Floats, W: Matrix) -> Matrix:
     """Return ``diag(diagonal) - W``."""
+    if isinstance(W, BlockMatrix):
+        return (W * -1.0).plus_diagonal(diagonal)
     if issparse(W):
         return csr_array(diags_array(diagonal, format="csr") - W)
     difference = np.negative(W, dtype=np.float64)
@@ -150,6 +157,8 @@ def symmetric_components(W: Graph) -> tuple[int, Ints]:
     >>> symmetric_components(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
     (2, array([0, 0, 1]))
     """
+    if isinstance(W, BlockMatrix):
+        return W.components()
     n = W.shape[0]
     if not issparse(W):
         linked = W != 0

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from linkwise._types import AnyInts, Floats, Ints
+    from linkwise.linalg.blocks import BlockMatrix
 
 
 # Rows of a symmetric product computed at a time.
@@ -54,8 +55,10 @@ def resolvent_columns(
         # Lists of fixed size: one that held all columns would double while it grows. And calls
         # of a second: in between, an interrupt is heard.
         wanted = chosen[n_done : n_done + COLUMNS_PER_LIST]
-        *found, n_found = _push(*given, wanted, most, STEPS_PER_CALL)
-        parts.append(tuple(found))
+        pointers, index, value, n_found = _push(*given, wanted, most, STEPS_PER_CALL)
+        filled = pointers[n_found]
+        # Copies: the lists were made for more.
+        parts.append((pointers[: n_found + 1], index[:filled].copy(), value[:filled].copy()))
         n_done += n_found
         if n_found == 0:  # alpha is so near to 1 that all columns reach far
             parts += _solved_columns(S, tol * profile, chosen[n_done:], alpha=alpha)
@@ -68,6 +71,26 @@ def resolvent_columns(
     G = csr_array(csc_array((data, indices, indptr), shape=(S.shape[0], chosen.size)))
     G.sort_indices()
     return G
+
+
+def columns_from_blocks(
+    S: BlockMatrix, profile: Floats, columns: AnyInts, *, alpha: float, tol: float
+) -> csr_array:
+    """Return what `resolvent_columns` does, for a matrix in blocks elsewhere.
+
+    Pushing touches few rows, and these are fetched. A vertex that is reached and whose row is not
+    here yet keeps all that arrives, and its row is fetched for the next attempt.
+    """
+    here = np.unique(columns)
+    near = S.only_rows(here)
+    while True:
+        G = resolvent_columns(near, profile, columns, alpha=alpha, tol=tol)
+        missing = np.setdiff1d(np.flatnonzero(np.diff(G.indptr)), here, assume_unique=True)
+        if not missing.size:
+            return G
+        # One step ahead: most of what these reach is asked for next.
+        near = csr_array(near + S.only_rows(missing))
+        here = np.union1d(here, missing)
 
 
 def _solved_columns(
@@ -89,7 +112,7 @@ def _solved_columns(
 def _push(  # type: ignore[no-untyped-def]  # noqa: PLR0915, PLR0917
     indptr, indices, data, least, columns, most, budget
 ):
-    """Push columns until `budget` edges were passed; return them, and how many they are.
+    """Push columns until `budget` edges were passed; return lists of them, and how many they are.
 
     None, if the first one takes more than `most` edges.
     """
@@ -118,7 +141,7 @@ def _push(  # type: ignore[no-untyped-def]  # noqa: PLR0915, PLR0917
             x[u] += kept
             n_steps += indptr[u + 1] - indptr[u]
             if n_steps - n_steps_before > most:
-                return out_ptr[: n_done + 1].copy(), out_index[:filled], out_value[:filled], n_done
+                return out_ptr, out_index, out_value, n_done
             for e in range(indptr[u], indptr[u + 1]):
                 v = indices[e]
                 r[v] += data[e] * kept
@@ -133,7 +156,8 @@ def _push(  # type: ignore[no-untyped-def]  # noqa: PLR0915, PLR0917
         if filled + n_met > out_index.size:
             size = max(2 * out_index.size, filled + n_met)
             grown_index, grown_value = np.empty(size, dtype=np.int32), np.empty(size)
-            grown_index[:filled], grown_value[:filled] = out_index[:filled], out_value[:filled]
+            for at in range(filled):  # not as slices: numba would compile its strings for them
+                grown_index[at], grown_value[at] = out_index[at], out_value[at]
             out_index, out_value = grown_index, grown_value
         for m in range(n_met):
             v = met[m]
@@ -143,8 +167,7 @@ def _push(  # type: ignore[no-untyped-def]  # noqa: PLR0915, PLR0917
             x[v], r[v], seen[v] = 0.0, 0.0, False
         out_ptr[c + 1] = filled
         n_done += 1
-    shown = out_ptr[: n_done + 1].copy()
-    return shown, out_index[:filled].copy(), out_value[:filled].copy(), n_done
+    return out_ptr, out_index, out_value, n_done
 
 
 def values_on(G: csr_array, T: csr_array, pattern: csr_array) -> Floats:

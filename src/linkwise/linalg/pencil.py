@@ -27,6 +27,7 @@ from linkwise._optional import require
 from linkwise._quiet import quiet
 from linkwise.exceptions import ConvergenceWarning
 from linkwise.linalg import eigen
+from linkwise.linalg.blocks import BlockMatrix
 from linkwise.linalg.eigen import EigenPairs
 from linkwise.linalg.generalized import sparse_factor
 from linkwise.linalg.krylov import SLACK
@@ -102,7 +103,7 @@ def _residuals(A: Matrix, B: csr_array, values: Floats, *, vectors: Floats) -> F
 def _by_lanczos(
     A: Graph, B: csr_array, k: int, *, rng: np.random.RandomState, kernel: Floats
 ) -> EigenPairs:
-    N = root_minus_identity(B) if issparse(A) else None
+    N = None if isinstance(A, np.ndarray) else root_minus_identity(B)
     if N is None:
         R = inverse_root(B)
         C: Any = Congruence(A, R.product, R.transposed)
@@ -110,14 +111,22 @@ def _by_lanczos(
         M = csr_array(N.T)
         R = InverseRoot(lambda X: X + N @ X, lambda X: X + M @ X)
         # (I + N)' A (I + N), where N has few rows: hardly more than one copy of A.
-        AN = csr_array(A @ N)
+        AN = _times_few_rows(A, N)
         inner = M @ AN
-        C = csr_array(A + csr_array(AN + AN.T + (inner + inner.T) / 2))
+        C = A + csr_array(AN + AN.T + (inner + inner.T) / 2)
     # R' B maps B-orthonormal vectors to orthonormal ones.
     known = np.asarray(R.transposed(B @ kernel))
     zeros = np.zeros(kernel.shape[1])
     found = eigen.smallest(C, k, rng, tol=TOL, known=known, known_values=zeros)
     return replace(found, values=np.maximum(found.values, 0), vectors=R.product(found.vectors))
+
+
+def _times_few_rows(A: Any, N: csr_array) -> csr_array:
+    """Return ``A N`` for a symmetric `A` and an `N` with entries in few rows."""
+    if not isinstance(A, BlockMatrix):
+        return csr_array(A @ N)
+    rows = np.flatnonzero(np.diff(N.indptr))
+    return csr_array(A.rows(rows).T @ N[rows])
 
 
 def root_minus_identity(B: csr_array) -> csr_array | None:

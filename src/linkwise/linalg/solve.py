@@ -25,6 +25,7 @@ from scipy.sparse import csc_array, csr_array, diags_array, issparse
 from scipy.sparse.linalg import splu
 
 from linkwise.exceptions import ConvergenceWarning
+from linkwise.linalg.blocks import BlockMatrix, edges_between, in_blocks, kept_where
 from linkwise.linalg.laplacian import (
     degrees,
     diagonal_minus,
@@ -133,7 +134,6 @@ def dirichlet(W: Matrix, fixed: Bools, values: Floats, **options: Any) -> Soluti
     """
     F = np.zeros((fixed.size, values.shape[1]))
     F[fixed] = values
-
     stages = _extend(W, fixed, F, **options)
     reached = _shares_component(symmetric_components(W)[1], fixed)
     np.clip(F, values.min(axis=0), values.max(axis=0), out=F, where=reached[:, None])
@@ -186,9 +186,16 @@ def solid(W: Matrix) -> Matrix:
     edge.
     """
     d = degrees(W)
+    if isinstance(W, BlockMatrix):
+        return W.mapped(_solid_block, d)
     if not issparse(W):
         return np.where(FAINT * np.minimum.outer(d, d) <= W, W, 0.0)
-    rows = np.repeat(d, np.diff(W.indptr))
+    return _solid_block(W, d)
+
+
+def _solid_block(W: csr_array, d: Floats) -> csr_array:
+    """Return rows of a graph without faint edges, given the degrees of their columns."""
+    rows = np.repeat(d[: W.shape[0]], np.diff(W.indptr))
     keep = W.data >= FAINT * np.minimum(rows, d[W.indices])
     if keep.all():
         return W
@@ -212,21 +219,62 @@ def _extend(W: Matrix, fixed: Bools, F: Floats, **options: Any) -> list[Solution
     stages = []
     unknown = anchored & ~fixed
     if unknown.any():
-        graph = _block(W, anchored, anchored)
-        inner = unknown[anchored]
-        s = inverse_sqrt(degrees(graph))[inner, None]
-        B = s * (_block(graph, inner, ~inner) @ F[fixed])
-        A = _identity_minus(_block(normalized_adjacency(graph), inner, inner))
-        stages.append(definite_solve(A, B, **options))
-        F[unknown] = s * stages[-1].x
-    if not _block(W, ~anchored, anchored).sum():
+        inner = _inner_in_blocks if isinstance(W, BlockMatrix) else _inner
+        stages.append(inner(W, anchored, fixed, F=F, **options))
+    if anchored.all():
         return stages
     label = np.where(anchored, component.max() + 1 + np.arange(component.size), component)
+    if isinstance(W, BlockMatrix):
+        W, label, chosen = _rest(W, label, ~anchored)
+        anchored, all_F = anchored[chosen], F
+        F = all_F[chosen]
+    else:
+        chosen, all_F = np.arange(component.size), F
+    if not _block(W, ~anchored, anchored).sum():
+        return stages
     _, first, node = np.unique(label, return_index=True, return_inverse=True)
     coarse = F[first]
     stages += _extend(_contracted(W, node), anchored[first], coarse, **options)
-    F[~anchored] = coarse[node[~anchored]]
+    all_F[chosen[~anchored]] = coarse[node[~anchored]]
     return stages
+
+
+def _inner(W: Matrix, anchored: Bools, fixed: Bools, *, F: Floats, **options: Any) -> Solution:
+    """Fill the rows of `F` that are anchored and not fixed."""
+    graph = _block(W, anchored, anchored)
+    inner = ~fixed[anchored]
+    s = inverse_sqrt(degrees(graph))[inner, None]
+    B = s * (_block(graph, inner, ~inner) @ F[fixed])
+    A = _identity_minus(_block(normalized_adjacency(graph), inner, inner))
+    found = definite_solve(A, B, **options)
+    F[anchored & ~fixed] = s * found.x
+    return found
+
+
+def _inner_in_blocks(
+    W: BlockMatrix, anchored: Bools, fixed: Bools, *, F: Floats, **options: Any
+) -> Solution:
+    """Do the same where rows stay in their blocks: those of other vertices get no entries."""
+    graph = W if anchored.all() else W.mapped(kept_where, anchored)
+    inner = anchored & ~fixed
+    s = inverse_sqrt(degrees(graph)) * inner
+    B = s[:, None] * (graph @ (F * fixed[:, None]))
+    found = definite_solve(_identity_minus(scaled(graph, s)), B, **options)
+    F[inner] = (s[:, None] * found.x)[inner]
+    return found
+
+
+def _rest(W: BlockMatrix, label: Ints, outside: Bools) -> tuple[csr_array, Ints, Ints]:
+    """Return the graph between the nodes outside and all that they touch, on this machine.
+
+    Also the node of each of its vertices, and which ones these are.
+    """
+    edges = np.concatenate(W.collected(edges_between, label, outside, np.arange(label.size)))
+    ends = edges[:, :2].astype(np.intp)
+    chosen = np.union1d(ends.ravel(), np.flatnonzero(outside))
+    i, j = np.searchsorted(chosen, ends.T)
+    graph = csr_array((edges[:, 2], (i, j)), shape=(chosen.size, chosen.size))
+    return csr_array(graph.maximum(graph.T)), label[chosen], chosen
 
 
 def _contracted(W: Matrix, node: Ints) -> Matrix:
@@ -290,6 +338,8 @@ def _solved(
 
     `direct` factorises, and returns the solution; None if the matrix is singular to rounding.
     """
+    if isinstance(A, BlockMatrix):
+        method = "cg"
     is_small = not issparse(A) or A.shape[0] <= DIRECT_LIMIT
     X = direct() if method == "direct" or (method == "auto" and is_small) else None
     if X is None:
@@ -340,7 +390,8 @@ def _conjugate_gradients(A: Matrix, B: Floats, tol: float, *, max_iter: int) -> 
 
     `A` may be singular if `B` is in its range.
     """
-    width = max(1, BLOCK_ENTRIES // B.shape[0])
+    n_blocks = A.n_blocks if isinstance(A, BlockMatrix) else 1
+    width = max(1, BLOCK_ENTRIES * n_blocks // B.shape[0])
     if B.shape[1] <= width:
         return _side_by_side(A, B, tol, max_iter=max_iter)
     X, residuals, n_iter, converged = np.empty_like(B), np.empty(B.shape[1]), 0, True
@@ -360,31 +411,24 @@ def _side_by_side(A: Matrix, B: Floats, tol: float, *, max_iter: int) -> Solutio
     X = np.zeros_like(B)
     limit = tol * np.linalg.norm(B, axis=0)
     active = np.flatnonzero(limit > 0)
-    x, R = X[:, active], B[:, active]
-    P, squared = R.copy(), _squared(R)
+    x, P = in_blocks(A, X[:, active]), in_blocks(A, B[:, active])
+    R, squared = P, P.dots(P)
     n_iter = 0
     while active.size and n_iter < max_iter:
         n_iter += 1
-        AP = A @ P
-        step = squared / np.einsum("ij,ij->j", P, AP)
-        x += step * P
-        AP *= step
-        R -= AP
-        before, squared = squared, _squared(R)
+        AP = P.times(A)
+        step = squared / P.dots(AP)
+        x, R = x.plus(step, P), R.plus(-step, AP)
+        before, squared = squared, R.dots(R)
         done = np.sqrt(squared) <= limit[active]
-        P *= squared / before
-        P += R
+        P = R.plus(squared / before, P)
         if done.any():
-            X[:, active[done]] = x[:, done]
-            x, R, P = (np.ascontiguousarray(block[:, ~done]) for block in (x, R, P))
+            X[:, active[done]] = x.columns(done).gathered()
+            x, R, P = (block.columns(~done) for block in (x, R, P))
             active, squared = active[~done], squared[~done]
-    X[:, active] = x
+    if active.size:
+        X[:, active] = x.gathered()
     return _certified(A, B, X, tol=tol, n_iter=n_iter)
-
-
-def _squared(R: Floats) -> Floats:
-    lengths: Floats = np.einsum("ij,ij->j", R, R)
-    return lengths
 
 
 def _certified(A: Matrix, B: Floats, X: Floats, *, tol: float, n_iter: int = 0) -> Solution:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import coo_array, csc_array, csr_array, issparse
 
 from linkwise._jit import njit
+from linkwise.linalg.blocks import BlockMatrix
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Graph, Int32s, Ints
@@ -43,16 +44,19 @@ def moved_entries(A: Graph, F: csr_array, target: float) -> Graph:
     ``(1 - |f|) a + target max(f, 0)``, with `f` the entries of `F`, within [-1, 1]. A sparse `A`
     stays sparse: the pattern of `F` is added, zeros are left out.
     """
+    if isinstance(A, BlockMatrix):
+        return A.merged(moved_entries, F, target)
     if not issparse(A):
         return _moved_dense(A, F.tocoo(), target)
     A = canonical_format(csr_array(A))
-    entries, shares = (A.indptr, A.indices, A.data), (F.indptr, F.indices, F.data)
-    data, indices, indptr = _moved_sparse(entries, shares, target)
+    entries = (A.indptr, A.indices, A.data)
+    shares = (F.indptr.astype(A.indptr.dtype), F.indices.astype(A.indices.dtype), F.data)
+    data, indices, indptr = _moved_sparse(entries, shares, target, A.shape[1])
     return csr_array((data, indices, indptr), shape=A.shape)
 
 
 @njit(cache=True, nogil=True)
-def _moved_sparse(entries, shares, target):  # type: ignore[no-untyped-def]
+def _moved_sparse(entries, shares, target, width):  # type: ignore[no-untyped-def]
     """Return `moved_entries` of two matrices with sorted rows."""
     ptr, index, value = entries
     f_ptr, f_index, f_value = shares
@@ -70,8 +74,8 @@ def _moved_sparse(entries, shares, target):  # type: ignore[no-untyped-def]
             out_ptr[i + 1] = at
             continue
         while e < ptr[i + 1] or f < f_ptr[i + 1]:
-            j = index[e] if e < ptr[i + 1] else n
-            other = f_index[f] if f < f_ptr[i + 1] else n
+            j = index[e] if e < ptr[i + 1] else width
+            other = f_index[f] if f < f_ptr[i + 1] else width
             w = value[e] if j <= other else 0.0
             if other <= j:
                 w = w - abs(f_value[f]) * w + target * max(f_value[f], 0.0)
@@ -143,9 +147,11 @@ def positions(pattern: csr_array, part: csr_array) -> Ints:
 def _positions(ptr, index, part_ptr, part_index):  # type: ignore[no-untyped-def]
     found = np.empty(part_index.size, np.intp)
     for i in range(part_ptr.size - 1):
-        row = index[ptr[i] : ptr[i + 1]]
+        at = ptr[i]
         for e in range(part_ptr[i], part_ptr[i + 1]):
-            found[e] = ptr[i] + np.searchsorted(row, part_index[e])
+            while index[at] < part_index[e]:
+                at += 1
+            found[e] = at
     return found
 
 
@@ -163,10 +169,20 @@ def largest_rows(A: csr_array | csc_array, width: int, columns: Ints | None = No
 
 @njit(cache=True)
 def _fill_largest(ptr, index, value, columns, found):  # type: ignore[no-untyped-def]  # noqa: PLR0917
-    for at, c in enumerate(columns):
-        order = np.argsort(-value[ptr[c] : ptr[c + 1]], kind="mergesort")  # ties: the first row
-        for rank in range(min(order.size, found.shape[1])):
-            found[at, rank] = index[ptr[c] + order[rank]]
+    """Insert the entries of each column into a short list, the largest first."""
+    width = found.shape[1]
+    largest = np.empty(width)
+    for at in range(columns.size):
+        c, n_found = columns[at], 0
+        for e in range(ptr[c], ptr[c + 1]):
+            if n_found == width and value[e] <= largest[width - 1]:  # ties: the first row
+                continue
+            rank = min(n_found, width - 1)
+            while rank > 0 and largest[rank - 1] < value[e]:
+                largest[rank], found[at, rank] = largest[rank - 1], found[at, rank - 1]
+                rank -= 1
+            largest[rank], found[at, rank] = value[e], index[e]
+            n_found = min(n_found + 1, width)
 
 
 def pairs_between(groups: Int32s, a: Ints, b: Ints, *, n: int) -> csr_array:
@@ -201,12 +217,14 @@ def _sorted_rows(rows, columns, n):  # type: ignore[no-untyped-def]
     for e in range(rows.size):
         row_ptr[rows[e] + 1] += 1
         column_ptr[columns[e] + 1] += 1
-    row_ptr, column_ptr = np.cumsum(row_ptr), np.cumsum(column_ptr)
+    for i in range(n):
+        row_ptr[i + 1] += row_ptr[i]
+        column_ptr[i + 1] += column_ptr[i]
     by_column = np.empty_like(rows)
     for e in range(rows.size):
         by_column[column_ptr[columns[e]]] = rows[e]
         column_ptr[columns[e]] += 1  # in the end where the column ends
-    filled, sorted_columns = row_ptr[:n].copy(), np.empty_like(columns)
+    filled, sorted_columns = row_ptr.copy(), np.empty_like(columns)
     for column in range(n):
         for e in range(column_ptr[column - 1] if column else 0, column_ptr[column]):
             row = by_column[e]

@@ -20,13 +20,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from linkwise._docs import inherit_docs
 from linkwise._inputs import check_foreign, checked_format
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
-from linkwise._quiet import kept_filters
+from linkwise._quiet import kept_filters, user_level
 from linkwise._threads import kept_limits
 from linkwise.constraints import Constraints
 from linkwise.constraints.feasible import raise_too_few_groups
-from linkwise.constraints.labels import cluster_names, looks_partial
+from linkwise.constraints.labels import check_row_names, cluster_names, looks_partial, row_names
 from linkwise.exceptions import ConstraintsIgnoredWarning
-from linkwise.graph import Prepared
+from linkwise.graph import Affinity, Prepared
+from linkwise.methods._by_blocks import takes_dask_arrays
 from linkwise.result import Result
 from linkwise.search.bound import CutCertificate
 
@@ -74,7 +75,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         Cluster of each sample.
     classes_ : ndarray of shape (n_clusters,)
         Name of each cluster, if labels were given: the label that most of its labelled samples
-        have, and a number of its own where there is none. ``classes_[labels_]`` names the samples.
+        have (``"B (2)"`` if it names another cluster already), and a number of its own where there
+        is none. ``classes_[labels_]`` names the samples.
     result_ : Result
         Labels, embedding, eigenvalues, residuals and objective, where the method has them. Of
         methods that minimise a normalised cut also `bound`, below which no partition with the
@@ -92,6 +94,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     """
 
     solve: ClassVar[Callable[..., Result]]
+    labels_: Any
 
     # Facts about the method, for tables and documentation.
     paper: ClassVar[str | None] = None  # authors and year; the whole reference is in the docstring
@@ -101,6 +104,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     minimizes_cut: ClassVar[bool] = False  # a normalised cut of the graph: it has a bound
     max_samples: ClassVar[int | None] = None  # None: it has no limit of its own
     max_clusters: ClassVar[int | None] = None
+    is_distributed: ClassVar[bool] = False  # it also takes linkwise.distributed.Prepared
     takes_sparse: ClassVar[bool] = False  # a method on features: whether these may be sparse
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -113,6 +117,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     def __init_subclass__(cls, **settings: Any) -> None:
         """Make `__init__` from the fields; inherit the descriptions of shared parameters."""
         super().__init_subclass__(**settings)
+        takes_dask_arrays(cls)
         is_method = "n_clusters" in vars(cls).get("__annotations__", {})  # not a base of methods
         if is_method:
             dataclass(cls, eq=False, repr=False, match_args=False)
@@ -158,16 +163,52 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             result = self._solve(prepared, constraints, warm)
         name = getattr(getattr(self, "solve", None), "__name__", type(self).__name__)
         _check_result(result, prepared.n_samples, name)
-        if self._has_bound():
+        if self._has_bound() and not prepared.is_distributed:
             result = self._certified(result, prepared, constraints)
         self._keep_result(result, constraints)
-        self._keep_samples(prepared.X)
+        if prepared.is_distributed:
+            self._keep_distributed(prepared)
+        else:
+            self._keep_samples(prepared.X)
         return self
 
+    def _keep_distributed(self, prepared: Any) -> None:
+        """Make the labels a Dask array; keep some samples that stand for all in `predict`."""
+        some = prepared.representatives
+        self._kept_memberships = self._memberships(some)
+        self.labels_ = prepared.chunked(self.labels_)
+
     def fit_predict(self, X: Any, y: object = None, **params: Any) -> Ints:
-        """Cluster `X` under the constraints and return `labels_`; parameters as in `fit`."""
+        """Cluster `X` under the constraints and return `labels_`; parameters as in `fit`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or Prepared
+            As in `fit`.
+        y : None, default=None
+            Not used.
+        **params : dict
+            ``constraints=``, as in `fit`.
+        """
         labels: Ints = self.fit(X, y, **params).labels_  # unlike scikit-learn's, `y` is looked at
         return labels
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, those of the graph as ``affinity__neighbors=5``.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters of the method, or of its `affinity`; None is then the default one.
+
+        Returns
+        -------
+        self
+        """
+        of_graph = any(name.startswith("affinity__") for name in params)
+        if of_graph and "affinity" not in params and getattr(self, "affinity", "") is None:
+            params = {"affinity": Affinity(), **params}
+        return super().set_params(**params)
 
     # --- the steps of `fit`; a method may replace them
 
@@ -177,7 +218,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     def _checked(self, X: Any, y: object, constraints: Any) -> Prepared:
         """Return the prepared data; raise an error unless data and constraints can be used."""
         if y is not None:
-            _check_ignored(y, constraints)
+            _check_ignored(y, constraints, step=type(self).__name__.lower())
         prepared = Prepared.of(X, getattr(self, "affinity", None))
         self._check_samples(prepared)
         if constraints is None:
@@ -188,6 +229,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
                 "Build one with Constraints(n_samples, must_link=[(0, 1)], cannot_link=[(1, 2)]) "
                 "or Constraints.from_labels(partial_labels)."
             )
+        if constraints.row_names is not None:
+            check_row_names(constraints.row_names, row_names(X))
         if constraints.n_samples != prepared.n_samples:
             raise ValueError(
                 f"The constraints are about {constraints.n_samples} samples, but X has "
@@ -198,6 +241,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     def _check_samples(self, prepared: Prepared) -> None:
         """Raise an error if the data do not suit the method; note their features."""
         X = prepared.X
+        if prepared.is_distributed and not self.is_distributed:
+            self._refuse_distributed()
         if self.needs_features and (prepared.is_graph or issparse(X) > self.takes_sparse):
             kind = ValueError if prepared.is_graph else TypeError  # as scikit-learn does
             features = "features" if self.takes_sparse else "dense features"
@@ -217,6 +262,14 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if prepared.feature_names is not None:
             self.feature_names_in_ = prepared.feature_names
+
+    def _refuse_distributed(self) -> None:
+        """Raise TypeError: the method is for one machine."""
+        raise TypeError(
+            f"{type(self).__name__} is for one machine, and the data are on Dask. Take NCut, "
+            "SpectralLearning, CSC, SignedCSC, FastGE, E2CP, GFHF, LLGC, Poisson or Auto; or fit "
+            "it to a part of the samples, as an array."
+        )
 
     def _refuse_many(self, n_clusters: int) -> None:
         """Raise ValueError: the method would take too long for so many clusters."""
@@ -253,7 +306,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
                 f"{type(self).__name__} clusters without constraints and ignores the ones given. "
                 "Take another method to use them, for example linkwise.SignedCSC."
             )
-            warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=4)
+            warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=user_level())
         if "W" in needed:
             given["W"] = self.affinity_matrix_ = prepared.W
             self.affinity_ = prepared.affinity_
@@ -284,8 +337,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     def _keep_result(self, result: Any, constraints: Constraints | None) -> None:
         """Store what was found; give the clusters the names of labels, if there are any."""
         self.result_: Any = result  # or a kind of Result
-        self.labels_ = result.labels
-        self.__dict__.pop("classes_", None)  # of an earlier fit
+        self.labels_ = result.labels  # a Dask array, if the data are one
+        for name in ("classes_", "_kept_memberships"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         known = None if constraints is None else constraints.known_labels
         if known is not None:
             asked = self.n_clusters if isinstance(self.n_clusters, Integral) else 0
@@ -331,12 +385,13 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
                 "A method without a graph writes its own predict (see CONTRIBUTING.md)."
             )
         similarity = _similarities(X) if self.affinity_ is None else self.affinity_.extend(X)
-        votes: Floats = np.asarray(similarity @ self._memberships())
+        kept = getattr(self, "_kept_memberships", None)
+        votes: Floats = np.asarray(similarity @ (self._memberships() if kept is None else kept))
         return votes.argmax(axis=1)
 
-    def _memberships(self) -> Floats:
-        """Return how much each training sample belongs to each cluster."""
-        return np.eye(self.labels_.max() + 1)[self.labels_]
+    def _memberships(self, samples: Any = slice(None)) -> Floats:
+        """Return how much each training sample, or some of them, belongs to each cluster."""
+        return np.eye(self.labels_.max() + 1)[self.labels_[samples]]
 
     def _new_samples(self, X: Any, *, accept_sparse: str | bool = False) -> Any:
         """Check samples to predict."""
@@ -371,8 +426,14 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         return tags
 
 
-def _check_ignored(y: object, constraints: Constraints | None) -> None:
-    """Warn if what is known was given as `y`, which no method looks at."""
+takes_dask_arrays(ConstrainedClusterer)
+
+
+def _check_ignored(y: object, constraints: Constraints | None, *, step: str) -> None:
+    """Warn if what is known was given as `y`, which no method looks at.
+
+    `step` is what scikit-learn calls the method in a pipeline.
+    """
     if isinstance(y, Constraints):
         message = "Constraints were given as y, which is ignored. Pass them as constraints=..."
         raise TypeError(message)
@@ -380,10 +441,11 @@ def _check_ignored(y: object, constraints: Constraints | None) -> None:
         return
     message = (
         "y looks like partial labels, but fit ignores y. Pass what is known as "
-        "fit(X, constraints=Constraints.from_labels(y)); or constraints=Constraints(len(y)) if "
-        "these are the true labels, and nothing is to be known."
+        "fit(X, constraints=Constraints.from_labels(y)), in a pipeline with the name of the step "
+        f"before it, {step}__constraints=; or constraints=Constraints(len(y)) if these are the "
+        "true labels, and nothing is to be known."
     )
-    warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=5)
+    warnings.warn(message, ConstraintsIgnoredWarning, stacklevel=user_level())
 
 
 def _check_result(result: Any, n_samples: int, name: str) -> None:

@@ -293,5 +293,5 @@ class LabelPropagator(ConstrainedClusterer):
         check_is_fitted(self)
         return np.asarray(self.result_.embedding)
 
-    def _memberships(self) -> Floats:
-        return self.label_distributions_
+    def _memberships(self, samples: Any = slice(None)) -> Floats:
+        return self.label_distributions_[samples]

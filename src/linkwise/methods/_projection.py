@@ -254,7 +254,7 @@ class ConstrainedProjection(
 
     @property
     def components_(self) -> Floats:
-        """Directions of the projection, one a row, of shape (n_components_, n_features)."""
+        """Directions of the projection, one a row, of shape ``(n_components_, n_features)``."""
         return np.asarray(self._fitted().components)
 
     @property
@@ -264,7 +264,7 @@ class ConstrainedProjection(
 
     @property
     def cluster_centers_(self) -> Floats:
-        """Centres of the clusters in the projection, of shape (n_clusters, n_components_)."""
+        """Centres of the clusters in the projection, of shape ``(n_clusters, n_components_)``."""
         return np.asarray(self._fitted().centers)
 
     @property

@@ -11,9 +11,10 @@ from scipy.sparse import csc_array, csr_array, issparse, kron, triu
 
 from linkwise._params import Interval, StrOptions
 from linkwise.exceptions import TooLargeError
+from linkwise.linalg.blocks import BlockMatrix
 from linkwise.linalg.embedding import looped_adjacency
 from linkwise.linalg.laplacian import degrees
-from linkwise.linalg.lowrank import resolvent_columns, values_on
+from linkwise.linalg.lowrank import columns_from_blocks, resolvent_columns, values_on
 from linkwise.linalg.sparse import (
     canonical_format,
     coupled_edges,
@@ -73,7 +74,7 @@ def adjusted(
         return adjusted_dense(W, propagate(W, Y), Y, scale=scale)
     if reach.is_global:
         _warn_global(W.shape[0], reach)
-    W = csr_array(W)
+    W = W if isinstance(W, BlockMatrix) else csr_array(W)
     return adjusted_sparse(W, factors(W, constrained_samples(Y)), Y, scale=scale)
 
 
@@ -99,8 +100,13 @@ def _warn_global(n: int, reach: Reach) -> None:
 def is_exact(W: Graph, solver: str) -> bool:
     """Return whether the n x n matrix of propagated pairs is formed."""
     n = W.shape[0]
-    if solver == "lowrank" or (solver == "auto" and issparse(W) and n > AUTO_EXACT):
+    is_large = issparse(W) and n > AUTO_EXACT
+    if solver == "lowrank" or (solver == "auto" and (is_large or isinstance(W, BlockMatrix))):
         return False
+    if isinstance(W, BlockMatrix):
+        raise TooLargeError(
+            "solver='exact' is for one machine, and the data are on Dask. Take solver='lowrank'."
+        )
     if n > MAX_EXACT:
         raise TooLargeError(
             f"The exact propagation forms dense matrices over {n} x {n} pairs of samples; the "
@@ -148,7 +154,8 @@ def resolvents(
             if not given:
                 given.append(symmetric_walk(W))
             S, profile = given[0]
-            return csc_array(resolvent_columns(S, profile, missing, alpha=alpha, tol=tol))
+            find: Any = columns_from_blocks if isinstance(S, BlockMatrix) else resolvent_columns
+            return csc_array(find(S, profile, missing, alpha=alpha, tol=tol))
 
         return compute
 
@@ -244,20 +251,29 @@ def adjusted_sparse(W: csr_array, factors: Factors, Y: csr_array, *, scale: str)
     Elsewhere `F` is left out: negative values change nothing where there is no edge, and positive
     ones are far from every must-link.
     """
-    W = canonical_format(csr_array(W))
+    is_here = not isinstance(W, BlockMatrix)
+    W = canonical_format(csr_array(W)) if is_here else W
     # The pairs, above the diagonal, where F may change W
     C = constrained_samples(Y)
     Y_CC = csr_array(Y[C][:, C])
-    edges = coupled_edges(W, factors.G, Y_CC)
+    reached = W if is_here else W.only_rows(np.flatnonzero(np.diff(factors.G.indptr)))
+    edges = coupled_edges(reached, factors.G, Y_CC)
     F = union_above(edges, Y, pairs_around(factors.near, Y_CC, _fill_limit(W)))
     # F = G T G' there, in the unit of the given pairs
     f = values_on(factors.G, pairs_of(factors, Y), F)
     given = csr_array(triu(Y, k=1))
     F.data = in_units(f, f[positions(F, given)], given.data, scale=scale)
     unit = affinity_unit(W, scale)
-    W_star = csr_array(moved_entries(W / unit, csr_array(F + F.T), 1.0))
-    np.maximum(W_star.data, 0.0, out=W_star.data)  # as in `adjusted_entries`
+    W_star = moved_entries(W / unit, csr_array(F + F.T), 1.0)
+    return W_star.mapped(_cleaned) if isinstance(W_star, BlockMatrix) else _cleaned(W_star)
+
+
+def _cleaned(W_star: csr_array) -> csr_array:
+    """Return rows of a graph without what is negative, as in `adjusted_entries`, or a loop."""
+    entries = (np.maximum(W_star.data, 0.0), W_star.indices, W_star.indptr)
+    W_star = csr_array(entries, shape=W_star.shape)
     if W_star.diagonal().any():
+        W_star = W_star.copy()
         W_star.setdiag(0.0)
         W_star.eliminate_zeros()
     return W_star
@@ -274,7 +290,8 @@ def pattern_with_pairs(W: csr_array, Y: csr_array, near: csr_array | csc_array) 
 
 def _fill_limit(W: csr_array) -> float:
     """Return how many new edges a graph of this size may get."""
-    return min(max(FILL_SHARE * W.nnz, FILL_LEAST), FILL_MOST)
+    n_entries = 0 if isinstance(W, BlockMatrix) else W.nnz
+    return min(max(FILL_SHARE * n_entries, FILL_LEAST), FILL_MOST)
 
 
 def constrained_samples(Y: csr_array) -> Ints:

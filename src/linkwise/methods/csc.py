@@ -115,6 +115,7 @@ class CSC(ConstrainedClusterer):
     paper = "Xu et al. 2005"
     family = "affinity editing"
     minimizes_cut = True
+    is_distributed = True
     max_clusters = MOST_EIGENVECTORS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "link_weight": [StrOptions({"max", "degree"}), Interval(Real, 0, None, closed="neither")],

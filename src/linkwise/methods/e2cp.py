@@ -148,6 +148,7 @@ class E2CP(PropagationClusterer):
     """
 
     paper = "Lu & Ip 2010"
+    is_distributed = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, 1, closed="neither")],
     }

@@ -13,8 +13,9 @@ from sklearn.utils import check_random_state
 from linkwise._params import Interval, StrOptions
 from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg import pencil
+from linkwise.linalg.blocks import BlockMatrix
 from linkwise.linalg.eigen import EigenPairs
-from linkwise.linalg.laplacian import combinatorial, degrees, symmetric_components
+from linkwise.linalg.laplacian import combinatorial, degrees, scaled, symmetric_components
 from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
 from linkwise.partition import unit_rows
 from linkwise.result import Result
@@ -97,7 +98,7 @@ def two_graphs(W: Graph, constraints: Constraints, link_weight: float | str) -> 
         csr_array((weight[kept] * np.abs(Q.data[kept]), (Q.row[kept], Q.col[kept])), shape=(n, n))
         for kept in (Q.data > 0, Q.data < 0)
     )
-    G = csr_array(W + must) if issparse(W) else W + must.toarray()
+    G = W + (must.toarray() if isinstance(W, np.ndarray) else must)
     return Graphs(G, cannot, d, demand)
 
 
@@ -116,8 +117,7 @@ def _lowest(
     positive definite.
     """
     s = diags_array(1 / np.sqrt(graphs.d))
-    A = s @ combinatorial(graphs.G) @ s
-    A = csr_array(A) if issparse(A) else A
+    A = scaled(combinatorial(graphs.G), 1 / np.sqrt(graphs.d))
     P = s @ combinatorial(graphs.C) @ s / graphs.demand
     B = csr_array(eye_array(P.shape[0], format="csr") + P)
     kernel = np.zeros((component.size, int(component.max()) + 1))
@@ -171,9 +171,11 @@ def constraint_cut(graphs: Graphs, labels: Ints) -> float:
 
 def _cuts(A: Graph, labels: Ints, k: int) -> Floats:
     """Return the weight that leaves each cluster."""
-    membership = csr_array(
+    membership: Any = csr_array(
         (np.ones(labels.size), (np.arange(labels.size), labels)), shape=(labels.size, k)
     )
+    if isinstance(A, BlockMatrix):
+        membership = membership.toarray()
     between: Any = membership.T @ (A @ membership)
     between = between.toarray() if issparse(between) else np.asarray(between)
     leaving: Floats = between.sum(axis=1) - between.diagonal()
@@ -220,6 +222,7 @@ class FastGE(ConstrainedClusterer):
 
     paper = "Cucuringu et al. 2016"
     family = "constrained criterion"
+    is_distributed = True
     max_clusters = MOST_EIGENVECTORS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "link_weight": [StrOptions({"paper"}), Interval(Real, 0, None, closed="neither")],

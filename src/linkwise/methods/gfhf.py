@@ -96,6 +96,7 @@ class GFHF(LabelPropagator):
     """
 
     paper = "Zhu et al. 2003"
+    is_distributed = True
     enforcement = "labels are kept"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "class_mass": ["boolean"],

@@ -114,6 +114,7 @@ class LLGC(LabelPropagator):
     """
 
     paper = "Zhou et al. 2003"
+    is_distributed = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, 1, closed="neither")],
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from linkwise._jit import SMALL_GRAPH, njit
 from linkwise._params import StrOptions
+from linkwise.linalg.blocks import BlockMatrix
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
 from linkwise.linalg.laplacian import degrees
 from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
@@ -85,7 +87,9 @@ def ratio_sum(W: Graph, labels: Ints, weights: Floats) -> float:
     (absolute) degrees as weights the sum is the (signed) normalised cut, with ones the ratio cut.
     """
     k = int(labels.max()) + 1
-    if issparse(W):
+    if isinstance(W, BlockMatrix):
+        lost = np.sum(W.collected(partial(_lost_sparse, k=k), labels), axis=0)
+    elif issparse(W):
         lost = _lost_sparse(csr_array(W), labels, k)
     else:
         together = labels[:, None] == labels
@@ -100,7 +104,7 @@ def _lost_sparse(W: csr_array, labels: Ints, k: int) -> Floats:
         indptr = W.indptr.astype(np.int64, copy=False)  # one type each: it is compiled once
         indices = W.indices.astype(np.int32, copy=False)
         return np.asarray(_lost(indptr, indices, W.data.astype(np.float64, copy=False), labels, k))
-    here = np.repeat(labels, np.diff(W.indptr))
+    here = np.repeat(labels[: W.shape[0]], np.diff(W.indptr))
     each = np.where(here == labels[W.indices], -W.data, W.data).clip(min=0)
     return np.bincount(here, each, minlength=k).astype(np.float64, copy=False)
 
@@ -161,6 +165,7 @@ class NCut(ConstrainedClusterer):
     paper = "Ng et al. 2001"
     family = "no constraints"
     minimizes_cut = True
+    is_distributed = True
     max_clusters = MOST_EIGENVECTORS
     takes = ()
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

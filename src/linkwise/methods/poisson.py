@@ -111,6 +111,7 @@ class Poisson(LabelPropagator):
     """
 
     paper = "Calder et al. 2020"
+    is_distributed = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "balance": ["boolean"],
     }

@@ -14,6 +14,7 @@ from linkwise._jit import njit
 from linkwise._params import Interval, StrOptions
 from linkwise.constraints.table import constraint_matrix
 from linkwise.linalg import eigen
+from linkwise.linalg.blocks import BlockMatrix
 from linkwise.linalg.embedding import component_vectors, looped_adjacency
 from linkwise.linalg.laplacian import absolute_degrees, symmetric_components
 from linkwise.methods._base import MOST_EIGENVECTORS, ConstrainedClusterer
@@ -23,7 +24,7 @@ from linkwise.partition import kmeans, relabelled, sign_split, unit_rows
 from linkwise.search.rows import cluster_rows
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Graph, Int64s, Ints
+    from linkwise._types import Bools, Floats, Graph, Int64s, Ints
     from linkwise.constraints import Constraints
     from linkwise.graph import Affinity
     from linkwise.linalg.eigen import EigenPairs
@@ -61,9 +62,8 @@ def signed_csc(
     enforced = constraints if hard else None
     # A: the graph and the constraints as one signed graph
     Q = (1 - gamma) * link_affinity(W, link_weight) * constraint_matrix(constraints)
-    A = gamma * W + (Q if issparse(W) else Q.toarray())
-    weights = A.data if issparse(A) else A
-    if selection == "sound" and not (weights < 0).any():
+    A = gamma * W + (Q.toarray() if isinstance(W, np.ndarray) else Q)
+    if selection == "sound" and not A.min() < 0:
         # Nothing is signed: the criterion is the plain normalised cut of A.
         return normalized_cut(A, n_clusters, rng, enforced=enforced, warm=warm)
     # z: the lowest eigenvectors of the normalised signed Laplacian
@@ -98,8 +98,9 @@ def lowest_vectors(
     known = np.zeros((component.size, 0))
     if is_plain.any():
         profile = np.sqrt(d)[is_plain]
-        known = np.zeros((component.size, min(k, np.unique(component[is_plain]).size)))
-        known[is_plain] = component_vectors(S[is_plain][:, is_plain], profile, k)
+        plain, among = np.unique(component[is_plain], return_inverse=True)
+        known = np.zeros((component.size, min(k, plain.size)))
+        known[is_plain] = component_vectors(among, profile, k)
     # A generator of its own: what follows does not depend on how long the search takes.
     rng = np.random.RandomState(rng.randint(2**31))
     start = None if warm is None else warm.adjacency
@@ -108,12 +109,21 @@ def lowest_vectors(
 
 def negative_rows(A: Graph) -> Ints:
     """Return the row of each negative entry, in order."""
+    if isinstance(A, BlockMatrix):
+        return np.flatnonzero(A.row_values(_has_negative))
     if not issparse(A):
         return np.nonzero(A < 0)[0]
     graph = csr_array(A)
     return np.asarray(
         np.searchsorted(graph.indptr, np.flatnonzero(graph.data < 0), side="right") - 1
     )
+
+
+def _has_negative(A: csr_array) -> Bools:
+    """Return which rows have a negative entry."""
+    found = np.zeros(A.shape[0], dtype=bool)
+    found[negative_rows(A)] = True
+    return found
 
 
 def paper_rounding(A: Graph, Q: csr_array, z: Floats, *, rng: np.random.RandomState) -> Ints:
@@ -174,7 +184,6 @@ def best_sign_pattern(A: Graph, Q: csr_array, z: Floats) -> Ints:
     angle = np.arctan2(z[:, 1], z[:, 0]) % (2 * np.pi)
     side = (angle >= np.pi).astype(np.int64)
     order = np.argsort(angle % np.pi, kind="stable")
-    A = csr_array(A)
     graph, links = _turn(A, order, side), _turn(Q, order, side)
     d = absolute_degrees(A)
     towards_one = np.where(side[order] == 0, d[order], -d[order])
@@ -191,39 +200,46 @@ def best_sign_pattern(A: Graph, Q: csr_array, z: Floats) -> Ints:
     return relabelled(side)
 
 
-def _turn(A: csr_array, order: Ints, side: Int64s) -> _Sweep:
-    return _Sweep(*_flip_one_by_one(A.indptr, A.indices, A.data, order, side.copy()))
+def _turn(A: Graph, order: Ints, side: Int64s) -> _Sweep:
+    step = np.empty_like(order)
+    step[order] = np.arange(order.size)
+    if isinstance(A, BlockMatrix):
+        met = A.row_values(_met, side, step)
+    else:
+        met = _met(csr_array(A), side, step)
+    totals = met[:, :3].sum(axis=0) + np.cumsum(met[order, 3:], axis=0)
+    return _Sweep(totals[:, 0], totals[:, 1:])
+
+
+def _met(A: csr_array, side: Int64s, step: Ints) -> Floats:
+    """Return what each row of a block adds to a sweep, at its beginning and at its own step."""
+    return np.asarray(_flipped(A.indptr, A.indices, A.data, side, step))
 
 
 @njit(cache=True)
-def _flip_one_by_one(  # type: ignore[no-untyped-def]  # noqa: PLR0917
-    indptr, indices, data, order, side
-):
-    n = order.size
-    across, within = np.empty(n), np.empty((n, 2))
-    now_across, now_within = 0.0, np.zeros(2)
+def _flipped(indptr, indices, data, side, step):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Return weights across, within side 0 and within side 1: at first, and their change.
+
+    When a vertex changes its side, those with an earlier step have changed theirs.
+    """
+    n = indptr.size - 1
+    met = np.zeros((n, 6))
     for v in range(n):
-        for e in range(indptr[v], indptr[v + 1]):
-            together = side[indices[e]] == side[v]
-            if data[e] > 0 and not together:
-                now_across += data[e] / 2
-            elif data[e] < 0 and together:
-                now_within[side[v]] -= data[e]
-    for step in range(n):
-        v = order[step]
         old = side[v]
         for e in range(indptr[v], indptr[v + 1]):
-            together = side[indices[e]] == old
+            u = indices[e]
+            if data[e] > 0 and side[u] != old:
+                met[v, 0] += data[e] / 2
+            elif data[e] < 0 and side[u] == old:
+                met[v, 1 + old] -= data[e]
+            now = 1 - side[u] if step[u] < step[v] else side[u]
             if data[e] > 0:
-                now_across += data[e] if together else -data[e]
-            elif together:
-                now_within[old] += 2 * data[e]
+                met[v, 3] += data[e] if now == old else -data[e]
+            elif now == old:
+                met[v, 4 + old] += 2 * data[e]
             else:
-                now_within[1 - old] -= 2 * data[e]
-        side[v] = 1 - old
-        across[step] = now_across
-        within[step] = now_within
-    return across, within
+                met[v, 5 - old] -= 2 * data[e]
+    return met
 
 
 class SignedCSC(ConstrainedClusterer):
@@ -272,6 +288,7 @@ class SignedCSC(ConstrainedClusterer):
 
     paper = "Wacquet et al. 2013"
     family = "constrained criterion"
+    is_distributed = True
     max_clusters = MOST_EIGENVECTORS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [Interval(Real, 0, 1, closed="both")],

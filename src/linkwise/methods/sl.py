@@ -103,6 +103,7 @@ class SpectralLearning(ConstrainedClusterer):
     paper = "Kamvar et al. 2003"
     family = "affinity editing"
     minimizes_cut = True
+    is_distributed = True
     max_clusters = MOST_EIGENVECTORS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "normalization": [StrOptions({"additive", "symmetric"})],

@@ -112,6 +112,12 @@ class Record:
             self.report(None, f"step {n_outer}, {n_iter} inner iterations: {value:.6g}")
         return self.is_stopped
 
+    def count(self, n_outer: int, n_iter: int) -> None:
+        """Add the work of a descent."""
+        with self.lock:
+            self.n_outer += n_outer
+            self.n_iter += n_iter
+
     def offer(self, split: Split) -> None:
         """Keep the best consistent partition met: the answer if the search is interrupted."""
         with self.lock:
@@ -301,9 +307,7 @@ def ratio_dca(
         f, ties, value = best.above.astype(np.float64), f, best.value
     if value == 0:  # nothing is below
         gap, converged = 0.0, True
-    with record.lock:
-        record.n_iter += n_iter
-        record.n_outer += n_outer
+    record.count(n_outer, n_iter)
     return Critical(f, best, n_outer, n_iter, gap, converged)
 
 

@@ -272,7 +272,7 @@ def _stop_if(interrupted: bool) -> None:
 
 def check_label_count(constraints: Constraints, n_clusters: int) -> None:
     """Raise ConflictError if there are more labels than clusters."""
-    Constraints(constraints.n_samples, labels=constraints.labels).check(n_clusters)
+    Constraints(constraints.n_samples, labels=constraints.known_labels).check(n_clusters)
 
 
 def _soft_objective(task: Task) -> Objective:

@@ -1,0 +1,143 @@
+"""Cluster: the only door to Dask. Work is submitted, answers are fetched, failures get words."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from linkwise._optional import require
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+# Dask advises to scatter large arguments. What is scattered is lost with its worker; the arguments
+# of a task are not.
+UNLIMITED = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
+
+
+class Cluster:
+    """Workers of Dask.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+        The client to use: by default the current one and, if there is none, one with a local
+        cluster of processes, which `close` ends.
+    """
+
+    def __init__(self, client: Any = None) -> None:
+        self.distributed = require("distributed", extra="dask", purpose="linkwise.distributed")
+        self.dask = require("dask", extra="dask", purpose="linkwise.distributed")
+        require("dask.array", extra="dask", purpose="linkwise.distributed")
+        self._owned = None
+        if client is None:
+            try:
+                client = self.distributed.get_client()
+            except ValueError:  # there is none
+                # Not the default of the process: it ends with this object, others must not use it.
+                client = self._owned = local_client(set_as_default=False)
+        self.client = client
+        self.address = client.scheduler.address
+        self._workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        if not self._workers:
+            self.close()
+            raise RuntimeError(
+                f"The Dask cluster at {self.address} has no workers. Start some, for example by "
+                f"`dask worker {self.address}`."
+            )
+
+    @property
+    def n_workers(self) -> int:
+        """Number of workers at the beginning."""
+        return len(self._workers)
+
+    def close(self) -> None:
+        """End the local cluster, if this object has started one."""
+        if self._owned is not None:
+            self._owned.close()
+            if self._owned.cluster is not None:
+                self._owned.cluster.close()
+            self._owned = None
+
+    def submit(
+        self, function: Callable[..., Any], *args: Any, at: float | None = None, **settings: Any
+    ) -> Any:
+        """Return the future of a call; `at`, in [0, 1), is a place among the workers."""
+        where: dict[str, Any] = {}
+        if at is not None:
+            address = self._workers[int(at * len(self._workers))]
+            where = {"workers": [address], "allow_other_workers": True}
+        self._check_open()
+        with self.dask.config.set(UNLIMITED):
+            return self.client.submit(function, *args, pure=False, **where, **settings)
+
+    def each(self, function: Callable[..., Any], *lists: Sequence[Any]) -> list[Any]:
+        """Return the futures of a call for each entry of the lists."""
+        return [self.submit(function, *args) for args in zip(*lists, strict=True)]
+
+    def lazy(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Return a call that is sent to the workers with those that depend on it."""
+        return self.dask.delayed(function, pure=False, traverse=False)(*args)
+
+    def compute(self, tasks: Sequence[Any]) -> list[Any]:
+        """Return the futures of lazy tasks."""
+        self._check_open()
+        with self.dask.config.set(UNLIMITED):
+            futures: list[Any] = self.client.compute(list(tasks))
+        return futures
+
+    def _check_open(self) -> None:
+        if self.client.status in {"closed", "closing"}:
+            raise RuntimeError(
+                f"The Dask client of the cluster at {self.address} is closed, and what was "
+                "prepared there is gone. Prepare the data again, with an open client."
+            )
+
+    def fetch(self, futures: Sequence[Any]) -> list[Any]:
+        """Return the answers.
+
+        Raises
+        ------
+        RuntimeError
+            If the scheduler is gone, or workers die again and again.
+        """
+        try:
+            answers: list[Any] = self.client.gather(list(futures))
+        except self.distributed.scheduler.KilledWorker as error:
+            raise RuntimeError(
+                f"Workers of the Dask cluster at {self.address} died several times in the same "
+                f"step ({error.task}). Mostly they ran out of memory: give workers more, use more "
+                "of them, or smaller chunks."
+            ) from error
+        except (self.distributed.client.FutureCancelledError, OSError, TimeoutError) as error:
+            if isinstance(error, OSError) and self.client.status == "running":
+                raise  # of a task, such as a file that is not there
+            raise RuntimeError(
+                f"The Dask scheduler at {self.address} is gone, and its results with it. Start the "
+                "cluster again, and the fit from its beginning."
+            ) from error
+        return answers
+
+
+def local_client(n_workers: int | None = None, *, set_as_default: bool = True) -> Any:
+    """Start a cluster of processes on this machine, one thread each; return its client."""
+    distributed = require("distributed", extra="dask", purpose="linkwise.distributed")
+    return distributed.Client(
+        n_workers=n_workers,
+        set_as_default=set_as_default,
+        threads_per_worker=1,
+        processes=True,
+        silence_logs=logging.ERROR,  # a worker that takes its time to end is no news
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",  # any free port: there may be other clusters
+    )
+
+
+def identity(value: Any) -> Any:
+    """Return what is given: a value that lives on a worker."""
+    return value
+
+
+def item(values: Any, number: int) -> Any:
+    """Return one of several results."""
+    return values[number]

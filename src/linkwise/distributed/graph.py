@@ -1,0 +1,229 @@
+"""From neighbours on workers to a symmetric graph in blocks of rows, in one piece."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from linkwise.distributed.cluster import item
+from linkwise.distributed.matrix import RowBlockMatrix
+from linkwise.exceptions import DisconnectedGraphWarning
+from linkwise.graph.affinity import FIXED, WEIGHTS, Affinity, both_directions
+from linkwise.graph.connect import shortest_links
+from linkwise.graph.neighbors import NeighborSearch
+from linkwise.graph.precomputed import listed_sizes
+from linkwise.linalg.blocks import smallest_positive_of
+
+if TYPE_CHECKING:
+    from linkwise._types import Floats, Int64s, Ints
+    from linkwise.distributed.chunks import Chunks
+    from linkwise.distributed.search import Neighbors, Table
+
+# Samples of a component among which its links to others are looked for: all of small ones.
+MEMBERS, MOST_MEMBERS = 2_000, 200_000
+
+
+class Builder:
+    """Builds the graph that an `Affinity` describes, on workers.
+
+    Raises
+    ------
+    ValueError
+        If the affinity has a parameter that is for one machine.
+    """
+
+    def __init__(self, affinity: Affinity, chunks: Chunks) -> None:
+        check_affinity(affinity)
+        self.affinity, self.chunks, self.cluster = affinity, chunks, chunks.cluster
+        k = min(int(affinity.neighbors), chunks.n_samples - 1)
+        self.k = k
+        rank = k if affinity.scale_neighbor is None else int(affinity.scale_neighbor)
+        self.rank = min(rank, chunks.n_samples - 1)
+
+    @property
+    def n_searched(self) -> int:
+        """Neighbours that the graph and its scale need."""
+        return max(self.k, self.rank)
+
+    def graph(self, neighbors: Neighbors) -> RowBlockMatrix:
+        """Return the graph, in one piece unless the affinity leaves it."""
+        scales = self._scales(neighbors)
+        W = self._symmetric(neighbors, scales)
+        n_components, component = W.components()
+        sizes = np.sort(np.bincount(component))[::-1]
+        if n_components == 1:
+            return W
+        if self.affinity.connect is None:
+            message = (
+                f"The graph has {n_components} connected components, of {listed_sizes(sizes)} "
+                'samples. Use connect="mst" to join them by short links, or more neighbours.'
+            )
+            warnings.warn(message, DisconnectedGraphWarning, stacklevel=5)
+            return W
+        return self._joined(W, component, scales)
+
+    def _scales(self, neighbors: Neighbors) -> Floats | None:
+        """Return the scale of each sample, in the order of places; None if there is one for all."""
+        if self.affinity.scale != "local":
+            return None
+        cluster = self.cluster
+        found = cluster.fetch([cluster.submit(scales_of, t, self.rank) for t in neighbors.tables])
+        smallest = min(low for _, low in found)
+        scales = np.concatenate([part for part, _ in found])
+        return np.where(scales > 0, scales, smallest if np.isfinite(smallest) else 1.0)
+
+    def _formula(self, scales: Floats | None) -> tuple[str | float, float | None]:
+        """Return the name of the weight function, and its scale if that is one number."""
+        scale = self.affinity.scale
+        if scales is not None or isinstance(scale, str):
+            return scale, None
+        return float(scale), float(scale)
+
+    def _symmetric(self, neighbors: Neighbors, scales: Floats | None) -> RowBlockMatrix:
+        cluster, layout = self.cluster, neighbors.layout
+        scale = self.affinity.scale
+        weighted = []
+        for number, table in enumerate(neighbors.tables):
+            given = None
+            if scales is not None:
+                halo = cluster.fetch([cluster.submit(distinct_places, table, self.k)])[0]
+                given = (
+                    scales[layout.start[number] : layout.start[number + 1]],
+                    halo,
+                    scales[halo],
+                )
+            weighted.append(cluster.submit(weighted_rows, table, self.k, scale, given))
+        blocks, outside = [], []
+        for number in range(layout.n_blocks):
+            rows = (int(layout.start[number]), int(layout.start[number + 1]))
+            arriving = [
+                cluster.submit(entries_into, other, int(first), rows)
+                for other, first in zip(weighted, layout.start[:-1], strict=True)
+            ]
+            settings = (layout.n, self.affinity.symmetrize)
+            both = cluster.submit(symmetric_block, weighted[number], arriving, rows, settings)
+            blocks.append(cluster.submit(item, both, 0))
+            outside.append(cluster.submit(item, both, 1))
+        halo = [layout.grouped(places) for places in cluster.fetch(outside)]
+        return RowBlockMatrix(cluster, layout, blocks, halo)
+
+    def _joined(self, W: RowBlockMatrix, component: Ints, scales: Floats | None) -> RowBlockMatrix:
+        """Add short links between components: the shortest between some members of each."""
+        chosen = members_of(component, np.random.RandomState(0))
+        X = self.chunks.rows(chosen).astype(np.float64)
+        _, among = np.unique(component[chosen], return_inverse=True)
+        links = shortest_links(NeighborSearch(X), among)
+        i, j = chosen[links.i], chosen[links.j]
+        weight = WEIGHTS.get(str(self.affinity.scale), FIXED)
+        if scales is None:
+            scale = self.affinity.scale
+            weights = weight.formula(links.distance, scale, scale)
+        else:
+            place = W.layout.place
+            weights = weight.formula(links.distance, scales[place[i]], scales[place[j]])
+        smallest = min(W.collected(smallest_positive_of))
+        weights = np.maximum(weights, smallest) if np.isfinite(smallest) else weights
+        both = (np.append(i, j), np.append(j, i))
+        n = W.shape[0]
+        return W + csr_array((np.append(weights, weights), both), shape=(n, n))
+
+
+def members_of(component: Ints, rng: np.random.RandomState) -> Ints:
+    """Return samples that stand for their components: all of small ones, some of large ones."""
+    sizes = np.bincount(component)
+    limit = max(1, min(MEMBERS, MOST_MEMBERS // sizes.size))
+    shuffled = rng.permutation(component.size)
+    order = shuffled[np.argsort(component[shuffled], kind="stable")]
+    rank = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.sort(order[rank < limit])
+
+
+ALLOWED = {
+    "radius": None,
+    "metric": "euclidean",
+    "metric_params": None,
+    "reduce_to": None,
+    "m": None,
+}
+
+
+def check_affinity(affinity: Affinity) -> None:
+    """Raise ValueError if the affinity has a parameter that is for one machine."""
+    for name, allowed in ALLOWED.items():
+        if getattr(affinity, name) != allowed:
+            raise ValueError(
+                f"{name}={getattr(affinity, name)!r} is for one machine. On Dask, Affinity takes "
+                'a number of neighbors, scale="local", "connectivity" or a number, scale_neighbor, '
+                "symmetrize, connect and random_state."
+            )
+    if not isinstance(affinity.neighbors, (int, np.integer)):
+        raise ValueError(
+            f"neighbors={affinity.neighbors!r} is for one machine. On Dask give the number of "
+            "nearest neighbours, for example neighbors=10."
+        )
+    if isinstance(affinity.scale, str) and affinity.scale not in ("local", "connectivity"):
+        raise ValueError(
+            f'scale={affinity.scale!r} is for one machine. On Dask take scale="local", '
+            '"connectivity" or a number.'
+        )
+
+
+# --- what runs on workers
+
+
+def scales_of(table: Table, rank: int) -> tuple[Floats, float]:
+    """Return the distance of each sample to a neighbour, and the smallest positive distance."""
+    positive = np.min(table.distances, where=table.distances > 0, initial=np.inf)
+    return table.distances[:, rank - 1], float(positive)
+
+
+def distinct_places(table: Table, k: int) -> Int64s:
+    """Return the neighbours of a region."""
+    return np.unique(table.places[:, :k])
+
+
+def weighted_rows(table: Table, k: int, scale: Any, given: Any) -> tuple[Int64s, Floats]:
+    """Return the neighbours of each sample and the weights of the edges to them."""
+    distances, places = table.distances[:, :k], table.places[:, :k]
+    weight = WEIGHTS.get(str(scale), FIXED)
+    if given is None:
+        return places, weight.formula(distances, scale, scale)
+    own, halo, of_halo = given
+    return places, weight.formula(distances, own[:, None], of_halo[np.searchsorted(halo, places)])
+
+
+def entries_into(
+    weighted: tuple[Int64s, Floats], first: int, rows: tuple[int, int]
+) -> tuple[Any, ...]:
+    """Return the edges that end in some rows: where they begin, the row, the weight."""
+    places, weights = weighted
+    i, at = np.nonzero((places >= rows[0]) & (places < rows[1]))
+    return first + i, places[i, at] - rows[0], weights[i, at]
+
+
+def symmetric_block(
+    weighted: tuple[Int64s, Floats],
+    arriving: list[Any],
+    rows: tuple[int, int],
+    settings: tuple[int, str],
+) -> tuple[csr_array, Int64s]:
+    """Return a block of the symmetric graph, and the places of its outer columns."""
+    places, weights = weighted
+    n, how = settings
+    shape = (rows[1] - rows[0], n)
+    indptr = np.arange(0, places.size + 1, places.shape[1])
+    A = csr_array((weights.ravel(), places.ravel(), indptr), shape=shape)
+    begin, end, weight = (np.concatenate(parts) for parts in zip(*arriving, strict=True))
+    W = csr_array(both_directions(A, csr_array((weight, (end, begin)), shape=shape), how))
+    W.eliminate_zeros()
+    is_own = (rows[0] <= W.indices) & (W.indices < rows[1])
+    outside = np.unique(W.indices[~is_own]).astype(np.int64)
+    columns = np.where(
+        is_own, W.indices - rows[0], shape[0] + np.searchsorted(outside, W.indices)
+    ).astype(np.int32)
+    block = csr_array((W.data, columns, W.indptr), shape=(shape[0], shape[0] + outside.size))
+    block.sort_indices()
+    return block, outside

@@ -1,0 +1,411 @@
+"""Neighbours of the rows of a Dask array, by the cells and the kernel of one machine.
+
+Cells are found on a sample. Each row goes to the cell with the nearest centre, and rows are
+shuffled so that near cells are in one region. A region searches its own cells and those around
+them, which it gets from other regions. Up to `EXACT_SAMPLES` rows every cell is searched.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from linkwise.distributed.chunks import Chunks, numbers
+from linkwise.distributed.matrix import Layout
+from linkwise.graph.affinity import EXACT_SAMPLES
+from linkwise.graph.approximate import cell_count, more_probes
+from linkwise.graph.cells import (
+    SPARE,
+    Cells,
+    Found,
+    cells_of,
+    halved,
+    largest_cell,
+    nearest_centres,
+    nearest_exactly,
+    power_above,
+    ranked,
+    search_cells,
+    trained,
+    training_rows,
+)
+from linkwise.graph.transformer import SAMPLE_SIZE, recall_of
+
+if TYPE_CHECKING:
+    from linkwise._types import AnyArray, Floats, Int32s, Int64s, Ints
+
+
+RECALL = 0.98  # as on one machine
+# Cells grow in number with the root of the samples up to here, as on one machine, and with the
+# samples beyond: the work for a sample stays the same.
+PROPORTIONAL_FROM = 1_000_000
+REGION_ROWS = 1_000_000  # at most, about
+REGIONS_PER_WORKER = 1  # at least; every further one makes more, smaller tasks
+CELLS_PER_REGION = 8  # at least, of few samples
+# Cells beyond which those that a region may need are chosen by their centres.
+ALL_CELLS = 2_000
+AROUND = 4  # times as many cells around each cell of a region as a sample looks at
+
+
+class Region(NamedTuple):
+    """Samples that are near each other, in the order of their cells."""
+
+    X: AnyArray
+    samples: Int64s
+    cells: Cells
+
+
+class Table(NamedTuple):
+    """Neighbours of the samples of a region, from near to far."""
+
+    distances: Floats
+    places: Int64s  # in the order of all regions
+
+
+class Neighbors(NamedTuple):
+    """Neighbours of all samples, on the workers."""
+
+    layout: Layout
+    tables: list[Any]  # futures
+    recall: float
+    n_cells: int
+    n_probes: int
+
+
+def n_cells_for(n_samples: int) -> int:
+    """Return how many cells samples are divided among."""
+    if n_samples <= PROPORTIONAL_FROM:
+        return cell_count(n_samples)
+    return cell_count(PROPORTIONAL_FROM) * n_samples // PROPORTIONAL_FROM
+
+
+def find_neighbors(chunks: Chunks, k: int, rng: np.random.RandomState) -> Neighbors:
+    """Search for the `k` nearest samples of each; the recall is measured."""
+    n, cluster = chunks.n_samples, chunks.cluster
+    k = min(k, n - 1)
+    unit = power_above(float((chunks.high - chunks.low).max()))
+    n_regions = max(REGIONS_PER_WORKER * cluster.n_workers, -(-n // REGION_ROWS))
+    n_cells = min(max(n_cells_for(n), CELLS_PER_REGION * n_regions), n)
+    rows = training_rows(n, n_cells, rng)
+    centres = trained(chunks.rows(rows) / unit, n_cells, rng, n_threads=1)
+    # Which cells are a region, and the rows of each
+    region_of = grouped(centres, nearest_counts(centres, rows.size), min(n_regions, n_cells))
+    n_regions = int(region_of.max()) + 1
+    pieces = chunks.mapped(divided, centres, region_of, unit, chunks.dtype)
+    regions = [
+        cluster.submit(
+            built_region,
+            [cluster.submit(piece_of, piece, number) for piece in pieces],
+            unit,
+            largest_cell(n, n_cells),
+            at=number / n_regions,
+        )
+        for number in range(n_regions)
+    ]
+    del pieces
+    seen = cluster.fetch(cluster.each(outline, regions))
+    regions = [one for one, outlined in zip(regions, seen, strict=True) if outlined[0].size]
+    seen = [outlined for outlined in seen if outlined[0].size]
+    layout = Layout([samples for samples, _, _ in seen])
+    index = CellIndex([centres for _, centres, _ in seen], [starts for _, _, starts in seen])
+    return _searched(chunks, regions, layout, index=index, k=k, unit=unit, rng=rng)
+
+
+def nearest_counts(centres: Floats, n_rows: int) -> Floats:
+    """Return the share of the samples that each cell is taken to have: all have the same."""
+    return np.full(centres.shape[0], n_rows / centres.shape[0])
+
+
+def grouped(centres: Floats, weights: Floats, n_groups: int) -> Ints:
+    """Divide cells among groups of near ones, by halving the heaviest group again and again.
+
+    Groups that follow each other in number are near as well: workers get runs of them.
+    """
+    groups = [np.arange(centres.shape[0])]
+    while len(groups) < n_groups:
+        heaviest = int(np.argmax([weights[g].sum() if g.size > 1 else 0.0 for g in groups]))
+        members = groups[heaviest]
+        if members.size < 2:
+            break
+        groups[heaviest : heaviest + 1] = _halves(centres[members], members)
+    group_of = np.empty(centres.shape[0], dtype=np.intp)
+    for number, members in enumerate(groups):
+        group_of[members] = number
+    return group_of
+
+
+def _halves(Z: Floats, members: Ints) -> list[Ints]:
+    """Divide at the widest gap in the middle half of the main direction."""
+    centred = Z - Z.mean(axis=0)
+    direction = np.linalg.svd(centred, full_matrices=False)[2][0]
+    along = centred @ direction
+    order = np.argsort(along, kind="stable")
+    first = max(1, members.size // 4)
+    last = max(first + 1, members.size - members.size // 4)
+    gaps = np.diff(along[order])[first - 1 : last - 1]
+    cut = first + int(gaps.argmax())
+    return [members[order[:cut]], members[order[cut:]]]
+
+
+class CellIndex:
+    """The cells of all regions, numbered one region after the other."""
+
+    def __init__(self, centres: list[Floats], starts: list[Int64s]) -> None:
+        sizes = [len(part) for part in centres]
+        self.first = np.concatenate([[0], np.cumsum(sizes)])  # cell of each region
+        self.centres = np.concatenate(centres)
+        self.counts = np.concatenate([np.diff(part) for part in starts])
+        self.starts = starts
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return int(self.centres.shape[0])
+
+    def cell_of(self, region: int, row: Ints) -> Ints:
+        """Return the cells of rows of a region."""
+        inside = np.searchsorted(self.starts[region], row, side="right") - 1
+        return np.asarray(self.first[region] + inside)
+
+    def around(self, region: int, n_probes: int) -> Ints:
+        """Return the cells that the samples of a region may look at: all, if they are few."""
+        if self.n_cells <= max(ALL_CELLS, AROUND * n_probes):
+            return np.arange(self.n_cells)
+        own = self.centres[self.first[region] : self.first[region + 1]]
+        near = nearest_centres(own, self.centres, AROUND * n_probes, n_threads=1)
+        return np.unique(near)
+
+
+def _searched(
+    chunks: Chunks,
+    regions: list[Any],
+    layout: Layout,
+    *,
+    index: CellIndex,
+    k: int,
+    unit: float,
+    rng: np.random.RandomState,
+) -> Neighbors:
+    """Choose how many cells are searched, search them, and measure what was found."""
+    n, cluster = layout.n, chunks.cluster
+    sample = rng.permutation(n)[: 2 * SAMPLE_SIZE]
+    chooses, tests = (np.sort(part) for part in np.array_split(sample, 2))
+    if n <= EXACT_SAMPLES:
+        n_probes, farthest = index.n_cells, None
+    else:
+        true = _TrueNeighbors(chunks, regions, layout, sample=np.sort(sample), k=k)
+        n_probes = true.n_probes(chooses, index, unit)
+        farthest = true.distances[np.searchsorted(true.sample, tests), -1:]
+    tables = []
+    for number, region in enumerate(regions):
+        around = index.around(number, n_probes)
+        probes = cluster.submit(probed, region, index.centres[around], around, n_probes)
+        needed = cluster.submit(distinct, probes, index.n_cells)
+        tables.append((probes, needed))
+    wanted = cluster.fetch([needed for _, needed in tables])
+    found = []
+    for number, region in enumerate(regions):
+        cells = wanted[number]
+        pieces, parts = [], []
+        for other in range(len(regions)):
+            inside = cells[(cells >= index.first[other]) & (cells < index.first[other + 1])]
+            if other != number and inside.size:
+                here = inside - index.first[other]
+                first = int(layout.start[other])
+                pieces.append(cluster.submit(extracted, regions[other], here, first))
+                parts.append(inside)
+        own = np.arange(index.first[number], index.first[number + 1])
+        known = np.concatenate([own, *parts])
+        settings = (k, known, int(layout.start[number]), farthest is None)
+        found.append(cluster.submit(searched, region, tables[number][0], pieces, settings))
+    recall = 1.0
+    if farthest is not None:
+        recall = recall_of(_rows_of_tables(cluster, found, layout, tests), farthest)
+    return Neighbors(layout, found, recall, index.n_cells, n_probes)
+
+
+def _rows_of_tables(cluster: Any, tables: list[Any], layout: Layout, samples: Ints) -> Floats:
+    """Return the distances to the neighbours of some samples."""
+    place = layout.place[samples]
+    distances: list[Floats] = []
+    at = []
+    for number in range(len(tables)):
+        mine = np.flatnonzero((place >= layout.start[number]) & (place < layout.start[number + 1]))
+        rows = place[mine] - layout.start[number]
+        distances.append(cluster.submit(distances_at, tables[number], rows))
+        at.append(mine)
+    found = np.concatenate(cluster.fetch(distances))
+    ordered = np.empty_like(found)
+    ordered[np.concatenate(at)] = found
+    return ordered
+
+
+class _TrueNeighbors:
+    """The true neighbours of some samples, by comparison with all."""
+
+    def __init__(
+        self, chunks: Chunks, regions: list[Any], layout: Layout, *, sample: Ints, k: int
+    ) -> None:
+        self.sample, self.X = sample, chunks.rows(sample).astype(np.float64)
+        place = layout.place[sample]
+        futures = []
+        for number, region in enumerate(regions):
+            own = place - layout.start[number]
+            futures.append(chunks.cluster.submit(nearest_in_region, region, self.X, own, k))
+        distances, rows, of_region = [], [], []
+        for number, (far, near) in enumerate(chunks.cluster.fetch(futures)):
+            distances.append(far)
+            rows.append(near)
+            of_region.append(np.full(near.shape, number))
+        everything = np.hstack(distances)
+        order = np.argsort(everything, axis=1, kind="stable")[:, :k]
+        self.distances = np.take_along_axis(everything, order, axis=1)
+        self.rows = np.take_along_axis(np.hstack(rows), order, axis=1)
+        self.regions = np.take_along_axis(np.hstack(of_region), order, axis=1)
+
+    def n_probes(self, chooses: Ints, index: CellIndex, unit: float) -> int:
+        """Return how many cells hold the wanted share of the neighbours of some samples.
+
+        A neighbour is found if its cell is among those that are searched, the nearest ones.
+        """
+        mine = np.searchsorted(self.sample, chooses)
+        cells = np.empty(self.rows[mine].shape, dtype=np.intp)
+        for region in np.unique(self.regions[mine]):
+            here = self.regions[mine] == region
+            cells[here] = index.cell_of(int(region), self.rows[mine][here])
+        order = nearest_centres(self.X[mine], index.centres, index.n_cells, unit=unit, n_threads=1)
+        rank = np.empty_like(order)
+        np.put_along_axis(rank, order, np.arange(index.n_cells, dtype=order.dtype)[None], axis=1)
+        needed = np.take_along_axis(rank, cells, axis=1)
+        n_probes = 1
+        while (needed < n_probes).mean() < RECALL and n_probes < index.n_cells:
+            n_probes = min(more_probes(n_probes), index.n_cells)
+        return n_probes
+
+
+# --- what runs on workers
+
+
+def divided(  # noqa: PLR0917  (called as a task)
+    chunk: Any, first: int, centres: Floats, region_of: Ints, unit: float, dtype: Any
+) -> list[tuple[AnyArray, Int64s, Int32s]]:
+    """Divide the rows of a chunk among regions: rows, samples and cells."""
+    X = numbers(chunk, dtype)
+    cell = nearest_centres(X, centres, 1, unit=unit, n_threads=1)[:, 0]
+    region = region_of[cell]
+    order = np.argsort(region, kind="stable")
+    border = np.searchsorted(region[order], np.arange(int(region_of.max()) + 2))
+    parts = [order[a:b] for a, b in itertools.pairwise(border)]
+    return [(X[part], first + part.astype(np.int64), cell[part]) for part in parts]
+
+
+def piece_of(pieces: list[Any], number: int) -> Any:
+    """Return what one region gets of a chunk."""
+    return pieces[number]
+
+
+def built_region(pieces: list[Any], unit: float, largest: int) -> Region:
+    """Put the rows of a region together, in the order of their cells."""
+    X, samples, cell = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    if not samples.size:
+        empty = np.zeros(0, np.int64)
+        nothing = np.zeros((0, X.shape[1] + 1), np.float32)
+        cells = Cells(unit, np.zeros((0, X.shape[1])), np.zeros(1, np.int64), empty, nothing)
+        return Region(X, samples, cells)
+    _, cell = np.unique(cell, return_inverse=True)
+    cells = cells_of(X, halved(X, cell, largest), unit=unit, n_threads=1)
+    order = cells.order
+    return Region(X[order], samples[order], cells._replace(order=np.arange(order.size)))
+
+
+def outline(region: Region) -> tuple[Int64s, Floats, Int64s]:
+    """Return what the client knows of a region: samples, centres, first rows of cells."""
+    return region.samples, region.cells.centres, region.cells.start
+
+
+def probed(region: Region, centres: Floats, numbers_of: Ints, n_probes: int) -> Int32s:
+    """Return the cells that each sample looks at, from near to far."""
+    found = nearest_centres(
+        region.X, centres, min(n_probes, len(centres)), unit=region.cells.unit, n_threads=1
+    )
+    return numbers_of.astype(np.int32)[found]
+
+
+def distinct(probes: Int32s, n_cells: int) -> Ints:
+    """Return the cells that any sample looks at."""
+    seen = np.zeros(n_cells, dtype=bool)
+    seen[probes.ravel()] = True
+    return np.flatnonzero(seen)
+
+
+def extracted(region: Region, cells: Ints, first: int) -> tuple[AnyArray, ...]:
+    """Return some cells of a region: rows, places, members, centres and sizes."""
+    start, centres = region.cells.start, region.cells.centres
+    parts = [np.arange(start[c], start[c + 1]) for c in cells]
+    rows = np.concatenate(parts)
+    sizes = np.array([part.size for part in parts])
+    return region.X[rows], first + rows, region.cells.members[rows], centres[cells], sizes
+
+
+def searched(region: Region, probes: Int32s, pieces: list[Any], settings: tuple[Any, ...]) -> Table:
+    """Search the cells of a region and those around it for the neighbours of its samples."""
+    k, known, first, is_exact = settings
+    own, n_rows = region.cells, region.X.shape[0]
+    X, places, members, centres, sizes = (
+        np.concatenate(parts)
+        for parts in zip(
+            (region.X, first + np.arange(n_rows), own.members, own.centres, np.diff(own.start)),
+            *pieces,
+            strict=True,
+        )
+    )
+    if is_exact:  # all are here
+        everyone = np.arange(n_rows)
+        distances, rows = nearest_exactly(X, region.X, k, itself=everyone, n_threads=1)
+        return Table(distances, places[rows])
+    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    cells = Cells(own.unit, centres, start, np.arange(places.size), members)
+    local = np.full(int(known.max(initial=0)) + 1, -1, dtype=np.int32)
+    local[known] = np.arange(known.size, dtype=np.int32)
+    found = Found.nothing(n_rows, k + SPARE)
+    for cell in range(own.centres.shape[0]):
+        part = slice(own.start[cell], own.start[cell + 1])
+        queries = np.ascontiguousarray(own.members[part, :-1])
+        lists = Found(found.squares[part], found.positions[part])
+        search_cells(cells, cell, queries, local[probes[part]], part.start, lists)
+    distances, rows = ranked(region.X, X, found.positions, k=k, unit=own.unit, n_threads=1)
+    missing = np.flatnonzero(rows[:, -1] < 0)
+    if missing.size:
+        # Cells with fewer samples than neighbours: all that is here is compared.
+        distances[missing], rows[missing] = nearest_exactly(
+            X, region.X[missing], k, itself=missing, n_threads=1
+        )
+    _check_found(rows, places, k)
+    return Table(distances, places[rows])
+
+
+def _check_found(rows: Ints, places: Ints, k: int) -> None:
+    """Refuse samples that have fewer neighbours within reach than are asked for."""
+    short = np.flatnonzero(rows[:, -1] < 0)
+    if short.size:
+        raise ValueError(
+            f"{short.size:,} samples have fewer than {k} neighbours in the cells around them: the "
+            "samples are spread too unevenly for this many. Ask for fewer neighbours, remove "
+            f"samples far from all others, or take linkwise.Prepared for {places.size:,} samples."
+        )
+
+
+def distances_at(table: Table, rows: Ints) -> Floats:
+    """Return the distances of some samples to their neighbours."""
+    return table.distances[rows]
+
+
+def nearest_in_region(region: Region, queries: Floats, own: Ints, k: int) -> tuple[Floats, Int64s]:
+    """Return the nearest samples of a region, those that are the queries themselves left out."""
+    k = min(k, region.X.shape[0])
+    inside = np.where((own >= 0) & (own < region.X.shape[0]), own, -1)
+    distances, rows = nearest_exactly(region.X, queries, k, itself=inside, n_threads=1)
+    distances[rows < 0] = np.inf
+    return distances, rows

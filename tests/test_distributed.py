@@ -1,0 +1,507 @@
+"""linkwise.distributed: the same answers as on one machine, on a cluster of processes."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.datasets import make_blobs
+
+import linkwise
+from linkwise import Affinity, Constraints, NCut, Prepared
+from linkwise.exceptions import DisconnectedGraphWarning
+from linkwise.linalg.blocks import BlockMatrix, kept_where
+from linkwise.linalg.laplacian import symmetric_components
+
+da = pytest.importorskip("dask.array", reason="the extra `dask` is not installed")
+distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+psutil = pytest.importorskip("psutil")
+
+from linkwise.distributed import Prepared as OnDask  # noqa: E402
+from linkwise.distributed import prepared, search  # noqa: E402
+from linkwise.distributed.cluster import Cluster, local_client  # noqa: E402
+
+# Tests of processes share one cluster, which takes seconds to start. What blocks compute is tested
+# in this process: the same calls, without Dask's scheduler between them.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of processes that were ended
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+N, K = 1_200, 4
+PAIRS = ["SpectralLearning", "CSC", "SignedCSC", "FastGE", "E2CP"]
+LABELS = ["GFHF", "LLGC", "Poisson"]
+
+
+@pytest.fixture(scope="module")
+def client():
+    client = local_client(2)
+    yield client
+    workers = list(client.run(os.getpid).values())
+    cluster = client.cluster
+    client.close()
+    cluster.close()
+    assert not any(map(psutil.pid_exists, workers))
+
+
+class Here:
+    """A cluster that does everything at once, in this process."""
+
+    n_workers, address = 2, "here"
+
+    def __init__(self, client=None):
+        import dask
+        import dask.array
+
+        self.dask = dask
+
+    def submit(self, function, *args, at=None):
+        # What a task gets belongs to others: on workers it is shared with them.
+        before = [pickle.dumps(arg) for arg in args if isinstance(arg, csr_array)]
+        answer = function(*args)
+        assert before == [pickle.dumps(arg) for arg in args if isinstance(arg, csr_array)]
+        return answer
+
+    lazy = submit
+
+    def each(self, function, *lists):
+        return [self.submit(function, *args) for args in zip(*lists, strict=True)]
+
+    def close(self):
+        self.is_closed = True
+
+    def compute(self, tasks):
+        if not tasks or not hasattr(tasks[0], "dask"):
+            return list(tasks)
+        return list(self.dask.compute(*tasks, scheduler="synchronous"))
+
+    def fetch(self, futures):
+        return list(futures)
+
+
+@pytest.fixture
+def here(monkeypatch):
+    monkeypatch.setattr(prepared, "Cluster", Here)
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return make_blobs(N, 5, centers=K, cluster_std=2.2, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def one(samples):
+    return Prepared(samples[0])
+
+
+@pytest.fixture(scope="module")
+def many(samples):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prepared, "Cluster", Here)
+        patch.setattr(search, "REGIONS_PER_WORKER", 2)
+        found = OnDask(da.from_array(samples[0], chunks=(500, 3)))
+        assert found.W.n_blocks == 4
+    return found
+
+
+def whole(W):
+    """The matrix in one piece."""
+    assert isinstance(W, BlockMatrix)
+    return W.rows(np.arange(W.shape[0]))
+
+
+def known_of(y, name):
+    if name == "NCut":
+        return {}
+    if name in LABELS:
+        given = np.full(y.size, -1)
+        given[::60] = y[::60]
+        return {"constraints": Constraints.from_labels(given)}
+    return {"constraints": Constraints.sample(y, 60, random_state=0)}
+
+
+def test_the_graph_is_that_of_one_machine(one, many):
+    assert_allclose(whole(many.W).toarray(), one.W.toarray(), atol=1e-12)
+    assert_allclose(many.degrees, one.degrees)
+    assert many.recall_ == 1
+    assert 0 < many.W.halo_share < 0.6
+
+
+@pytest.mark.usefixtures("here")
+def test_cells_find_what_they_find_on_one_machine(samples, monkeypatch):
+    monkeypatch.setattr(search, "EXACT_SAMPLES", 500)
+    found = OnDask(da.from_array(samples[0], chunks=(400, 5)))
+    # Not so many cells that all are searched
+    W = Affinity(search="approximate").fit(samples[0])
+    assert_allclose(found.W.sum(axis=1), W.affinity_matrix_.sum(axis=1), rtol=1e-9)
+    assert found.recall_ == pytest.approx(W.recall_, abs=0.01)
+
+
+@pytest.mark.parametrize(("scale", "symmetrize"), [("connectivity", "mutual"), (1.5, "mean")])
+@pytest.mark.usefixtures("here")
+def test_other_weights(samples, scale, symmetrize):
+    affinity = Affinity(6, scale=scale, symmetrize=symmetrize)
+    found = OnDask(da.from_array(samples[0], chunks=(700, 5)), affinity)
+    W = affinity.fit_transform(samples[0])
+    assert_allclose(found.degrees, W.sum(axis=1), rtol=1e-9)
+
+
+def test_operations_are_those_of_a_sparse_matrix(one, many):
+    rng = np.random.RandomState(0)
+    V, s = rng.normal(size=(N, 3)), rng.uniform(size=N)
+    # Pairs that no block has columns for
+    Q = csr_array((np.ones(4), ([0, 700, 5, 900], [700, 0, 900, 5])), shape=(N, N))
+    A, B = many.W + Q, csr_array(one.W + Q)
+    assert_allclose(A @ V, B @ V)
+    assert_allclose(A @ V[:, 0], B @ V[:, 0])
+    assert_allclose(whole((2 * A).scaled(s)).toarray(), 2 * s[:, None] * B.toarray() * s)
+    assert_allclose(A.plus_diagonal(s).diagonal(), s)
+    assert (A.max(), A.min()) == pytest.approx((B.max(), 0.0))
+    assert A.sum() == pytest.approx(B.sum())
+
+
+def test_a_recurrence_is_the_same_in_blocks(one, many):
+    from linkwise.linalg.chebyshev import _Product
+
+    rng = np.random.RandomState(0)
+    R = rng.normal(size=(N, 5)).astype(np.float32)
+    steps = [tuple(rng.uniform(size=(3, 5))) for _ in range(4)]
+    found = many.W.recurrence(None, R, steps, center=0.2, scale=0.1)
+
+    def work(m):
+        return np.zeros((N, m)), np.zeros((N, m))
+
+    wanted = _Product(0.1 * one.W).recurrence((None, R), steps, center=0.2, work=work)
+    assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["NCut", *PAIRS, *LABELS])
+def test_methods_answer_as_on_one_machine(one, many, samples, name):
+    X, y = samples
+    settings = {"solver": "lowrank"} if name == "E2CP" else {}
+    model = getattr(linkwise, name)(K, random_state=0, **settings)
+    given = known_of(y, name)
+    there = model.fit(many.cold(), **given)
+    assert isinstance(there.labels_, da.Array)
+    assert there.labels_.chunks == ((500, 500, 200),)
+    labels, values = there.labels_.compute(), there.result_.eigenvalues
+    predicted = there.predict(da.from_array(X[:300], chunks=(100, 5))).compute()
+    here = model.fit(one.cold(), **given)
+    assert_array_equal(labels, here.labels_)
+    if values is not None:
+        assert_allclose(values, here.result_.eigenvalues, atol=1e-6)
+    assert (predicted == labels[:300]).mean() > 0.97
+
+
+@pytest.mark.usefixtures("here")
+def test_signed_of_two_clusters_turns_the_same_line():
+    X, y = make_blobs(600, 3, centers=2, cluster_std=4, random_state=1)
+    known = Constraints.sample(y, 40, random_state=0)
+    there = OnDask(da.from_array(X, chunks=(250, 3)))
+    model = linkwise.SignedCSC(2, random_state=0)
+    labels = model.fit(there, constraints=known).labels_.compute()
+    assert_array_equal(labels, model.fit(X, constraints=known).labels_)
+
+
+@pytest.mark.usefixtures("here")
+def test_harmonic_functions_go_beyond_faint_edges():
+    """A component that hangs on the others by a faint edge gets the value at its other end."""
+    X = np.random.RandomState(0).uniform(size=(200, 3))
+    X[100:] = 50 + 0.001 * X[100:]
+    affinity = Affinity(5, scale=0.2)
+    labels = np.full(200, -1)
+    labels[[X[:100, 0].argmin(), X[:100, 0].argmax()]] = 0, 1
+    known = Constraints.from_labels(labels)
+    there = OnDask(da.from_array(X, chunks=(70, 3)), affinity)
+    found = linkwise.GFHF(2).fit(there, constraints=known)
+    wanted = linkwise.GFHF(2, affinity=affinity).fit(X, constraints=known)
+    assert_allclose(found.embedding_, wanted.embedding_, atol=1e-6)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.filterwarnings("ignore::linkwise.exceptions.DisconnectedGraphWarning")
+def test_labels_in_some_components_leave_the_graph_as_it_is():
+    X, y = make_blobs(450, 3, centers=3, cluster_std=0.3, random_state=0)
+    affinity = Affinity(5, connect=None)
+    labels = np.full(450, -1)
+    labels[[np.argmax(y == 0), np.argmax(y == 1)]] = 0, 1
+    known = Constraints.from_labels(labels)
+    there = OnDask(da.from_array(X, chunks=(150, 3)), affinity)
+    before = whole(there.W)
+    found = linkwise.GFHF(2).fit(there, constraints=known).labels_.compute()
+    assert_allclose((whole(there.W) - before).toarray(), 0, atol=0)
+    wanted = linkwise.GFHF(2, affinity=affinity).fit(X, constraints=known).labels_
+    assert_array_equal(found[y < 2], wanted[y < 2])
+
+
+def test_a_block_may_be_without_edges():
+    assert kept_where(csr_array((2, 5)), np.ones(5, dtype=bool)).shape == (2, 5)
+
+
+def test_a_cluster_that_was_started_ends_with_data_that_are_refused(monkeypatch):
+    started = []
+    monkeypatch.setattr(
+        prepared, "Cluster", lambda client: started.append(Here(client)) or started[0]
+    )
+    with pytest.raises(ValueError, match="nan"):
+        OnDask(da.from_array(np.full((10, 2), np.nan), chunks=(5, 2)))
+    assert started[0].is_closed
+
+
+def test_a_cluster_of_ones_own_is_nobody_elses(client, monkeypatch):
+    asked = {}
+
+    def nobody():
+        raise ValueError("no client")
+
+    monkeypatch.setattr("distributed.get_client", nobody)
+    monkeypatch.setattr(
+        "linkwise.distributed.cluster.local_client", lambda **how: asked.update(how) or client
+    )
+    assert Cluster().client is client
+    assert asked == {"set_as_default": False}
+
+
+def test_labels_are_there_when_the_cluster_is_gone(client, samples):
+    X = samples[0][:300]
+    model = NCut(K, random_state=0).fit(X)
+    there = OnDask(da.from_array(X, chunks=(100, 5)), client=client)
+    labels = there.predicted(model, np.array([7]), np.array([3]))
+    wanted = model.predict(X)
+    wanted[7] = 3
+    assert_array_equal(labels.compute(scheduler="synchronous"), wanted)  # asks no worker
+
+
+def test_chunks_may_be_empty(samples):
+    X = samples[0][:300]
+    model = linkwise.Auto(K, random_state=0, verbose=0).fit(X)
+    chunks = da.from_array(X, chunks=(100, 5))
+    some = chunks[da.from_array(np.arange(300) >= 120, chunks=100)]  # none of the first hundred
+    assert_array_equal(model.predict(some).compute(scheduler="sync"), model.predict(X[120:]))
+    assert prepared.labels_of_chunk(X[:0], 0, model, np.zeros(0, int), np.zeros(0, int)).size == 0
+
+
+def test_too_few_neighbours_within_reach_are_an_error():
+    with pytest.raises(ValueError, match="1 samples have fewer than 2 neighbours"):
+        search._check_found(np.array([[1, 2], [0, -1]]), np.arange(5), 2)
+
+
+@pytest.mark.usefixtures("here")
+def test_components_are_joined():
+    X = np.concatenate(
+        [make_blobs(200, 4, centers=1, random_state=i)[0] + 40 * i for i in range(3)]
+    )
+    chunks = da.from_array(X, chunks=(150, 4))
+    joined = OnDask(chunks)
+    assert joined.components.max() == 0
+    assert_allclose(joined.degrees, Prepared(X).degrees)
+    apart = OnDask(chunks, Affinity(connect=None))
+    with pytest.warns(DisconnectedGraphWarning, match="3 connected components"):
+        n_components, component = symmetric_components(apart.W)
+    assert n_components == 3
+    assert_array_equal(component, np.repeat([0, 1, 2], 200))
+
+
+@pytest.mark.parametrize(
+    ("chunk", "message"),
+    [
+        (np.where(np.arange(20).reshape(10, 2) == 7, np.nan, 1.0), "nan .* row 3 of chunk 1.* 13"),
+        (np.ones((10, 3)), "3 columns in chunk 1 .* 2 elsewhere"),
+        (csr_array(np.ones((10, 2))), "sparse rows.* row 0 of chunk 1"),
+        (np.ones((10, 2)) * 1j, "complex numbers in row 0 of chunk 1"),
+        (np.array([["1", "2"]] * 4 + [["1", "two"]] * 6, dtype=object), "'two'.* row 4 of chunk 1"),
+    ],
+)
+def test_bad_chunks_are_named(client, chunk, message):
+    def block(block_info=None):
+        return chunk if block_info[None]["chunk-location"][0] == 1 else np.ones((10, 2))
+
+    X = da.map_blocks(block, chunks=((10,) * 3, (2,)), dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(ValueError, match=message):
+        OnDask(X, client=client)
+
+
+def test_what_is_for_one_machine_is_refused(client, many, samples):
+    with pytest.raises(TypeError, match=r"COSC is for one machine.*SignedCSC"):
+        linkwise.COSC(K).fit(many)
+    with pytest.raises(TypeError, match=r"linkwise\.distributed\.Prepared"):
+        NCut(K).fit(many.source)
+    with pytest.raises(TypeError, match="takes a Dask array"):
+        OnDask(samples[0], client=client)
+    with pytest.raises(ValueError, match="metric='cosine' is for one machine"):
+        OnDask(many.source, Affinity(metric="cosine"), client=client)
+
+
+@pytest.mark.usefixtures("here")
+def test_auto_learns_on_a_subset(samples, monkeypatch):
+    monkeypatch.setattr(prepared, "SUBSET", 600)
+    X, y = samples
+    known = Constraints.sample(y, 40, random_state=0)
+    there = OnDask(da.from_array(X, chunks=(500, 5)))
+    model = linkwise.Auto(K, random_state=0, hard=True, verbose=0).fit(there, constraints=known)
+    labels = model.labels_.compute()
+    assert model.labels_.chunks == ((500, 500, 200),)
+    assert known.n_violated(labels) == 0
+    assert linkwise.metrics.adjusted_rand(labels, y) > 0.9
+    assert known.constrained[list(model.suspects_[0].samples)].all()
+    P = model.predict_proba(there.source)
+    assert P.shape == (N, K)
+    assert (P.compute().argmax(axis=1) == labels).mean() > 0.95
+    # Small enough, all samples are the subset.
+    monkeypatch.setattr(prepared, "SUBSET", N)
+    same = linkwise.Auto(K, random_state=0, verbose=0).fit(there, constraints=known)
+    here = linkwise.Auto(K, random_state=0, verbose=0).fit(X, constraints=known)
+    assert_array_equal(same.labels_.compute(), here.labels_)
+
+
+def test_any_fitted_estimator_predicts_dask_arrays(client, samples):
+    X, y = samples
+    known = Constraints.sample(y, 40, random_state=0)
+    chunks = da.from_array(X, chunks=(500, 2))
+    for name in ("ConstrainedPCA", "CCL", "SignedCSC"):
+        model = getattr(linkwise, name)(K).fit(X[:300], constraints=known.restrict(range(300)))
+        assert_array_equal(model.predict(chunks).compute(), model.predict(X))
+
+
+def test_processes_answer_as_one_machine(client, one, samples):
+    X, y = samples
+    there = OnDask(da.from_array(X, chunks=(500, 5)), client=client)
+    assert there.W.n_blocks == 2
+    assert_array_equal(
+        NCut(K, random_state=0).fit(there).labels_, NCut(K, random_state=0).fit(one).labels_
+    )
+    known = known_of(y, "LLGC")
+    model = linkwise.LLGC(K).fit(there, **known)
+    assert_array_equal(model.labels_.compute(), linkwise.LLGC(K).fit(one, **known).labels_)
+    predicted = model.predict(there.source).compute()
+    assert (predicted == model.labels_.compute()).mean() > 0.97
+
+
+def test_processes_learn_as_one_machine(client):
+    X, y = make_blobs(300, 3, centers=3, cluster_std=2, random_state=0)
+    known = Constraints.sample(y, 20, random_state=0)
+    model = linkwise.Auto(3, random_state=0, verbose=0)
+    there = OnDask(da.from_array(X, chunks=(100, 3)), client=client)
+    found = model.fit(there, constraints=known).labels_.compute()
+    assert_array_equal(found, model.fit(X, constraints=known).labels_)
+
+
+PREDICT = """
+import dask.array as da
+from sklearn.datasets import make_blobs
+import linkwise
+from linkwise.distributed import Prepared
+from linkwise.distributed.cluster import local_client
+
+if __name__ == "__main__":
+    X, y = make_blobs(1000, 8, centers=4, cluster_std=2.5, random_state=0)
+    given = [int(cluster) if i % 50 == 0 else -1 for i, cluster in enumerate(y)]
+    known = linkwise.Constraints.from_labels(given)
+    chunks = da.from_array(X, chunks=(500, 8))
+    with local_client(2) as client:
+        for _ in range(3):
+            with Prepared(chunks, client=client) as there:
+                model = linkwise.GFHF(4).fit(there, constraints=known)
+                inside = model.predict(chunks).compute()
+        outside = model.predict(chunks[:10]).compute()
+    wanted = linkwise.GFHF(4).fit(X, constraints=known).predict(X)
+    print(*((found == wanted[: found.size]).all() for found in (inside, outside, model.predict(X))))
+"""
+
+
+def test_predictions_are_not_computed_while_they_are_sent(tmp_path):
+    """In a program of its own: one that waits for itself would not end."""
+    program = tmp_path / "predict.py"
+    program.write_text(PREDICT)
+    command = [sys.executable, str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["True"] * 3
+
+
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_a_fitted_model_needs_the_cluster_no_more(many, samples, monkeypatch, is_sent):
+    X, y = samples
+    model = linkwise.GFHF(K).fit(many.cold(), **known_of(y, "GFHF"))
+    builder = model.affinity_
+
+    def refuse(*_):
+        raise AssertionError("The cluster was asked.")
+
+    monkeypatch.setattr(Here, "compute", refuse)
+    if is_sent:
+        builder = pickle.loads(pickle.dumps(builder))
+    wanted = Affinity().fit(X).extend(X[:50] + 0.01)
+    assert_allclose(builder.extend(X[:50] + 0.01).toarray(), wanted.toarray())
+
+
+@pytest.mark.parametrize("name", ["NCut", "GFHF", "Auto"])
+@pytest.mark.usefixtures("here")
+def test_it_tells_what_is_on_the_client(name):
+    X, y = make_blobs(200, 3, centers=2, random_state=0)
+    there = OnDask(da.from_array(X, chunks=(100, 3)))
+    assert repr(there) == "Prepared(200 samples)"
+    lines = str(there).splitlines()
+    assert lines[0] == "Prepared data of 200 samples on Dask; bytes are those on the client"
+    assert [line.split() for line in lines[1:]] == [
+        ["X", "200", "x", "3", "0", "bytes"],
+        ["total", "0", "bytes"],
+    ]
+    settings = {"verbose": 0} if name == "Auto" else {}
+    getattr(linkwise, name)(2, random_state=0, **settings).fit(there, **known_of(y, name))
+    lines = str(there).splitlines()
+    if name == "Auto":  # which builds graphs of its own
+        assert len(lines) == 3
+        return
+    assert repr(there) == "Prepared(200 samples, graph built)"
+    assert lines[2].split() == ["W", "2", "blocks", "of", "rows", "0", "bytes"]
+    assert lines[3].split() == ["representatives", "200", "4,800", "bytes"]
+
+
+KILL = "import os, signal, time; time.sleep({}); os.kill({}, signal.SIGKILL)"
+
+
+@pytest.mark.parametrize("stage", ["neighbours", "eigenvectors"])
+def test_a_killed_worker_changes_nothing(client, one, stage):
+    wanted = NCut(K, random_state=0).fit(one.cold()).labels_
+    there = OnDask(da.from_array(one.X, chunks=(300, 5)), client=client)
+    if stage == "eigenvectors":
+        assert there.W.n_blocks == 2
+    victim = next(iter(client.run(os.getpid).values()))
+    killed = subprocess.Popen([sys.executable, "-c", KILL.format(0.1, victim)])
+    assert_array_equal(NCut(K, random_state=0).fit(there).labels_, wanted)
+    assert killed.wait(timeout=30) == 0
+    assert not psutil.pid_exists(victim)
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_without_the_extra_the_message_names_it():
+    script = """
+import sys
+sys.modules["distributed"] = None
+from linkwise.distributed import Prepared
+class Array:
+    dask, to_delayed = {}, None
+try:
+    Prepared(Array())
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "pip install 'linkwise[dask]'" in done.stdout
+
+
+def test_a_file_that_is_missing_is_not_taken_for_a_missing_scheduler(client):
+    def block():
+        raise FileNotFoundError("part-3.npy")
+
+    X = da.map_blocks(block, chunks=((10,) * 2, (2,)), dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(FileNotFoundError, match=r"part-3\.npy"):
+        OnDask(X, client=client)
