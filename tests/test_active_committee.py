@@ -105,7 +105,7 @@ def test_an_odd_sample_that_is_asked_about_often_counts_once():
 def _sequential(beliefs, answers):
     """Yield the probability of each answer given those before."""
     for one in answers:
-        together = np.array([P[one.i] @ P[one.j] for P in beliefs.probability])
+        together = np.array([a @ b for a, b in beliefs.probability(np.array([one.i, one.j]))])
         said = together if one.answer == "same" else 1 - together
         yield beliefs.weights @ (WRONG + (1 - 2 * WRONG) * said)
         beliefs = beliefs.after(one)
@@ -117,7 +117,8 @@ def test_only_the_last_answer_about_a_pair_is_heard_and_unknown_says_nothing():
     same = beliefs.after(Answer(0, 4, "same"))
     assert_array_equal(beliefs.after(Answer(0, 4, "unknown")).weights, beliefs.weights)
     turned = same.after(Answer(0, 4, "different"))
-    assert_allclose(turned.probability[0], beliefs.after(Answer(0, 4, "different")).probability[0])
+    once = beliefs.after(Answer(0, 4, "different"))
+    assert_allclose(turned.probability(np.arange(8)), once.probability(np.arange(8)))
 
 
 def test_kinds_of_answers_are_balanced():
@@ -372,3 +373,14 @@ def test_the_committee_is_in_the_order_of_the_data():
     far = np.linalg.norm(X[:, None] - X, axis=2)
     assert np.corrcoef(gaps.ravel(), far.ravel())[0, 1] > 0.9
     assert Auto(4, random_state=0).fit(X).committee_.evidence is None
+
+
+def test_earlier_fits_give_their_memory_back_and_say_the_same():
+    fits = Fits(
+        Model("auto", Prepared(X), n_clusters=4, hard=True, seed=0), Constraints(60), noisy=False
+    )
+    first = fits.after(())
+    before = first.hypotheses.probability(np.arange(60))
+    fits.after((Answer(0, 1, truth(0, 1)),))
+    assert "memberships" not in vars(first.hypotheses)
+    assert_array_equal(first.hypotheses.probability(np.arange(60)), before)

@@ -70,6 +70,25 @@ def test_what_is_no_answer_is_refused(wrong):
         graded(wrong)
 
 
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        *((word, "same") for word in ("Same", " YES ", "must-link", "1")),
+        *((word, "different") for word in ("Diff", "cannot")),
+        ("Unknown", "unknown"),
+    ],
+)
+def test_answers_may_be_the_words_of_files(word, meant):
+    assert graded(word) == (meant, 1.0)
+
+
+def test_an_oracle_whose_first_answer_is_none_ends_at_once():
+    asked = []
+    with pytest.raises(OracleError, match=r"not 'maybe'.*asked for the first time"):
+        ask_oracle(a_session(), lambda *pair: asked.append(pair) or "maybe", 20, items=NAMES)
+    assert len(asked) == 1
+
+
 def test_probabilities_are_evidence_and_no_facts():
     session = a_session()
     session.answer(0, 1, 0.9)

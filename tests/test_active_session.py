@@ -110,7 +110,7 @@ def test_noisy_answers_may_contradict_each_other():
         (-1, 3, "same", IndexError, "no sample -1"),
         (0.0, 3, "same", TypeError, "integer"),
         (True, 3, "same", TypeError, "integer"),
-        (0, 1, "yes", ValueError, "'yes'"),
+        (0, 1, "maybe", ValueError, "'maybe'"),
     ],
 )
 def test_a_wrong_answer_is_explained(i, j, answer, error, words):

@@ -208,7 +208,10 @@ def test_positions_need_the_number_of_samples(csv_file):
 
 
 def test_other_encodings(csv_file):
-    path = csv_file("i,j,link\nJosé,ada,must\n", encoding="latin-1")
+    path = csv_file("i,j,link\nJosé,ada,must\n", encoding="cp1252")
+    with pytest.warns(UserWarning, match="is not UTF-8, so it is read as cp1252"):
+        assert Constraints.from_csv(path, ids=["José", "ada"]).must_link.tolist() == [[0, 1]]
+    path = csv_file("i,j,link\nJosé\x81,ada,must\n", encoding="latin-1")  # nor of Windows
     with pytest.raises(ValueError, match=r"is not UTF-8 text .* Save it as UTF-8"):
         Constraints.from_csv(path, ids=["José", "ada"])
 
@@ -274,6 +277,21 @@ def test_what_is_written_is_read(tmp_path, c):
         read = Constraints.from_csv(path, None if names else c.n_samples, ids=names)
         for name in ("must_link", "cannot_link", "must_link_belief", "cannot_link_belief"):
             assert_array_equal(getattr(read, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("missing", [np.nan, None, ""])
+def test_a_missing_belief_means_certain_in_a_frame_too(missing):
+    table = {"i": [0, 1], "j": [1, 2], "link": ["must"] * 2, "belief": [missing, 0.5]}
+    assert Constraints.from_frame(table, 3).must_link_belief.tolist() == [1, 0.5]
+
+
+def test_a_data_frame_is_no_sequence_of_ids():
+    pandas = pytest.importorskip("pandas")
+    table = {"i": ["a"], "j": ["b"], "link": ["must"]}
+    frame = pandas.DataFrame({"x": [0.0, 1.0]}, index=["a", "b"])
+    with pytest.raises(TypeError, match=r"ids is a data frame.*df\.index"):
+        Constraints.from_frame(table, ids=frame)
+    assert Constraints.from_frame(table, ids=frame.index).n_samples == 2
 
 
 def test_beliefs_survive_to_the_last_digit(tmp_path):

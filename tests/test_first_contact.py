@@ -11,6 +11,7 @@ import sys
 import threading
 import warnings
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -133,6 +134,78 @@ def test_without_tqdm_nothing_is_shown(terminal, monkeypatch):
     with Progress("fit") as progress:
         progress(0.5, "half")
     assert terminal.getvalue() == ""
+
+
+class NotebookBar:
+    """Stands for the bar of tqdm that is a widget."""
+
+    made: ClassVar[list] = []
+
+    def __init__(self, **options):
+        self.options, self.n, self.start_t, self.shown, self.open = options, 0, 0.0, [], True
+        NotebookBar.made.append(self)
+
+    def set_postfix_str(self, text, refresh):
+        self.text = text
+
+    def refresh(self):
+        self.shown.append((self.n, self.text))
+
+    def write(self, line, file):
+        self.shown.append(line)
+
+    def close(self):
+        self.open = False
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    """The process of a notebook: its error stream is no terminal."""
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=NotebookBar))
+    monkeypatch.setattr(_progress, "DELAY", 0.0)
+    monkeypatch.setattr(NotebookBar, "made", [])
+    return NotebookBar.made
+
+
+def test_a_notebook_shows_a_widget(notebook, capsys):
+    with Progress("compare") as progress:
+        progress(0.25, "ncut")
+        progress.write("ncut: ARI 0.5")
+        with Progress("Auto") as inner:
+            inner(0.5, "k-means")
+        progress(0.75, "auto")
+    (bar,) = notebook
+    assert bar.options["desc"] == "compare"
+    assert bar.options["total"] == 1.0
+    assert "|{bar}|" in bar.options["bar_format"]  # the widget's own, instead of letters
+    assert (0.75, "auto") in bar.shown
+    assert "ncut: ARI 0.5" in bar.shown
+    assert not bar.open
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_notebook_shows_fits_unless_they_are_silenced(notebook):
+    Auto(3, random_state=0).fit(X, constraints=known)
+    assert [bar.options["desc"] for bar in notebook] == ["Auto"]
+    assert notebook[0].n > 0.9
+    notebook.clear()
+    Auto(3, verbose=0, random_state=0).fit(X, constraints=known)
+    COSC(2, verbose=0, random_state=0).fit(X)
+    assert notebook == []
+
+
+def test_a_notebook_without_widgets_gets_text(notebook, monkeypatch, capsys):
+    pytest.importorskip("tqdm")
+
+    def no_widgets(**_):
+        raise ImportError("ipywidgets")
+
+    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=no_widgets))
+    with Progress("fit") as progress:
+        progress(0.5, "half")
+    assert "fit:  50%" in capsys.readouterr().err
 
 
 def test_lines_are_written_as_soon_as_there_is_a_bar(terminal, monkeypatch):

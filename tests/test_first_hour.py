@@ -11,9 +11,21 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
 
 import linkwise
-from linkwise import COSC, E2CP, METHODS, Auto, ConflictError, ConstrainedCut, Constraints, NCut
+from linkwise import (
+    COSC,
+    CSC,
+    E2CP,
+    METHODS,
+    Auto,
+    ConflictError,
+    ConstrainedCut,
+    Constraints,
+    NCut,
+)
 from linkwise.constraints.labels import Labels, cluster_names, looks_partial
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.methods import ConstrainedClusterer
@@ -65,6 +77,15 @@ def test_each_name_is_given_once():
     assert cluster_names(np.array([0, 0, 0, 0, 0, 1, 2]), labels, 3).tolist() == [
         *("a", "cluster 2", "cluster 2'")
     ]
+
+
+def test_a_cluster_is_not_named_by_a_label_of_few():
+    # Cluster 1 has three "B" and one "T", but most of "B" are in cluster 0.
+    clusters = np.repeat([0, 1, 2, 3], [5, 4, 2, 1])
+    values = np.array([0] * 5 + [0, 0, 0, 1] + [0, 2] + [-1])
+    named = cluster_names(clusters, Labels.of(values, ["B", "T", "NK"]), 4)
+    assert named.tolist() == ["B", "B (2)", "NK", "cluster 3"]
+    assert cluster_names(clusters, Labels(values), 4).tolist() == [0, 3, 2, 4]
 
 
 def test_names_in_pictures(blobs):
@@ -122,7 +143,8 @@ def test_labels_given_as_y_are_not_ignored_in_silence(y, partial):
     assert len(shown) == (2 if partial else 0)
     if partial:
         assert "fit(X, constraints=Constraints.from_labels(y))" in str(shown[1].message)
-        assert shown[1].filename == __file__
+        assert "ncut__constraints=" in str(shown[1].message)
+        assert [warning.filename for warning in shown] == [__file__] * 2
 
 
 # Disagreeing answers ----------------------------------------------------------------------------
@@ -163,6 +185,113 @@ def test_hard_methods_say_that_a_pair_is_given_both_ways(key, blobs, disagreemen
         model.set_params(hard=True)
     with pytest.raises(ConflictError, match=r"cannot-linked, but the must-link \d+ - \d+ puts"):
         model.fit(blobs[0], constraints=disagreement)
+
+
+@pytest.mark.parametrize("key", ["auto", "cosc", "cut"])
+def test_too_many_labels_are_listed_by_name(key, blobs):
+    X, y = blobs
+    model = SOFT[key].__class__(**{**SOFT[key].get_params(), "n_clusters": 2})
+    with pytest.raises(ConflictError, match=r"3 different labels \(Adelie, Chinstrap, Gentoo\)"):
+        model.fit(X, constraints=Constraints.from_labels(NAMES[y]))
+
+
+def test_of_a_pair_given_both_ways_one_is_suspected(blobs):
+    X, y = blobs
+    right = Constraints.sample(y, 20, random_state=0)
+    both = right.with_pairs(cannot_link=right.must_link[:2], must_link=right.cannot_link[:1])
+    wrong = {("cannot-link", *pair) for pair in right.must_link[:2].tolist()}
+    wrong |= {("must-link", *pair) for pair in right.cannot_link[:1].tolist()}
+    model = Auto(3, random_state=0).fit(X, constraints=both)
+    suspected = [one for one in model.suspects_ if one.probability > 0.5]
+    assert {(one.kind, *one.samples) for one in suspected} == wrong
+
+
+def test_the_share_of_wrong_answers_is_not_far_too_low():
+    X, y = make_blobs(300, centers=4, random_state=3)
+    right = Constraints.sample(y, 60, random_state=0).table
+    sign = right.sign.copy()
+    sign[np.random.RandomState(100).permutation(60)[:18]] *= -1
+    some_wrong = Constraints(300, right.pairs[sign > 0], right.pairs[sign < 0])
+    assert 0.2 < Auto(4, random_state=0).fit(X, constraints=some_wrong).noise_ < 0.4
+
+
+def test_the_report_names_contradictions():
+    X = [[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]]
+    known = Constraints(8, must_link=[(0, 1), (1, 2), (4, 5)], cannot_link=[(0, 2), (1, 6)])
+    report = Auto(2, random_state=0).fit(X, constraints=known).report_
+    assert (
+        "contradiction: samples 0 and 2 are cannot-linked, but the must-links 0 - 1 - 2 put them "
+        "in one cluster" in report.summary()
+    )
+    both = Constraints(8, [(i, i + 1) for i in range(6)], [(i, i + 1) for i in range(6)])
+    told = "\n".join(Auto(2, random_state=0).fit(X, constraints=both).report_.summary())
+    assert told.count("contradiction:") == 3
+    assert "3 more contradictions" in told
+    assert "contradiction" not in str(Auto(2, random_state=0).fit(X).report_)
+
+
+# Rows in another order --------------------------------------------------------------------------
+
+
+def test_labels_in_another_order_than_the_rows_are_noticed(blobs, partial):
+    pandas = pytest.importorskip("pandas")
+    frame, column = pandas.DataFrame(blobs[0]), pandas.Series(partial)
+    shuffled = frame.sample(frac=1, random_state=0)
+    known = Constraints.from_labels(column)
+    model = CSC(3, random_state=0)
+    model.fit(frame, constraints=known)
+    model.fit(blobs[0], constraints=known)
+    model.fit(shuffled, constraints=Constraints.from_labels(column.reindex(shuffled.index)))
+    model.fit(shuffled, constraints=Constraints.from_labels(column.to_numpy()))
+    model.fit(shuffled.set_axis([f"r{k}" for k in range(60)]), constraints=known)
+    with pytest.raises(ValueError, match=r"in another order than X .*y.reindex\(X.index\)"):
+        model.fit(shuffled, constraints=known)
+    with pytest.raises(ValueError, match=r"labels are of 12 rows, and X has 60 .*y.reindex"):
+        model.fit(frame, constraints=Constraints.from_labels(column.dropna()))
+    with pytest.warns(UserWarning, match="labels have other rows than X"):
+        model.fit(frame.set_axis(frame.index + 9), constraints=known)
+
+
+def test_labels_of_none_of_the_rows_are_noticed(blobs, partial):
+    pandas = pytest.importorskip("pandas")
+    frame, column = pandas.DataFrame(blobs[0]), pandas.Series(partial)
+    of_others = Constraints.from_labels(column.set_axis(column.index + 200))
+    with pytest.warns(UserWarning, match="labels have other rows than X") as caught:
+        CSC(3, random_state=0).fit(frame.set_axis(frame.index + 100), constraints=of_others)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():  # rows that are only counted have no names to compare
+        warnings.simplefilter("error")
+        CSC(3, random_state=0).fit(frame, constraints=of_others)
+
+
+# Parameters of the graph --------------------------------------------------------------------------
+
+
+def test_parameters_of_the_graph_can_be_searched():
+    model = clone(NCut(3)).set_params(affinity__neighbors=5, n_clusters=2)
+    assert (model.affinity.neighbors, model.n_clusters) == (5, 2)
+    assert NCut(3).affinity is None
+    with pytest.raises(ValueError, match="neighbours"):
+        NCut(3).set_params(affinity__neighbours=5)
+
+
+# Distances as affinities ------------------------------------------------------------------------
+
+
+def test_distances_given_as_affinities_are_noticed(blobs):
+    X, _ = blobs
+    D = np.linalg.norm(X[:, None] - X[None], axis=2)
+    model = NCut(3, affinity="precomputed", random_state=0)
+    for distances in (D, D**2, np.sqrt(D)):
+        with pytest.warns(UserWarning, match="looks like a matrix of distances"):
+            model.fit(distances)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for W in (np.exp(-(D**2)), np.exp(-(D**2) / 100), 1 / (1 + D), D.max() - D):
+            model.fit(W - np.diag(W.diagonal()))
+        uniform = np.random.RandomState(0).uniform(0.1, 1, (60, 60))
+        model.fit(uniform + uniform.T)
+        NCut(3, affinity=linkwise.Affinity(metric="precomputed"), random_state=0).fit(D)
 
 
 # Data of other libraries ------------------------------------------------------------------------
@@ -219,6 +348,23 @@ def test_columns_of_text_and_absurd_values_are_named(blobs):
     for data in (X, csr_array(X)):
         with pytest.raises(ValueError, match=r"largest feature is 1e.300 in size \(X\[7, 1\]\)"):
             NCut(3).fit(data)
+
+
+def test_missing_values_are_found(blobs):
+    pandas = pytest.importorskip("pandas")
+    X = blobs[0].copy()
+    X[[3, 7], 1] = np.nan
+    for data, column in ((X, "1"), (pandas.DataFrame(X, columns=["a", "b"]), "'b'")):
+        with pytest.raises(ValueError, match=rf"NaN: 2 missing in 2 .* row 3; columns {column}\. "):
+            NCut(3).fit(data)
+
+
+def test_indices_that_count_from_one_are_noticed():
+    with pytest.raises(IndexError, match=r"only 5 samples .* count from 1, subtract 1"):
+        Constraints(5, must_link=[(1, 5)])
+    with pytest.raises(IndexError) as error:
+        Constraints(5, must_link=[(0, 5)])
+    assert "subtract" not in str(error.value)
 
 
 # Methods that contributors write ----------------------------------------------------------------

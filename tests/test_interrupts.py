@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,6 +101,54 @@ def test_every_method_hears_an_interrupt_and_can_fit_again(key):
         assert warnings.filters == content
         assert [pool.num_threads for pool in controller().lib_controllers] == threads
     assert_array_equal(fitted(key), expected)
+
+
+# Another process sends it: a thread of this one would wait for code that never gives way.
+SENDER = 'sleep "$1"; cat /proc/"$2"/stat; kill -INT "$2"'
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="CPU times of processes are not in /proc here"
+)
+many, groups = make_blobs(3000, centers=5, n_features=8, cluster_std=3, random_state=1)
+few_labels = Constraints.from_labels(np.where(np.arange(3000) < 40, groups, -1))
+
+
+def seconds_until_heard(call, after):
+    """Return the CPU seconds between SIGINT and the end of a call; below 0 if it had ended."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    command = ["sh", "-c", SENDER, "sh", str(after), str(os.getpid())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as sender:
+        end = None
+        try:
+            call()
+            end = time.process_time()
+            sender.wait(60)
+            time.sleep(0.1)  # the signal is on its way
+        except INTERRUPTS as error:
+            raise_if_not_interrupt(error)
+        end = time.process_time() if end is None else end
+        stat, _ = sender.communicate()
+    user, system = stat.rpartition(")")[2].split()[11:13]
+    return end - (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+@needs_proc
+@pytest.mark.parametrize("key", KEYS)
+def test_larger_fits_end_within_a_second(key):
+    constraints = few_labels if METHODS[key].takes else None
+
+    def call():
+        with quiet(ConvergenceWarning):
+            METHODS[key](5, random_state=0).fit(many, constraints=constraints)
+
+    fitted(key)  # compiles
+    # Auto makes an answer of what it has: .9 CPU s were seen.
+    assert seconds_until_heard(call, 0.3) < (3 if key == "auto" else 1)
+
+
+@needs_proc
+def test_a_call_that_does_not_give_way_is_noticed():
+    assert seconds_until_heard(lambda: sum(range(60_000_000)), 0.1) > 0.2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")

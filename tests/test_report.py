@@ -1462,3 +1462,22 @@ def test_positions_are_features_axes_or_eigenvectors():
     graph = Prepared(Affinity().fit_transform(X), "precomputed")
     assert plots.positions(graph).shape == (60, 2)
     assert_array_equal(plots.positions(graph, X[:, 2:]), X[:, 2:])
+
+
+def test_a_report_without_labels_says_where_they_are(tmp_path):
+    with pytest.raises(TypeError, match=r"write_report needs labels=.*labels=model.labels_"):
+        write_report(tmp_path / "w.html", result=None)
+
+
+@in_browser
+def test_long_names_of_features_do_not_push_numbers_out_of_the_page(tmp_path):
+    rng = np.random.RandomState(0)
+    y = np.repeat([0, 1], 30)
+    values = rng.normal(1000, 100, (60, 3)) + 2000 * y[:, None]
+    names = [f"Average revenue of the last {k} months" for k in (3, 6, 12)]
+    text = render_report(X=values, labels=y, feature_names=names)
+    probe = """<script>document.title = [...document.querySelectorAll("#features .scroll")]
+      .map((one) => one.scrollWidth - one.clientWidth).join()</script></body>"""
+    inner = re.sub(r"<meta http-equiv[^>]*>", "", text).replace("</body>", probe)
+    dom = browse(tmp_path, inner, "--dump-dom", "--window-size=1200,900")
+    assert re.search(r"<title>(.*?)</title>", dom)[1] == "0,0"

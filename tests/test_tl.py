@@ -68,6 +68,13 @@ def test_the_graph_is_the_one_that_scanpy_made(cells):
         linkwise.tl.cluster(cells, neighbors_key="yours")
 
 
+def test_wrong_names_of_labels_and_features(cells):
+    with pytest.raises(TypeError, match="name of a column of obs, not a Series"):
+        linkwise.tl.cluster(cells, labels=cells.obs["known"])
+    with pytest.raises(KeyError, match=r"obsm has no 'X_pcaa'. Did you mean 'X_pca'"):
+        linkwise.tl.cluster(cells, "known", use_rep="X_pcaa")
+
+
 def test_features_where_there_is_no_graph(cells):
     del cells.obsp["connectivities"]
     linkwise.tl.cluster(cells, "known", n_clusters=3)
@@ -93,6 +100,8 @@ def test_pairs_name_cells(cells, tmp_path):
     assert answers[0] == answers[1] == answers[2] == answers[3]
     assert set(answers[0]) == {"0", "1", "2"}
     wrong = Constraints(60, must_link=[(0, 20)])  # cells of different types, both labelled
+    with pytest.raises(TypeError, match=r"pairs is a list.*columns i, j, link.*Constraints\(60"):
+        linkwise.tl.cluster(cells, pairs=[(0, 1)])
     with pytest.raises(ConflictError, match="the labels T and B"):
         linkwise.tl.cluster(cells, "known", wrong, method="gfhf")
 

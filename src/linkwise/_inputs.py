@@ -19,6 +19,10 @@ ADVICE = {
         "affinity='precomputed' its graph, fit(adata.obsp['connectivities']). Or in one line: "
         "linkwise.tl.cluster(adata, labels='known')."
     ),
+    ("dask", "Array"): (
+        "a Dask array. Prepare it: fit(linkwise.distributed.Prepared(X)); or, if it fits into "
+        "memory, pass X.compute()."
+    ),
     ("networkx", "Graph"): (
         f"a networkx graph. {GRAPH} fit(networkx.to_scipy_sparse_array(graph, weight='weight'))."
     ),
@@ -109,3 +113,19 @@ def _check_entries(A: Any) -> None:
         if places.size and not 0 <= places.min() <= places.max() < length:
             wrong = places.min() if places.min() < 0 else places.max()
             raise ValueError(f"{axis} index {wrong} is outside")
+
+
+def missing_in(X: Any) -> str:
+    """Say where values are missing, and what to do about it."""
+    remedy = "Fill them, for example by sklearn.impute.SimpleImputer, or leave these rows out."
+    if not hasattr(X, "dtypes") and not isinstance(X, (np.ndarray, list, tuple)):
+        return f"Input X contains NaN. {remedy}"
+    values = np.asarray(X, dtype=np.float64)
+    rows, columns = np.isnan(values).nonzero()
+    names = getattr(X, "columns", range(values.shape[1]))
+    found = [f"{names[column]!r}" for column in np.unique(columns)[:SHOWN].tolist()]
+    shown = ", ".join(found) + ", ..." * (np.unique(columns).size > SHOWN)
+    return (
+        f"Input X contains NaN: {rows.size} missing in {np.unique(rows).size} row(s), first in row "
+        f"{rows[0]}; columns {shown}. {remedy}"
+    )

@@ -193,13 +193,16 @@ def _new_bar(name: str, seconds: float) -> Any:
     """Return a bar of tqdm; None if it is not installed or there is nothing to draw on."""
     if not is_watched():
         return None
-    for module in ("tqdm.auto", "tqdm") if is_notebook() else ("tqdm",):
+    in_notebook = is_notebook()
+    # A notebook draws the bar itself, in the place that the format leaves for it.
+    shown = FORMAT.replace("{bar:25}", "{bar}") if in_notebook else FORMAT
+    for module in ("tqdm.auto", "tqdm") if in_notebook else ("tqdm",):
         try:
             tqdm = import_module(module).tqdm
             # A terminal that does not know its size is taken for one of the usual size.
             size = get_terminal_size()
             shape = {"ncols": size.columns, "nrows": size.lines, "file": sys.stderr}
-            bar = tqdm(desc=name, total=1.0, bar_format=FORMAT, leave=False, **shape)
+            bar = tqdm(desc=name, total=1.0, bar_format=shown, leave=False, **shape)
         except ImportError:  # of tqdm, or of the widgets for notebooks
             continue
         bar.start_t -= seconds  # the call began before its bar

@@ -8,6 +8,7 @@ while anything of linkwise runs.
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from contextlib import contextmanager
@@ -35,6 +36,20 @@ class _IgnoredHere(type):
 
 class QuietWarning(Warning, metaclass=_IgnoredHere):
     """Any warning that the current thread ignores at the moment."""
+
+
+OWN = ("linkwise", "sklearn")  # packages through whose functions a user's call goes
+
+
+def user_level() -> int:
+    """Return the `stacklevel` at which a warning of the caller names the user's line.
+
+    How many steps of linkwise and scikit-learn lie between depends on what was called.
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] in OWN:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 FILTER = ("ignore", None, QuietWarning, None, 0)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse import issparse
 from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.metrics.cluster import contingency_matrix
 
 from linkwise._optional import require
 from linkwise.graph import Prepared
@@ -15,7 +17,7 @@ from linkwise.partition import unit_rows
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from linkwise._types import Floats
+    from linkwise._types import Floats, Ints
     from linkwise.constraints import Constraints
 
 # Okabe & Ito's colours, which colour-blind people can tell apart; a shape per cluster as well.
@@ -23,6 +25,7 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 SHAPES = ("o", "s", "^", "D", "v", "P", "X", "*")
 VIOLATED = "#D7263D"
 MAX_DRAWN_PAIRS = 500  # more lines than that hide the data
+FEW_PAIRS = 20  # more are drawn thinner
 MOST_NAMED = 12  # clusters in the legend; more of them would hide the data
 
 
@@ -112,8 +115,40 @@ def draw_clusters(
     ax.set_title(title, fontsize=11)
     ax.set_xticks([])
     ax.set_yticks([])
+    ax.spines[:].set(visible=True, color="0.85")
     ax.set_aspect("equal", adjustable="datalim")
     return ax
+
+
+def matched(labels: ArrayLike, reference: ArrayLike) -> Ints:
+    """Return labels numbered like a reference, so that pictures of both have the same colours.
+
+    Clusters get the numbers of the reference clusters with which they share most samples, one to
+    one; clusters beyond those get the next free numbers.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample.
+    reference : array-like of shape (n_samples,)
+        Another clustering of the same samples, or true classes.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The same clusters, as integers from 0 on.
+
+    Examples
+    --------
+    >>> matched([7, 7, 3, 3], ["a", "b", "b", "b"]).tolist()
+    [0, 0, 1, 1]
+    """
+    counts = contingency_matrix(labels, reference)
+    clusters, classes = linear_sum_assignment(-counts)
+    number = np.full(len(counts), -1)
+    number[clusters] = classes
+    number[number < 0] = counts.shape[1] + np.arange((number < 0).sum())
+    return number[np.unique(labels, return_inverse=True)[1]]
 
 
 def draw_side_by_side(
@@ -123,6 +158,15 @@ def draw_side_by_side(
     constraints: Constraints | None = None,
 ) -> Any:
     """Draw several clusterings of the same data beside each other; titles are the keys.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, 2) or Prepared
+        Positions, as in :func:`draw_clusters`.
+    clusterings : dict of str: array-like of shape (n_samples,)
+        Labels by the title of their picture.
+    constraints : Constraints or None, default=None
+        Pairs to draw over the samples.
 
     Returns
     -------
@@ -152,7 +196,8 @@ def _draw_pairs(ax: Any, X: Any, constraints: Constraints, *, is_violated: Any) 
     for is_of_kind, style in ((table.is_must_link, "-"), (~table.is_must_link, "--")):
         drawn = np.flatnonzero(is_of_kind)[:MAX_DRAWN_PAIRS]
         colours = np.where(is_violated[drawn], VIOLATED, "0.2")
+        widths = np.where(is_violated[drawn], 1.6, 1.4 if len(table.pairs) <= FEW_PAIRS else 0.7)
         lines = collections.LineCollection(
-            X[table.pairs[drawn]], colors=colours, linestyles=style, linewidths=1.4
+            X[table.pairs[drawn]], colors=colours, linestyles=style, linewidths=widths
         )
         ax.add_collection(lines)

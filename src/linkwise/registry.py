@@ -93,7 +93,7 @@ def _field(node: ast.stmt) -> str | None:
 METHODS = Methods(
     {
         # The default: chooses by itself
-        "auto": "linkwise.auto.Auto",
+        "auto": "linkwise.auto.estimator.Auto",
         # Baseline, and constraints written into the affinity
         "ncut": "linkwise.methods.ncut.NCut",
         "sl": "linkwise.methods.sl.SpectralLearning",

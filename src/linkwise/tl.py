@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ def cluster(  # noqa: PLR0913  (as many as a tool of scanpy has)
     ['B', 'B', 'B', 'T', 'T', 'T']
     """
     require("anndata", extra="anndata", purpose="linkwise.tl")
-    if key_added == labels:
+    if isinstance(labels, str) and key_added == labels:
         raise ValueError(f"key_added={key_added!r} would overwrite the labels. Choose another.")
     adata = adata.copy() if copy else adata
     known = _known(adata, labels, pairs)
@@ -102,6 +103,11 @@ def _known(adata: Any, labels: str | None, pairs: Any) -> Constraints:
     n, ids = adata.n_obs, adata.obs_names.tolist()
     found = None
     if labels is not None:
+        if not isinstance(labels, str):
+            raise TypeError(
+                f"labels is the name of a column of obs, not a {type(labels).__name__}. Store it "
+                "first: adata.obs['known'] = ..."
+            )
         if labels not in adata.obs:
             columns = adata.obs.columns.tolist()
             message = f"obs has no column {labels!r}.{hint(labels, columns, listed=columns)}"
@@ -110,11 +116,22 @@ def _known(adata: Any, labels: str | None, pairs: Any) -> Constraints:
     if pairs is None:
         return Constraints(n) if found is None else found
     if not isinstance(pairs, Constraints):
-        is_table = hasattr(pairs, "columns") or hasattr(pairs, "keys")
-        read = Constraints.from_frame if is_table else Constraints.from_file
-        pairs = read(pairs, ids=ids)
+        pairs = _reader(pairs, n)(pairs, ids=ids)
     own = pairs.known_labels if found is None else found.known_labels
     return Constraints.from_table(n, pairs.table, labels=own)
+
+
+def _reader(pairs: Any, n_samples: int) -> Any:
+    """Return what reads pairs of this kind."""
+    if hasattr(pairs, "columns") or hasattr(pairs, "keys"):
+        return Constraints.from_frame
+    if isinstance(pairs, (str, os.PathLike)):
+        return Constraints.from_file
+    raise TypeError(
+        f"pairs is a {type(pairs).__name__}. Give a data frame, a mapping or a file with the "
+        "columns i, j, link, which names cells as obs_names does; or, by positions, "
+        f"linkwise.Constraints({n_samples}, must_link=[(0, 1)], cannot_link=[(0, 2)])."
+    )
 
 
 def _method(key: str) -> Any:
@@ -148,10 +165,12 @@ def _graph_or_features(
         return adata.X, "X"
     rep = use_rep or "X_pca"
     if rep not in adata.obsm:
-        have = [*adata.obsm, "X"]
+        have = ", ".join([*adata.obsm, "X"])
+        if use_rep is not None:
+            raise KeyError(f"obsm has no {rep!r}.{hint(rep, adata.obsm)} There are: {have}.")
         raise KeyError(
             f"obsm has no {rep!r}, and there is no graph {key!r} in obsp. Compute neighbours first "
-            f"(scanpy.pp.neighbors), or choose with use_rep: {', '.join(have)}."
+            f"(scanpy.pp.neighbors), or choose with use_rep: {have}."
         )
     return adata.obsm[rep], f"obsm[{rep!r}]"
 

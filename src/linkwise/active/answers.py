@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from linkwise.constraints import Constraints, PairTable
+from linkwise.constraints.parsing import SIGNS
 from linkwise.constraints.table import pair_keys
 
 if TYPE_CHECKING:
@@ -95,8 +96,10 @@ def graded(answer: Given) -> tuple[str, float]:
     """
     if answer is None or isinstance(answer, bool | np.bool_):
         return ANSWERS[None if answer is None else bool(answer)], 1.0
-    if isinstance(answer, str) and answer in ANSWERS.values():
-        return str(answer), 1.0
+    if isinstance(answer, str):
+        word = answer.strip().lower()
+        if word in SIGNS or word in ANSWERS.values():
+            return ANSWERS[SIGNS[word] > 0] if word in SIGNS else word, 1.0
     if isinstance(answer, int | float | np.integer | np.floating) and 0 <= answer <= 1:
         lean = 2 * float(answer) - 1
         return ("unknown", 1.0) if lean == 0 else ("same" if lean > 0 else "different", abs(lean))

@@ -87,7 +87,7 @@ def questions(beliefs: Beliefs) -> Questions:
     """Return the pairs of representatives, and what their answers are worth."""
     points = representatives(beliefs)
     a, b = np.triu_indices(points.size, 1)
-    said = np.array([(one[points] @ one[points].T)[a, b] for one in beliefs.probability])
+    said = np.array([(one @ one.T)[a, b] for one in beliefs.probability(points)])
     said = WRONG + (1 - 2 * WRONG) * said
     weights = beliefs.weights**TEMPER
     weights /= weights.sum()

@@ -136,6 +136,8 @@ class Fits:
             return found
 
     def _keep(self, fit: Fit) -> None:
+        for earlier in self._fits.values():
+            earlier.hypotheses.forget()
         fits = {**self._fits, len(fit.answers): fit}
         for old in sorted(n for n in fits if n)[:-KEPT]:
             del fits[old]

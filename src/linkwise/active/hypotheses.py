@@ -127,12 +127,20 @@ class Hypotheses:
     @cached_property
     def memberships(self) -> list[Floats]:
         """Memberships of each partition: 1 inside a cluster, less at its boundary."""
-        return [self.smoothed(np.eye(int(one.max()) + 1)[one]) for one in self.labels]
+        found: dict[bytes, Floats] = {}  # many candidates are equal
+        for one in self.labels:
+            if one.tobytes() not in found:
+                found[one.tobytes()] = self.smoothed(np.eye(int(one.max()) + 1)[one])
+        return [found[one.tobytes()] for one in self.labels]
 
-    @cached_property
-    def probability(self) -> list[Floats]:
-        """Probability of each cluster for each sample, before any answer."""
-        return [(1 - ODD) * one + ODD / one.shape[1] for one in self.memberships]
+    def probability(self, places: Ints) -> list[Floats]:
+        """Return the probability of each cluster for some samples, before any answer."""
+        return [(1 - ODD) * one[places] + ODD / one.shape[1] for one in self.memberships]
+
+    def forget(self) -> None:
+        """Give memory back; what is needed again is worked out again."""
+        for name in ("memberships", "distance", "regions"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def sureness(self) -> Floats:
@@ -186,7 +194,7 @@ class Beliefs:
         i, j = self.places((answer.i, answer.j))
         if min(i, j) < 0:  # of a sample that was not partitioned
             return replace(self, answers=answers)
-        together = np.array([one[i] @ one[j] for one in self.probability])
+        together = np.array([of_i @ of_j for of_i, of_j in self.probability(np.array([i, j]))])
         said = together if answer.answer == "same" else 1 - together
         weights = self.weights * (WRONG + (1 - 2 * WRONG) * said)
         log_likelihood = self.log_likelihood + float(np.log(weights.sum()))
@@ -200,11 +208,24 @@ class Beliefs:
         places: Ints = np.where(known[found] == samples, found, -1)
         return places
 
+    def probability(self, places: Ints) -> list[Floats]:
+        """Return the probability of each cluster for some samples, by each hypothesis."""
+        vertices, given = self._answered
+        found = self.hypotheses.probability(places)
+        if vertices.size:
+            at = np.minimum(np.searchsorted(vertices, places), vertices.size - 1)
+            is_answered = vertices[at] == places
+            for one, theirs in zip(found, given, strict=True):
+                one[is_answered] = theirs[at[is_answered]]
+        return found
+
     @cached_property
-    def probability(self) -> list[Floats]:
-        """Probability of each cluster for each sample, by each hypothesis."""
+    def _answered(self) -> tuple[Ints, list[Floats]]:
+        """The places of the samples in answers, and what each hypothesis says about these."""
         vertices, pairs = self._pairs()
-        return [with_answers(one, vertices, pairs) for one in self.hypotheses.probability]
+        alone = np.arange(vertices.size)
+        before = self.hypotheses.probability(vertices)
+        return vertices, [with_answers(one, alone, pairs) for one in before]
 
     @cached_property
     def consensus(self) -> Floats:

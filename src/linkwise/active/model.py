@@ -72,15 +72,17 @@ class Model:
 
     def fitted(self, constraints: Constraints, n_clusters: int | None = None) -> Any:
         """Return the estimator, fitted under the constraints, perhaps for another number."""
-        if self.is_auto:
-            # Folds of another fit would make the answer depend on which fits came before.
-            Views.of(self._data).folds.clear()
         estimator = clone(self.estimator)
         if n_clusters is not None:
             estimator.set_params(n_clusters=n_clusters)
         if self.callback is not None and "callback" in estimator.get_params(deep=False):
             estimator.set_params(callback=self.callback)  # after `clone`, which copies it
-        return estimator.fit(self._data, constraints=constraints)
+        try:
+            return estimator.fit(self._data, constraints=constraints)
+        finally:
+            if self.is_auto:
+                # They take memory, and answers would depend on which fits came before.
+                Views.of(self._data).folds.clear()
 
 
 def _by_key(method: str, *, hard: bool) -> Any:

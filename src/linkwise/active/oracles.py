@@ -32,6 +32,10 @@ class OracleError(RuntimeError):
     """An oracle failed again and again; everything that it answered before is in the session."""
 
 
+class WrongFormError(ValueError):
+    """What an oracle returned is no answer."""
+
+
 class Asked(NamedTuple):
     """What an oracle was asked.
 
@@ -84,7 +88,7 @@ def ask_oracle(
     Raises
     ------
     OracleError
-        If the oracle raised ten times in a row.
+        If the oracle raised ten times in a row, or if what it returns first is no answer.
     ConflictError
         If an answer contradicts earlier ones; the other answers of its batch are recorded. In a
         session with ``noisy=True``, where answers may be wrong, this cannot happen.
@@ -160,6 +164,9 @@ class Run:
         conflict = None
         self._in_a_row += 1
         for pair, answer in zip(pairs, map(_failure_or_answer, found), strict=True):
+            if isinstance(answer, WrongFormError) and not self._n_answers + self._n_failures:
+                message = f"{answer} The oracle returned it when it was asked for the first time."
+                raise OracleError(message) from answer
             if isinstance(answer, Exception):
                 self._put_aside(pair, answer)
                 continue
@@ -192,7 +199,7 @@ def _failure_or_answer(answer: Any) -> Any:
         if not isinstance(answer, Exception):
             as_answer(answer)
     except ValueError as error:
-        return error
+        return WrongFormError(*error.args)
     return answer
 
 

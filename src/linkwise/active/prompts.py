@@ -125,6 +125,11 @@ def parse_reply(text: str) -> bool | float | None:
     UnreadableReplyError
         If there is no answer in it, or more than one.
 
+    Parameters
+    ----------
+    text : str
+        The reply of a model or a person.
+
     Examples
     --------
     >>> parse_reply("Same."), parse_reply("They are not the same."), parse_reply("I cannot tell")

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwise.active.answers import Answer, as_pair, constraints_of, graded
-from linkwise.active.journal import FORMAT, Journal, Mark, check_settings, fingerprint
-from linkwise.active.session import Kept, answers_in
+from linkwise.active.journal import FORMAT, fingerprint
+from linkwise.active.kept import KeepsAnswers
 from linkwise.constraints import Constraints
 from linkwise.graph import Prepared
 from linkwise.registry import METHODS
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from linkwise._types import Ints
     from linkwise.active.answers import Given
     from linkwise.active.strategies import Pair
+    from linkwise.linkage.review import ReviewQueue
 
 EVERY = 20  # answers after which samples are clustered again
 
 
-class ReviewSession:
+class Reviewed(NamedTuple):
+    """Many small clusters under some answers, and the pairs to review."""
+
+    answers: tuple[Answer, ...]
+    model: Any
+    queue: ReviewQueue
+
+
+class ReviewSession(KeepsAnswers):
     """Questions about pairs of thousands of small clusters, whose number need not be known.
 
     Questions are the review queue of :class:`~linkwise.Linkage`: at most one for two clusters, by
@@ -65,24 +74,11 @@ class ReviewSession:
         path: str | os.PathLike[str] | None = None,
     ) -> None:
         self._data = Prepared.of(data)
-        n = self._data.n_samples
-        self._prior = Constraints(n) if constraints is None else constraints
+        self._prior = Constraints(self._data.n_samples) if constraints is None else constraints
         self._seed = random_state
-        self._kept = Kept([], Mark())
-        self._fitted: tuple[list[Answer], Any] | None = None
-        self._journal = None if path is None else Journal(Path(path))
-        if self._journal is None:
-            return
-        if self._journal.header is None:
-            self._kept = Kept([], self._journal.begin(self._header()))
-        else:
-            check_settings(self._journal.path, self._journal.header, self._header())
-            self._kept = Kept(answers_in(self._journal, n), self._journal.mark)
-
-    @property
-    def answers(self) -> list[Answer]:
-        """All answers, the last one last."""
-        return self._kept.answers
+        self._fitted: Reviewed | None = None
+        super().__init__(path)
+        self._take_up()
 
     @property
     def constraints(self) -> Constraints:
@@ -92,13 +88,13 @@ class ReviewSession:
     @property
     def labels(self) -> Ints:
         """The clusters, as of the last multiple of twenty answers."""
-        labels: Ints = self._model()[0].labels_
+        labels: Ints = self._now().model.labels_
         return labels
 
     def next(self) -> Pair | None:
         """Return the pair to ask about, the same until something is answered; None at the end."""
         asked = {answer[:2] for answer in self.answers}
-        for i, j in self._model()[1].pairs:
+        for i, j in self._now().queue.pairs:
             pair = (int(min(i, j)), int(max(i, j)))
             if pair not in asked:
                 return pair
@@ -109,35 +105,19 @@ class ReviewSession:
         record = Answer(*as_pair(i, j, self._data.n_samples), *graded(answer))
         self._commit(record._asdict(), [*self.answers, record])
 
-    def undo(self) -> Answer:
-        """Take back the last answer and return it."""
-        if not self.answers:
-            raise ValueError("There is no answer to take back.")
-        last = self.answers[-1]
-        self._commit({"undo": True}, self.answers[:-1])
-        return last
+    def _now(self) -> Reviewed:
+        """Return the clusters after the last multiple of twenty answers, and what to review."""
+        used = tuple(self.answers[: len(self.answers) // EVERY * EVERY])
+        if self._fitted is None or self._fitted.answers != used:
+            self._fitted = self.after(used)
+        return self._fitted
 
-    def _commit(self, record: dict[str, Any], answers: list[Answer]) -> None:
-        """Write a record, and make `answers` the answers; or neither, if something gets between."""
-        if self._journal is None:
-            self._kept = Kept(answers, Mark())
-            return
-        try:
-            # One assignment: an interrupt comes before it or after it.
-            self._kept = Kept(answers, self._journal.append(record, self._kept.mark))
-        except BaseException:
-            self._journal.roll_back(self._kept.mark)
-            raise
-
-    def _model(self) -> Any:
-        """Return the model after the last multiple of twenty answers, and its review queue."""
-        used = self.answers[: len(self.answers) // EVERY * EVERY]
-        if self._fitted is None or self._fitted[0] != used:
-            known = constraints_of(used, self._prior, noisy=False)
-            model: Any = METHODS["linkage"](random_state=self._seed)
-            model.fit(self._data, constraints=known)
-            self._fitted = used, (model, model.review(known))
-        return self._fitted[1]
+    def after(self, answers: Sequence[Answer]) -> Reviewed:
+        """Return the clusters under some answers, and what to review then."""
+        known = constraints_of(answers, self._prior, noisy=False)
+        model: Any = METHODS["linkage"](random_state=self._seed)
+        model.fit(self._data, constraints=known)
+        return Reviewed(tuple(answers), model, model.review(known))
 
     def _header(self) -> dict[str, Any]:
         return {

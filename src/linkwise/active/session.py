@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
@@ -16,21 +16,14 @@ from linkwise.active.answers import (
     Answer,
     as_pair,
     constraints_of,
-    from_record,
     graded,
     uncertain_pairs,
 )
 from linkwise.active.committee import Proposal, committee, propose
 from linkwise.active.entail import check_answer
 from linkwise.active.fits import Fits, due_after
-from linkwise.active.journal import (
-    FORMAT,
-    Journal,
-    Mark,
-    check_settings,
-    fingerprint,
-    write,
-)
+from linkwise.active.journal import FORMAT, Journal, fingerprint, write
+from linkwise.active.kept import KeepsAnswers
 from linkwise.active.model import Model
 from linkwise.active.packed import packed, unpacked
 from linkwise.active.spectral import boundary, xu
@@ -64,14 +57,7 @@ STRATEGIES: dict[str, Strategy] = {
 WINDOW = 5  # answers that `stability` looks back
 
 
-class Kept(NamedTuple):
-    """The answers, and where the file ends that keeps them."""
-
-    answers: list[Answer]
-    mark: Mark
-
-
-class Session:
+class Session(KeepsAnswers):
     """Questions about pairs of samples, their answers, and the clustering under them.
 
     Parameters
@@ -165,7 +151,7 @@ default="committee"
         self._most = self.n_samples if isinstance(self.n_clusters, str) else self.n_clusters
         self._prior = _checked(constraints, self.n_samples, self._most)
         # The file of answers
-        self._journal = None if path is None else Journal(Path(path))
+        super().__init__(path)
         header = None if self._journal is None else self._journal.header
         self._seed = _seed(random_state, header)
         # The estimator, W and its warm starts
@@ -176,17 +162,13 @@ default="committee"
         self._fits = Fits(self._committee_model(), self._prior, noisy=noisy)
         _check_number(self.n_clusters, self._strategy_name, self._model)
         # What follows from the answers; labels by the number of answers
-        self._kept = Kept([], Mark())
         self._cache = Cache()
         self._current: State | None = None
         self._question: list[Pair | None] | None = None
         self._labels: dict[int, Ints] = {}
         self._written: Ints | None = None  # the last labels in the file
         self._beliefs: Beliefs | None = None
-        if self._journal is not None and header is not None:
-            self._resume(self._journal, header)
-        elif self._journal is not None:
-            self._kept = Kept([], self._journal.begin(self._header()))
+        self._take_up()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], data: Any, **settings: Any) -> Session:
@@ -224,11 +206,6 @@ default="committee"
             model = Model("auto", self._data, n_clusters=k, hard=hard, seed=self._seed)
             model.callback = self._model.callback
         return model
-
-    @property
-    def answers(self) -> list[Answer]:
-        """All answers, the last one last."""
-        return self._kept.answers
 
     # Asking --------------------------------------------------------------------------------
 
@@ -274,7 +251,7 @@ default="committee"
         answer : {"same", "different", "unknown"} or bool or None or float
             Whether they belong together. "unknown" (None) is kept and entails nothing. A number is
             the probability `p` that they do: evidence of belief ``|2 p - 1|``, and a fact only if
-            it is 0 or 1.
+            it is 0 or 1. The words of files ("yes", "Must-link", "diff") are answers too.
 
         Raises
         ------
@@ -292,28 +269,10 @@ default="committee"
         self._commit({**record._asdict(), **kept}, [*self.answers, record])
         self._written = self._written if shown is None else shown
 
-    def undo(self) -> Answer:
-        """Take back the last answer and return it."""
-        if not self.answers:
-            raise ValueError("There is no answer to take back.")
-        last = self.answers[-1]
-        self._commit({"undo": True}, self.answers[:-1])
-        return last
-
-    def _commit(self, record: dict[str, Any], answers: list[Answer]) -> None:
-        """Write a record, and make `answers` the answers; or neither, if something gets between."""
+    def _forget(self, n_answers: int) -> None:
         self._current = self._question = None
         # Labels are kept by the number of answers, which other answers may now follow.
-        self._labels = {n: found for n, found in self._labels.items() if n <= len(answers)}
-        if self._journal is None:
-            self._kept = Kept(answers, Mark())
-            return
-        try:
-            # One assignment: an interrupt comes before it or after it.
-            self._kept = Kept(answers, self._journal.append(record, self._kept.mark))
-        except BaseException:
-            self._journal.roll_back(self._kept.mark)
-            raise
+        self._labels = {n: found for n, found in self._labels.items() if n <= n_answers}
 
     def _check_consistent(self, record: Answer) -> None:
         """Raise ConflictError if the opposite of an answer is known."""
@@ -484,11 +443,6 @@ default="committee"
             "seed": self._seed,
         }
 
-    def _resume(self, journal: Journal, header: dict[str, Any]) -> None:
-        check_settings(journal.path, header, self._header())
-        answers = answers_in(journal, self.n_samples, recall=self._recall)
-        self._kept = Kept(answers, journal.mark)
-
     def _recall(self, record: dict[str, Any], answers: list[Answer]) -> None:
         """Take the labels that were shown before an answer: they need not be found again."""
         n_answers = len(answers)
@@ -498,32 +452,6 @@ default="committee"
             self._written = unpacked(record["labels"], self._written)
             self._labels[n_answers] = self._written
             self._fits.recall(answers, self._written)
-
-
-def answers_in(
-    journal: Journal,
-    n_samples: int,
-    *,
-    recall: Callable[[dict[str, Any], list[Answer]], None] | None = None,
-) -> list[Answer]:
-    """Return the answers that a file keeps, without those that were taken back.
-
-    `recall` is called with each record and the answers before it.
-    """
-    answers: list[Answer] = []
-    for number, record in enumerate(journal.records, 2):
-        try:
-            if record.get("undo"):
-                answers.pop()
-                continue
-            answer = from_record(record, n_samples)
-            if recall is not None:
-                recall(record, answers)
-            answers.append(answer)
-        except (LookupError, TypeError, ValueError) as error:
-            message = f"Line {number} of {journal.path} is not an answer: {error!r}."
-            raise ValueError(message) from error
-    return answers
 
 
 # Settings ----------------------------------------------------------------------------------

@@ -133,7 +133,13 @@ class Curve:
     answers: list[Answer]
 
     def ari(self, y: ArrayLike) -> Floats:
-        """Return the adjusted Rand index of each clustering against true labels."""
+        """Return the adjusted Rand index of each clustering against true labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            True classes.
+        """
         return np.array([adjusted_rand_score(y, labels) for labels in self.labels])
 
     def first(self, y: ArrayLike, ari: float) -> int | None:
@@ -164,8 +170,10 @@ def simulate(
         The number of questions; fewer are asked if nothing is left to ask.
     every : int, default=1
         Cluster after every so many questions, and at the end.
-    items, batch_size
-        What the oracle gets, and how many pairs at once; see :func:`ask_oracle`.
+    items : sequence or data frame, default=None
+        What the oracle gets instead of row numbers, as in :func:`ask_oracle`.
+    batch_size : int, default=None
+        If given, the oracle gets up to so many pairs at once, as in :func:`ask_oracle`.
 
     Returns
     -------

@@ -37,11 +37,16 @@ class Conflict:
     @property
     def message(self) -> str:
         """The contradiction in words, and what to do about it."""
+        return f"{self.claim}. {self._remedy()}"
+
+    @property
+    def claim(self) -> str:
+        """The contradiction in words, without what to do."""
         i, j = self.pair
         claim = f"Samples {i} and {j} are cannot-linked"
         if self.labels is not None:
             claim = f"Samples {i} and {j} have the labels {self.labels[0]} and {self.labels[1]}"
-        return f"{claim}, but {self._proof()} one cluster. {self._remedy()}"
+        return f"{claim}, but {self._proof()} one cluster"
 
     def _proof(self) -> str:
         if self.steps == ("label",):

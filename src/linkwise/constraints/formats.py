@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import warnings
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +19,7 @@ import numpy as np
 
 from linkwise._files import UNREADABLE, atomic
 from linkwise._optional import require
-from linkwise._text import OLE_MARK, ZIP_MARK, delimiter_of
+from linkwise._text import OLE_MARK, WINDOWS, WINDOWS_NOTE, ZIP_MARK, delimiter_of, is_windows_text
 
 if TYPE_CHECKING:
     import os
@@ -75,13 +76,20 @@ def _read_csv(path: Path) -> Columns:
     content = path.read_bytes()  # at once: a pipe can be read only once
     if content.startswith((ZIP_MARK, OLE_MARK)):
         raise ValueError(f"{path} is a spreadsheet, not CSV. {spreadsheet_advice(content)}")
-    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    try:
-        text = content.decode("utf-16" if content.startswith(marks) else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text ({error.reason}). Save it as UTF-8.") from error
+    text = _decoded(content, path)
     delimiter = delimiter_of(text.partition("\n")[0])
     return _csv_columns(csv.reader(StringIO(text, newline=""), delimiter=delimiter), path)
+
+
+def _decoded(content: bytes, path: Path) -> str:
+    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    try:
+        return content.decode("utf-16" if content.startswith(marks) else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        if is_windows_text(content):
+            warnings.warn(f"{path} {WINDOWS_NOTE}.", UserWarning, stacklevel=2)
+            return content.decode(WINDOWS)
+        raise ValueError(f"{path} is not UTF-8 text ({error.reason}). Save it as UTF-8.") from error
 
 
 def spreadsheet_advice(content: bytes) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from itertools import count
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from linkwise._quiet import user_level
 from linkwise.constraints.validation import Remedies, as_integers, is_missing
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ UNKNOWN = frozenset(
     {"-1", "-1.0", "?", "na", "n/a", "nan", "null", "none", "<na>", "nat"}
     | {"unknown", "unassigned", "unlabeled", "unlabelled"}
 )
+SHOWN = 3  # names of rows in a message
 REMEDIES = Remedies(
     missing="To say that a label is unknown, use -1.",
     text="Labels are integers, text or booleans; None, NaN and, among integers, -1 are unknown.",
@@ -61,6 +64,41 @@ def as_labels(value: Any, n_samples: int | None = None, *, name: str = "labels")
     elif not all(isinstance(item, bool) for item in given) or not given:
         return Labels(_integer_labels(_as_numbers(array, known, name), name))
     return _named(array, known, _categories(value) or sorted(set(given)))
+
+
+def row_names(table: Any) -> Any:
+    """Return the index of a data frame or its column; None of what has none."""
+    index = getattr(table, "index", None)
+    return index if hasattr(index, "equals") and hasattr(index, "is_unique") else None
+
+
+def check_row_names(labels: Any, rows: Any) -> None:
+    """Raise ValueError if labels are in another order than the rows; warn if of other rows.
+
+    Both are indices of pandas, or None.
+    """
+    if labels is None or rows is None or labels.equals(rows):
+        return
+    starts = [", ".join(map(repr, index[:SHOWN].tolist())) for index in (labels, rows)]
+    begin = f"(the index of y begins {starts[0]}, that of X {starts[1]})"
+    remedy = "Use Constraints.from_labels(y.reindex(X.index)), or y.to_numpy() if"
+    n_common = len(labels.intersection(rows))
+    if len(labels) != len(rows):
+        if n_common == len(labels):
+            raise ValueError(
+                f"The labels are of {len(labels)} rows, and X has {len(rows)} {begin}. "
+                "Use Constraints.from_labels(y.reindex(X.index)): the others are then unknown."
+            )
+    elif n_common == len(rows):
+        raise ValueError(f"The labels are in another order than X {begin}. {remedy} they are not.")
+    elif n_common or not (_is_count(labels) or _is_count(rows)):
+        text = f"The labels have other rows than X {begin}, and are taken in the order of X. "
+        warnings.warn(f"{text}{remedy} that is meant.", UserWarning, stacklevel=user_level())
+
+
+def _is_count(index: Any) -> bool:
+    """Whether an index only counts the rows, as pandas does where no names are given."""
+    return index.dtype.kind in "iu" and np.array_equal(index, np.arange(len(index)))
 
 
 def _as_array(value: Any) -> AnyArray:
@@ -161,18 +199,11 @@ def _as_floats(array: AnyArray) -> AnyArray:
 def cluster_names(clusters: Ints, labels: Labels, n_clusters: int) -> AnyArray:
     """Return a name for each cluster: the label that most of its labelled samples have.
 
-    Every label names one cluster at most, where it is most frequent. A cluster that no label
-    names is called by a number: the next one after the labels, or ``"cluster 3"`` among names.
+    Every label names one cluster at most, where it is most frequent. Another cluster of the same
+    label is called ``"B (2)"``, and one without labels ``"cluster 3"``; among integers both get
+    the next number after the labels.
     """
-    known = np.flatnonzero(labels.values >= 0)
-    cells = np.column_stack((clusters[known], labels.values[known]))
-    found, counts = np.unique(cells, axis=0, return_counts=True)
-    name_of: dict[int, int] = {}
-    taken: set[int] = set()
-    for cluster, label in found[np.argsort(-counts, kind="stable")].tolist():
-        if cluster not in name_of and label not in taken:
-            name_of[cluster] = label
-            taken.add(label)
+    name_of, most = _majorities(clusters, labels)
     if labels.classes is None:
         first = int(labels.values.max()) + 1
         rest = iter(range(first, first + n_clusters))
@@ -180,8 +211,37 @@ def cluster_names(clusters: Ints, labels: Labels, n_clusters: int) -> AnyArray:
     used = set(labels.classes.tolist())
     names = np.empty(n_clusters, dtype=object)
     for c in range(n_clusters):
-        names[c] = labels.classes[name_of[c]] if c in name_of else _free(f"cluster {c}", used)
+        if c in name_of:
+            names[c] = labels.classes[name_of[c]]
+        elif c in most:
+            names[c] = _numbered(labels.classes[most[c]], used)
+        else:
+            names[c] = _free(f"cluster {c}", used)
+        used.add(names[c])
     return names
+
+
+def _majorities(clusters: Ints, labels: Labels) -> tuple[dict[int, int], dict[int, int]]:
+    """Return the label that names a cluster, once each, and the most frequent of each cluster."""
+    known = np.flatnonzero(labels.values >= 0)
+    cells = np.column_stack((clusters[known], labels.values[known]))
+    found, counts = np.unique(cells, axis=0, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    name_of: dict[int, int] = {}
+    most: dict[int, int] = {}
+    largest: dict[int, int] = {}
+    taken: set[int] = set()
+    for (cluster, label), n in zip(found[order].tolist(), counts[order].tolist(), strict=True):
+        most.setdefault(cluster, label)
+        is_most = n == largest.setdefault(cluster, n)
+        if is_most and cluster not in name_of and label not in taken:
+            name_of[cluster] = label
+            taken.add(label)
+    return name_of, most
+
+
+def _numbered(name: Any, used: set[Any]) -> str:
+    return next(text for n in count(2) if (text := f"{name} ({n})") not in used)
 
 
 def _free(name: str, used: set[Any]) -> str:

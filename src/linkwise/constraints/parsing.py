@@ -326,7 +326,7 @@ def _sign(value: Any) -> int:
 
 
 def _belief(value: Any) -> float:
-    if value == "":  # an empty cell means certain
+    if value == "" or is_missing(value):  # an empty cell means certain
         return 1.0
     try:
         belief = float(value)
@@ -352,6 +352,8 @@ def id_positions(ids: Iterable[object], n_samples: int | None) -> dict[str, int]
     if isinstance(ids, str):
         message = f"ids is the text {ids!r}, but it must be a sequence of names, one per sample."
         raise TypeError(message)
+    if hasattr(ids, "columns"):
+        raise TypeError("ids is a data frame, not its names. Use df.index, or one of its columns.")
     positions: dict[str, int] = {}
     for position, value in enumerate(ids):
         if is_missing(value):

@@ -94,6 +94,8 @@ def _check_range(pairs: Ints, n_samples: int, name: str) -> None:
             f"{name}[{row}] is {_shown(pairs[row])}, but there are only {n_samples} samples "
             f"({valid})."
         )
+        if pairs.min() >= 1 and pairs.max() == n_samples:
+            message += " If they count from 1, subtract 1."
     raise IndexError(message)
 
 

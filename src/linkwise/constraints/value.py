@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from linkwise.constraints import feasible, logic, parsing, sampling
 from linkwise.constraints import table as tables
 from linkwise.constraints.closure import Closure
 from linkwise.constraints.formats import FORMATS, format_of, frame_columns, write_csv, write_pairs
-from linkwise.constraints.labels import Labels, as_labels
+from linkwise.constraints.labels import Labels, as_labels, row_names
 from linkwise.constraints.table import PairTable, Violations, pair_keys, read_only
 from linkwise.constraints.validation import (
     INDEX_REMEDIES,
@@ -98,6 +98,7 @@ class Constraints:
     labels: Ints | None
     classes: AnyArray | None = field(init=False)  # name of each label
     table: PairTable = field(init=False)  # all explicit pairs; the four arrays are views of it
+    row_names: ClassVar[Any] = None  # of a column of labels, its index: to notice another order
 
     def __init__(
         self,
@@ -148,7 +149,17 @@ class Constraints:
 
     @classmethod
     def from_table(cls, n_samples: int, table: PairTable, *, labels: Any = None) -> Constraints:
-        """Return the constraints of a table; proofs name the rows that it holds."""
+        """Return the constraints of a table; proofs name the rows that it holds.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of samples.
+        table : PairTable
+            The pairs, as in `table`.
+        labels : array-like of shape (n_samples,) or None, default=None
+            Partial labels; see `from_labels`.
+        """
         known = None if labels is None else as_labels(labels, n_samples)
         return cls._of(n_samples, table.unique(n_samples), known)
 
@@ -172,7 +183,9 @@ class Constraints:
         """
         known = as_labels(y, name="y")
         n = as_n_samples(known.values.size)
-        return cls._of(n, PairTable.of(*[np.empty((0, 2), dtype=np.intp)] * 2), known)
+        made = cls._of(n, PairTable.of(*[np.empty((0, 2), dtype=np.intp)] * 2), known)
+        vars(made)["row_names"] = row_names(y)
+        return made
 
     @classmethod
     def from_frame(
@@ -224,6 +237,15 @@ class Constraints:
         """Read pairs from a CSV file in UTF-8; columns and parameters as in `from_frame`.
 
         Columns may be separated by commas, semicolons or tabs.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to read.
+        n_samples : int or None, default=None
+            Number of samples; with ``ids`` it is known.
+        **how : dict
+            Other parameters of `from_frame`, such as ``ids``.
         """
         columns = FORMATS[".csv"].read(Path(path))
         return cls.from_table(*parsing.pair_table(columns, n_samples, **how))
@@ -235,6 +257,15 @@ class Constraints:
         """Read pairs from a file in the format that its suffix names, CSV by default.
 
         Parameters are those of `from_frame`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to read.
+        n_samples : int or None, default=None
+            Number of samples; with ``ids`` it is known.
+        **how : dict
+            Other parameters of `from_frame`, such as ``ids``.
         """
         columns = format_of(path).read(Path(path))
         return cls.from_table(*parsing.pair_table(columns, n_samples, **how))
@@ -471,6 +502,11 @@ class Constraints:
     def violated(self, labels: ArrayLike) -> Constraints:
         """Return the explicit pairs that a clustering violates, with their beliefs.
 
+        Parameters
+        ----------
+        labels : array-like of shape (n_samples,)
+            Cluster of each sample: integers or strings.
+
         Examples
         --------
         >>> c = Constraints(4, must_link=[(0, 1), (2, 3)], cannot_link=[(0, 3)])
@@ -484,6 +520,11 @@ class Constraints:
         """Count the pairs that a clustering violates, explicit and label-implied.
 
         An explicit pair that only repeats what the labels imply is counted once.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_samples,)
+            Cluster of each sample: integers or strings.
         """
         clusters = self._clusters(labels)
         wrong = self.table.is_violated(clusters)
@@ -495,7 +536,13 @@ class Constraints:
         return Violations(n_must + implied_must, int(wrong.sum()) - n_must + implied_cannot)
 
     def n_violated(self, labels: ArrayLike) -> int:
-        """Return the total of `count_violated`."""
+        """Return the total of `count_violated`.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_samples,)
+            Cluster of each sample: integers or strings.
+        """
         return sum(self.count_violated(labels))
 
     def satisfied(self, labels: ArrayLike) -> float:
@@ -503,6 +550,11 @@ class Constraints:
 
         Counts explicit and label-implied pairs (belief 1); a pair that is both counts once.
         Without any pair the share is 1.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_samples,)
+            Cluster of each sample: integers or strings.
         """
         clusters = self._clusters(labels)
         belief = np.where(self._is_implied, 0.0, self.table.belief)
@@ -584,6 +636,11 @@ class Constraints:
 
         Labels are always certain. For a belief below 1 they become the pairs that they imply,
         if these are at most a million.
+
+        Parameters
+        ----------
+        belief : float in (0, 1]
+            Belief in every pair; 1 makes them certain.
         """
         table, labels = self.table, self.known_labels
         if labels is not None and belief != 1:
@@ -610,7 +667,15 @@ class Constraints:
         write_csv(Path(path), tables.all_pairs(self, "to_csv writes pairs"), names)
 
     def to_file(self, path: str | os.PathLike[str], *, ids: Sequence[object] | None = None) -> None:
-        """Write the pairs in the format that the suffix names, CSV by default; see `to_csv`."""
+        """Write the pairs in the format that the suffix names, CSV by default; see `to_csv`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write.
+        ids : sequence of length n_samples or None, default=None
+            Names of the samples; row numbers by default.
+        """
         names = None if ids is None else list(parsing.id_positions(ids, self.n_samples))
         write_pairs(Path(path), tables.all_pairs(self, "to_file writes pairs"), names)
 
@@ -620,6 +685,13 @@ class Constraints:
         self, must_link: ArrayLike | None = (), cannot_link: ArrayLike | None = ()
     ) -> Constraints:
         """Return these constraints and more certain pairs.
+
+        Parameters
+        ----------
+        must_link : array-like of shape (n_pairs, 2), default=()
+            More pairs of one cluster.
+        cannot_link : array-like of shape (n_pairs, 2), default=()
+            More pairs of different clusters.
 
         Examples
         --------
@@ -698,7 +770,13 @@ class Constraints:
         return train, self._of(self.n_samples, test, None)
 
     def subset(self, kept: Bools) -> Constraints:
-        """Return some of the explicit pairs, chosen by rows of `table`, and the labels."""
+        """Return some of the explicit pairs, chosen by rows of `table`, and the labels.
+
+        Parameters
+        ----------
+        kept : ndarray of bool
+            Which rows of `table` to keep.
+        """
         return self._of(self.n_samples, self.table.kept(kept), self.known_labels)
 
     # Being indexed by scikit-learn's cross-validation --------------------------------------

@@ -123,6 +123,15 @@ def make_xor(
     Samples come corner by corner, counter-clockwise from the lower left, as the paper numbers
     them. With the default `n_per_corner` these are its 40 points.
 
+    Parameters
+    ----------
+    n_per_corner : int, default=10
+        Samples in each corner.
+    spread : float, default=0.04
+        How far samples are from their corner at most, in each direction.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
     Returns
     -------
     X : ndarray of shape (4 * n_per_corner, 2)
@@ -146,6 +155,15 @@ def make_moons(
 ) -> tuple[Floats, Ints]:
     """Make two interleaving half circles: scikit-learn's, with a little noise by default.
 
+    Parameters
+    ----------
+    n_samples : int, default=200
+        Number of samples.
+    noise : float, default=0.05
+        Standard deviation of the noise.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
     Examples
     --------
     >>> X, y = make_moons(random_state=0)
@@ -168,9 +186,18 @@ def make_circles(
 ) -> tuple[Floats, Ints]:
     """Make a circle around another: scikit-learn's, with a little noise by default.
 
-    `factor` is the radius of the inner circle.
-
     Class 0 is the outer circle, class 1 the inner one.
+
+    Parameters
+    ----------
+    n_samples : int, default=200
+        Number of samples.
+    noise : float, default=0.04
+        Standard deviation of the noise.
+    factor : float, default=0.5
+        Radius of the inner circle; the outer one has radius 1.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
 
     Examples
     --------
@@ -241,6 +268,13 @@ def make_mixture(n_samples: int = 500, *, random_state: RandomState = None) -> t
 
     Class 0 is the one that is split, 1 and 2 are put together.
 
+    Parameters
+    ----------
+    n_samples : int, default=500
+        Number of samples.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
     Examples
     --------
     >>> X, y = make_mixture(random_state=0)
@@ -273,8 +307,10 @@ def make_block_model(
         Number of vertices.
     n_clusters : int, default=3
         Number of blocks; they are of equal size, up to one vertex.
-    p_in, p_out : float in [0, 1]
-        Probability of an edge inside a block and between two blocks.
+    p_in : float in [0, 1], default=0.15
+        Probability of an edge inside a block.
+    p_out : float in [0, 1], default=0.02
+        Probability of an edge between two blocks.
     random_state : int, RandomState instance or None, default=None
         Seed of the edges.
 
@@ -317,12 +353,16 @@ def make_signed_block_model(
 
     Parameters
     ----------
-    n_samples, n_clusters, random_state
-        As in :func:`make_block_model`.
+    n_samples : int, default=300
+        Number of vertices.
+    n_clusters : int, default=3
+        Number of blocks; they are of equal size, up to one vertex.
     density : float in [0, 1], default=0.1
         Probability of an edge.
     flipped : float in [0, 1], default=0.1
         Probability that the sign of an edge is wrong.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
 
     Returns
     -------

@@ -54,7 +54,13 @@ class Table(list[dict[str, Any]]):
         )
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows as CSV, with a header; an old file is replaced when all are written."""
+        """Write the rows as CSV, with a header; an old file is replaced when all are written.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write.
+        """
         with (
             atomic(path) as unfinished,
             unfinished.open("w", newline="", encoding="utf-8") as file,
@@ -116,7 +122,13 @@ class Curves:
         return [name for name in names[start:] if name not in {"seconds", "cpu_seconds"}]
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write all rows as CSV."""
+        """Write all rows as CSV.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write.
+        """
         self.rows.to_csv(path)
 
     def to_frame(self) -> Any:
@@ -287,7 +299,13 @@ class Curves:
 
 
 def read_curves(path: str | os.PathLike[str]) -> Curves:
-    """Return the curves of a file, finished or not, as :func:`learning_curve` wrote it."""
+    """Return the curves of a file, finished or not, as :func:`learning_curve` wrote it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    """
     settings, rows = read_rows(path)
     return Curves(rows, settings)
 

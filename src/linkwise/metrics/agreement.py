@@ -31,7 +31,17 @@ if TYPE_CHECKING:
 
 
 class PairScores(NamedTuple):
-    """Precision, recall and their harmonic mean for "these two belong together"."""
+    """Precision, recall and their harmonic mean for "these two belong together".
+
+    Parameters
+    ----------
+    precision : float
+        Of the pairs put together, the share that belongs together.
+    recall : float
+        Of the pairs that belong together, the share put together.
+    f : float
+        Their harmonic mean.
+    """
 
     precision: float
     recall: float
@@ -45,6 +55,15 @@ def accuracy(y_true: ArrayLike, labels: ArrayLike, *, outside: Outside = None) -
 
     (Wacquet et al. 2013, eq. 45-46), the naming found by the Hungarian method. With more
     clusters than classes some clusters have no name, and their points count as wrong.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True classes: integers or strings.
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample: integers or strings.
+    outside : Constraints, array-like of bool or None, default=None
+        Score only samples that are in none of these constraints, or where the mask is False.
 
     Examples
     --------
@@ -67,6 +86,15 @@ def clustering_error(y_true: ArrayLike, labels: ArrayLike, *, outside: Outside =
     been asked for each cluster. Several clusters may get the same class, so it falls to 0 when
     every point is its own cluster: compare equal numbers of clusters only.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True classes: integers or strings.
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample: integers or strings.
+    outside : Constraints, array-like of bool or None, default=None
+        Score only samples that are in none of these constraints, or where the mask is False.
+
     Examples
     --------
     >>> clustering_error([0, 0, 1, 1], [0, 0, 0, 1])
@@ -85,6 +113,15 @@ def rand_index(y_true: ArrayLike, labels: ArrayLike, *, outside: Outside = None)
     Wacquet et al. 2013, eq. 47; scikit-learn's ``rand_score``. High by chance when there are many
     classes; :func:`adjusted_rand` is not. 1 for a single point.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True classes: integers or strings.
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample: integers or strings.
+    outside : Constraints, array-like of bool or None, default=None
+        Score only samples that are in none of these constraints, or where the mask is False.
+
     Examples
     --------
     >>> rand_index([0, 0, 1, 1], [0, 0, 1, 2])
@@ -98,6 +135,15 @@ def adjusted_rand(y_true: ArrayLike, labels: ArrayLike, *, outside: Outside = No
 
     Hubert & Arabie (1985); scikit-learn's ``adjusted_rand_score``, between -0.5 and 1. 1 when both
     partitions are one cluster, or both all singletons.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True classes: integers or strings.
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample: integers or strings.
+    outside : Constraints, array-like of bool or None, default=None
+        Score only samples that are in none of these constraints, or where the mask is False.
 
     Examples
     --------
@@ -115,6 +161,15 @@ def nmi(y_true: ArrayLike, labels: ArrayLike, *, outside: Outside = None) -> flo
     scikit-learn's ``normalized_mutual_info_score``. Not corrected for chance: it grows with the
     number of clusters. 1 when both partitions are one cluster.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True classes: integers or strings.
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample: integers or strings.
+    outside : Constraints, array-like of bool or None, default=None
+        Score only samples that are in none of these constraints, or where the mask is False.
+
     Examples
     --------
     >>> round(nmi([0, 0, 1, 1], [0, 0, 1, 2]), 4)
@@ -129,6 +184,15 @@ def pairwise_f(y_true: ArrayLike, labels: ArrayLike, *, outside: Outside = None)
     Of the pairs put together, the share that belongs together (precision); of the pairs that
     belong together, the share put together (recall); ``f`` is their harmonic mean. A share of no
     pairs is 1, as nothing is wrong in it.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True classes: integers or strings.
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample: integers or strings.
+    outside : Constraints, array-like of bool or None, default=None
+        Score only samples that are in none of these constraints, or where the mask is False.
 
     Examples
     --------

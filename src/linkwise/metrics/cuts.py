@@ -29,6 +29,15 @@ def cut(W: Matrix, labels: ArrayLike, *, outside: Outside = None) -> float:
 
     With `outside`, of the graph among the free points alone: those outside every constraint.
 
+    Parameters
+    ----------
+    W : array-like or sparse matrix of shape (n_samples, n_samples)
+        Symmetric graph.
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample: integers or strings.
+    outside : Constraints, array-like of bool or None, default=None
+        Score only samples that are in none of these constraints, or where the mask is False.
+
     Examples
     --------
     >>> cut(np.array([[0, 3, 1], [3, 0, 0], [1, 0, 0]]), [0, 0, 1])
@@ -56,8 +65,12 @@ def ncut(
 
     Parameters
     ----------
-    W, labels, outside
-        As in :func:`cut`; no weight is negative.
+    W : array-like or sparse matrix of shape (n_samples, n_samples)
+        Symmetric graph; no weight is negative.
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample: integers or strings.
+    outside : Constraints, array-like of bool or None, default=None
+        Score only samples that are in none of these constraints, or where the mask is False.
     convention : {"per_cluster", "one_vs_rest"}, default="per_cluster"
         "one_vs_rest" is eq. 6 of Rangapuram & Hein (2012): the sum over clusters of the two-way
         normalised cut of each against all others,
@@ -86,7 +99,18 @@ def rcut(
 
     .. math:: \sum_c \frac{\mathrm{cut}(c, V \setminus c)}{|c|}
 
-    Parameters as in :func:`ncut`. It scales with `W`.
+    It scales with `W`.
+
+    Parameters
+    ----------
+    W : array-like or sparse matrix of shape (n_samples, n_samples)
+        Symmetric graph; no weight is negative.
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample: integers or strings.
+    convention : {"per_cluster", "one_vs_rest"}, default="per_cluster"
+        As in :func:`ncut`.
+    outside : Constraints, array-like of bool or None, default=None
+        Score only samples that are in none of these constraints, or where the mask is False.
 
     Examples
     --------

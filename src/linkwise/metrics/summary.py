@@ -32,6 +32,13 @@ def violated_count(constraints: Constraints, labels: ArrayLike) -> Violations:
     Pairs count whatever the belief in them. Partial labels count as the pairs they imply; a pair
     that is given and implied counts once.
 
+    Parameters
+    ----------
+    constraints : Constraints
+        What was known about the samples.
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample: integers or strings.
+
     Examples
     --------
     >>> from linkwise.constraints import Constraints
@@ -48,6 +55,13 @@ def violated_share(constraints: Constraints, labels: ArrayLike) -> float:
     .. math:: \sum_{(i,j) \text{ violated}} q_{ij} \Big/ \sum_{(i,j)} q_{ij}
 
     Partial labels count as the pairs they imply, with belief 1. 0 when there is no constraint.
+
+    Parameters
+    ----------
+    constraints : Constraints
+        What was known about the samples.
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample: integers or strings.
     """
     return 1.0 - constraints.satisfied(_clusters(constraints, labels))
 

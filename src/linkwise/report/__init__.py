@@ -70,6 +70,9 @@ def write_report(path: str | os.PathLike[str], **content: Any) -> None:
     if not path.parent.is_dir():
         message = f"The folder {path.parent} does not exist. Create it, or choose another path."
         raise FileNotFoundError(message)
+    if "labels" not in content:
+        message = "write_report needs labels=, the cluster of each sample: labels=model.labels_."
+        raise TypeError(message)
     text = render_report(**content)
     with atomic(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8", newline="\n")
