@@ -508,6 +508,46 @@ def test_other_pages_cannot_drive_the_server(browser, page, server, room, tmp_pa
     assert answers(room) == []
 
 
+@pytest.mark.parametrize("width", [1200, 1280, 1440])
+def test_all_tabs_are_in_sight_while_a_conflict_shows(page, width):
+    contradiction(page)
+    page.page.set_viewport_size({"width": width, "height": 800})
+    clipped = page.evaluate(
+        """() => {
+          const pane = document.querySelector(".panel").getBoundingClientRect();
+          const tabs = [...document.querySelectorAll("[role=tab]")];
+          const places = tabs.map((tab) => tab.getBoundingClientRect());
+          return [
+            places.filter((box) => box.right > pane.right || box.left < pane.left).length,
+            new Set(places.map((box) => box.top)).size,
+          ];
+        }"""
+    )
+    assert clipped == [0, 1]  # none outside, all on one line
+
+
+def test_dates_and_money_are_compared_as_what_they_are(browser, tmp_path):
+    names = [str(k) for k in range(60)]
+    day = [f"{2000 + k % 20}-{1 + k % 12:02}-05" for k in range(60)]
+    paid = [f"${1_000 + 37 * k:,}.00" for k in range(60)]
+    day[:4] = ["2001-03-05", "2001-03-06", "2019-03-05", "2001-03-05"]
+    paid[:4] = ["$1,000.00", "$1,001.00", "$9,000.00", "1000 USD"]
+    items = Items(names, "row", {"day": day, "paid": paid})
+    with Running(make_room(tmp_path, items=items, names=names)) as server:
+        page = Page(browser, server)
+        seen = {}
+        for pair in [(0, 1), (0, 2), (0, 3)]:
+            page.ask(*pair)
+            seen[pair] = [
+                [row.get_attribute("class"), *row.locator("mark").all_inner_texts()]
+                for row in page.locator(".pair tbody tr").all()
+            ]
+        page.context.close()
+    assert seen[0, 1] == [["close"], ["close"]]
+    assert seen[0, 2] == [["differs", "2001", "2019"], ["differs", "$1,000.00", "$9,000.00"]]
+    assert seen[0, 3] == [["equal"], ["close"]]
+
+
 # 16
 def test_everything_by_keyboard_and_at_any_size(browser, server, page, room):
     page.keyboard.press("Tab")
@@ -547,6 +587,22 @@ def test_everything_by_keyboard_and_at_any_size(browser, server, page, room):
         }).map((node) => node.textContent)"""
     )
     assert small == []
+
+
+def test_nothing_moves_by_itself_with_reduced_motion(page):
+    flash = "linkwise.map.flashed([0, 1]), linkwise.map.flash.length"
+    shift = """() => {
+      const { map } = linkwise, next = map.xy.map((value) => 1 - value);
+      map.setPoints(next.buffer);
+      return map.xy[0] === next[0];
+    }"""
+    assert page.evaluate(flash) == 2
+    assert not page.evaluate(shift)  # it takes its time
+    page.wait_for_timeout(1_000)
+    page.page.emulate_media(reduced_motion="reduce")
+    page.evaluate("linkwise.map.flash = []")
+    assert page.evaluate(flash) == 0
+    assert page.evaluate(shift)
 
 
 def test_clusters_differ_in_shape_or_in_colour_for_all_eyes(page):
@@ -663,6 +719,23 @@ def test_a_lasso_is_previewed_before_it_counts(page, room):
     assert room.project.ledger.events == []
     page.get_by_role("button", name="All the same").click()
     page.until(lambda: room.evidence.n_settled == 60 * 59 // 2)
+
+
+def test_many_small_clusters_are_shown_by_size(browser, tmp_path):
+    labels = np.repeat(np.arange(30), 2)  # of two items, but one of three and one of one
+    labels[2] = 0
+    room = make_room(tmp_path, solver=StubSolver(labels, 30), by_size=True)
+    with Running(room) as server:
+        page = Page(browser, server)
+        page.holds("document.querySelectorAll('#legend li').length === 3")
+        legend = [text.split("\n") for text in page.locator("#legend li").all_inner_texts()]
+        assert legend == [["one item", "1 cluster"], ["2", "28 clusters"], ["3 – 4", "1 cluster"]]
+        looks = page.evaluate("[...linkwise.map.looks]")
+        assert (looks[3], looks[4], looks[0]) == (7, 0, 1)
+        assert page.locator("article.cluster").count() == 30
+        assert page.locator("article.cluster .size").first.inner_text() == "3"
+        assert page.errors == []
+        page.context.close()
 
 
 # 18, small; benchmarks/page.py has the large one

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -164,6 +165,42 @@ def test_other_files_and_other_data_are_refused(tmp_path):
     Project(tmp_path / "p", NAMES, "data").close()
     with pytest.raises(WrongProjectError, match="other data"):
         Project(tmp_path / "p", NAMES, "changed")
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_another_database_is_refused_untouched(tmp_path, mode):
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as db:
+        db.execute(f"pragma journal_mode = {mode}")
+        db.execute("create table t (x)")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(WrongProjectError, match="no project"):
+        Project(path, NAMES, "data")
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["other.db"]
+
+
+def test_a_file_that_another_process_makes_meanwhile_is_taken(tmp_path, monkeypatch):
+    path, create = tmp_path / "p", Project._create
+
+    def overtaken(self, names, fingerprint):
+        monkeypatch.setattr(Project, "_create", create)
+        Project(path, NAMES, "data").close()
+        create(self, names, fingerprint)
+
+    monkeypatch.setattr(Project, "_create", overtaken)
+    project = Project(path, NAMES, "data")
+    project.append([answer(0, 1, "same")])
+    project.close()
+
+
+def test_many_make_the_same_file_at_once(tmp_path):
+    for trial in range(10):
+        with ThreadPoolExecutor(4) as pool:
+            opened = [pool.submit(Project, tmp_path / f"{trial}", NAMES, "data") for _ in range(4)]
+            for one in opened:
+                one.result().close()
 
 
 WRITER = """

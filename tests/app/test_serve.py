@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,10 +16,13 @@ pytest.importorskip("click", reason="the command line needs linkwise[cli]")
 pytest.importorskip("pandas", reason="the command line needs linkwise[cli]")
 
 from linkwise.app import exports
-from linkwise.app.engine import close_calls
+from linkwise.app.engine import Known, ReviewSolver, close_calls, give_back_memory
+from linkwise.app.events import Event
 from linkwise.app.items import Items, MissingImageError
 from linkwise.app.layout import arrange, neighbor_layout, principal_axes, pull, push, unit_square
 from linkwise.app.matching import matched
+from linkwise.app.room import Clustering
+from linkwise.app.views import stopping
 from linkwise.cli import main
 from linkwise.cli.console import BadInput, Console
 from linkwise.cli.requests import ServeRequest
@@ -62,7 +67,7 @@ def test_columns_that_are_no_features_are_shown_and_left_out(tmp_path, capsys):
     room = opened(ServeRequest(data=path), Console())
     room.project.close()
     assert room.data.X.shape == (60, 2)
-    assert room.items.cards([5])[0]["fields"] == [
+    assert [field[:3] for field in room.items.cards([5])[0]["fields"]] == [
         ["note", "note 5", 0],
         ["x", "", 0],
         ["y", "1", 0],
@@ -166,11 +171,67 @@ def test_a_project_has_its_usual_port_unless_it_is_taken(tmp_path):
     from linkwise.app.listen import bind
     from linkwise.cli.serve import _usual_port
 
-    port = _usual_port(tmp_path / "a.linkwise")
-    assert port == _usual_port(tmp_path / "a.linkwise") != _usual_port(tmp_path / "b.linkwise")
-    taken = bind("127.0.0.1", port)
-    assert _usual_port(tmp_path / "a.linkwise") == 0
+    host, path = "127.0.0.1", tmp_path / "a.linkwise"
+    port = _usual_port(path, host)
+    assert port == _usual_port(path, host) != _usual_port(tmp_path / "b.linkwise", host)
+    taken = bind(host, port)
+    assert _usual_port(path, host) == 0
     taken.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("localhost", "127.0.0.1"), ("::1", "[::1]")]
+)
+def test_the_address_that_is_told_is_the_one_that_answers(table, capsys, monkeypatch, host, shown):
+    pytest.importorskip("starlette")
+    from linkwise.app.listen import Listening
+
+    bound = []
+    monkeypatch.setattr(Listening, "listen", lambda self: bound.append(self.sock))
+    typed = ["serve", str(table), "--drop", "name", "--drop", "group", "--no-browser"]
+    try:
+        assert main([*typed, "--host", host]) == 0
+    except BadInput:
+        pytest.skip("this machine has no IPv6")
+    name, port = bound[0].getsockname()[:2]
+    bound[0].close()
+    assert f"http://{shown}:{port}/" in capsys.readouterr().out
+    assert shown.strip("[]") == name
+
+
+PEOPLE = zip(("Anna Schmidt", "Bert Weber", "Carla Vogt"), ("Bonn", "Ulm", "Kiel"), strict=True)
+RECORDS = [
+    f"{name}{typo},{city},19{50 + k}"
+    for k, (name, city) in enumerate(PEOPLE)
+    for typo in ("", "e", "x")
+]
+
+
+def test_records_are_compared_letter_by_letter_and_reviewed(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("starlette")
+    from linkwise.app.listen import Listening
+
+    rooms = []
+    monkeypatch.setattr(Listening, "listen", lambda self: rooms.append(self.room))
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["name,city,born", *RECORDS]))
+    typed = ["serve", str(path), "-m", "linkage", "--no-browser"]
+    assert main([*typed, "-k", "3"]) == 2
+    assert "Leave -k out" in capsys.readouterr().err
+    assert main([*typed, "--text", "name,city"]) == 0
+    (room,) = rooms
+    assert room.by_size
+    assert [field[:2] for field in room.items.cards([1])[0]["fields"]] == [
+        ["name", "Anna Schmidte"],
+        ["city", "Bonn"],
+        ["born", "1950"],
+    ]
+    solver = ReviewSolver(room.data)
+    solver.tell(Known())
+    solver.refit()
+    found = solver.found(Known())
+    assert len(set(found.labels.tolist())) == 3
+    room.project.close()
 
 
 def test_a_project_about_other_data_is_not_opened(table, capsys):
@@ -286,15 +347,93 @@ def test_far_samples_do_not_shrink_the_map():
 def test_summaries_are_words_and_differences_of_numbers_are_measured():
     numbers = [1.0, 2.0, 3.0]
     items = Items(["a", "b", "c"], "row", {"x": numbers, "name": ["Ann", "Bo", ""]})
-    assert items.spread == {"x": float(f"{np.std(numbers):.6g}")}
+    assert items.quantities["x"].usual == pytest.approx(np.std(numbers))
     assert [items.summary(k) for k in range(3)] == ["Ann", "Bo", "x 3"]
+
+
+def test_money_and_dates_are_quantities_and_codes_are_not():
+    columns = {
+        "paid": ["$1,200.50", "$80", "n/a", "(USD 20)"],
+        "day": ["2024-03-01", "2024-03-02", "2023-01-01", ""],
+        "phone": ["030 123 456", "089 654 321", "030 123 457", "040 111 222"],
+        "code": ["01234", "01235", "99999", "12345"],
+        "name": ["Ann", "Bo", "Cy", "Di"],
+    }
+    items = Items(list("abcd"), "row", columns)
+    assert {name: one.kind for name, one in items.quantities.items()} == {
+        "paid": "amount",
+        "day": "date",
+    }
+    assert items.dates == ["day"]
+    values = items.quantities["paid"].values
+    assert values.tolist()[:2] == [1200.5, 80.0]
+    assert np.isnan(values[2])
+    assert values[3] == -20
+    first, second = ({one[0]: one[3] for one in card["fields"]} for card in items.cards([0, 1]))
+    assert second["day"] - first["day"] == pytest.approx(1 / items.quantities["day"].usual)
+    assert items.summary(3) == "(USD 20), 040 111 222, 12345, Di"
+
+
+def test_long_whole_numbers_are_shown_with_all_digits_and_are_no_quantities():
+    phones = [3865286.0, float("nan"), 4684400.0, 7625660.0]
+    items = Items(list("abcd"), "row", {"phone": phones, "year": [1999, 2001, 2004, 2001]})
+    assert [one[1] for one in items.cards([0, 2])[0]["fields"]] == ["3865286", "1999"]
+    assert list(items.quantities) == ["year"]
 
 
 def test_cards_of_values_that_are_missing_or_long():
     items = Items(["a"], "row", {"x": [float("nan")], "y": ["z" * 5_000], "n": [1 / 3]})
     (card,) = items.cards([0])
-    assert card["fields"] == [["x", "", 0], ["y", "z" * 4_000, 1_000], ["n", "0.333333", 0]]
+    assert card["fields"] == [
+        ["x", "", 0, None],
+        ["y", "z" * 4_000, 1_000, None],
+        ["n", "0.333333", 0, None],
+    ]
     (whole,) = items.cards([0], whole=True)
-    assert whole["fields"][1] == ["y", "z" * 5_000, 0]
+    assert whole["fields"][1] == ["y", "z" * 5_000, 0, None]
     with pytest.raises(MissingImageError):
         items.media(0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc keeps memory that was freed")
+def test_memory_that_a_clustering_freed_is_given_back():
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    arrays = [np.ones(10_000) for _ in range(1_000)]
+    kept = arrays[::50]  # what stays here and there keeps the pages around it
+    del arrays
+    before = resident()
+    give_back_memory()
+    assert before - resident() > 30_000_000
+    assert len(kept) == 20
+
+
+def test_another_number_of_clusters_is_noted(table, capsys):
+    room = opened(ServeRequest(data=table, drop=("name", "group"), n_clusters=3), Console())
+    stats = {"clusters": 3, "still": None, "given": 0, "counts": False}
+    room.project.keep_run(np.zeros(60, dtype=np.intp), 0, stats)
+    room.project.close()
+    for k, told in ((3, False), (4, True)):
+        capsys.readouterr()
+        opened(
+            ServeRequest(data=table, drop=("name", "group"), n_clusters=k), Console()
+        ).project.close()
+        assert ("had 3 clusters, and now gets 4 (-k)" in capsys.readouterr().err) == told
+
+
+def test_a_project_of_other_columns_says_what_to_do(table):
+    room_of(table, drop=("name", "group"))
+    with pytest.raises(BadInput, match=r"the columns or values differ.*such as --drop"):
+        room_of(table, drop=("name", "group", "z"))
+
+
+def test_the_page_says_to_stop_after_five_answers_at_the_earliest(tmp_path):
+    room = make_room(tmp_path)
+    room.clustering = Clustering(still_to_change=0.0)
+    for k in range(6):
+        stop = stopping(room)
+        assert stop["reached"] == (k == 5)
+        assert ("You can stop" in stop["advice"]) == (k == 5)
+        room.project.append([Event("answer", f"u{k}", "me", 2 * k, 2 * k + 1, "same")])
+    room.project.close()

@@ -10,6 +10,8 @@ import uuid
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 pytest.importorskip("starlette", reason="the annotation page needs linkwise[app]")
 pytest.importorskip("httpx2", reason="tests of the server need httpx2")
@@ -17,15 +19,35 @@ pytest.importorskip("httpx2", reason="tests of the server need httpx2")
 from starlette.testclient import TestClient
 
 from linkwise.active.journal import fingerprint
+from linkwise.app.conflicts import Evidence, Verdict
 from linkwise.app.engine import Question, SessionSolver, answers_of, replay
 from linkwise.app.events import Event
 from linkwise.app.exports import EXPORTS
 from linkwise.app.items import Items
+from linkwise.app.matching import matched
 from linkwise.app.project import Project
+from linkwise.app.room import Room
 from linkwise.app.server import Server
+from linkwise.app.settle import settled
+from linkwise.graph import Prepared
+from linkwise.metrics import adjusted_rand
 from rooms import TOKEN, StubSolver, blobs, make_room
 
 PORT = 8000
+FIELDS = (
+    "a", "b", "relation", "check", "ms", "answers", "item", "bad", "action", "clusters", "name",
+    "lock", "samples", "other", "k", "kind", "text", "dry",
+)  # fmt: skip
+POSTS = (
+    "answers", "flag", "undo", "redo", "resolve", "preview", "select", "clusters/ask", "clusters/0",
+    "k", "ask", "me", "import",
+)  # fmt: skip
+WORDS = ("same", "flip", "sure", "merge", "mixed", "pure", "pairs", "labels", "i,j\n0,1", "\ud800")
+ODD_VALUE = st.one_of(
+    st.none(), st.booleans(), st.integers(-1, 61), st.integers(), st.just(10**400),
+    st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(WORDS), st.text(max_size=3),
+)  # fmt: skip
+ODD_VALUES = ODD_VALUE | st.lists(ODD_VALUE, max_size=3) | st.dictionaries(st.text(), ODD_VALUE)
 HEADERS = {"origin": f"http://127.0.0.1:{PORT}", "x-tab": "one"}
 
 
@@ -289,6 +311,22 @@ def test_a_selection_is_previewed_and_then_answered(client, room):
     assert room.evidence.n_settled == 6
     send(client, "/api/undo")
     assert room.evidence.n_settled == 0
+
+
+def test_a_new_clustering_is_never_seen_without_the_answers(client, room, monkeypatch):
+    pair = (int(np.flatnonzero(room.clustering.labels == 0)[0]),
+            int(np.flatnonzero(room.clustering.labels == 1)[0]))  # fmt: skip
+    say(client, *pair, "same")
+    seen = []
+    settle = room.settled
+
+    def looking(now, evidence):
+        seen.append(room.clustering.labels[list(pair)].tolist())
+        return settle(now, evidence)
+
+    monkeypatch.setattr(room, "settled", looking)
+    room.found(room._engine._solver.found(room.known()))
+    assert seen and all(a == b for a, b in seen)
 
 
 def test_one_against_many_answers_all_at_once(client):
@@ -575,6 +613,39 @@ def test_wrong_values_are_told_and_not_written(client, room, body):
     assert not room.project.ledger.events
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("import", {"kind": {}, "text": "a,b"}),
+        ("import", {"kind": ["pairs"], "text": "a,b"}),
+        ("import", {"kind": "pairs", "text": "\ud800"}),
+        ("resolve", {"a": 0, "b": 1, "action": ["flip"]}),
+        ("me", {"name": "\ud800"}),
+        ("clusters/ask", {"action": "merge", "clusters": [10**30, 1]}),
+        ("clusters/99999999999999999999999", {"name": "x"}),
+    ],
+)
+def test_odd_values_are_bad_requests_and_no_mistakes_of_the_server(client, room, path, body):
+    say(client, 0, 1, "same")
+    content = json.dumps({"uuid": str(uuid.uuid4()), **body})
+    reply = client.post(
+        f"/api/{path}", content=content, headers={"content-type": "application/json"}
+    )
+    assert reply.status_code == 400
+    assert len(room.project.ledger.events) == 1
+
+
+@given(
+    body=st.dictionaries(st.sampled_from(FIELDS), ODD_VALUES, min_size=1),
+    path=st.sampled_from(POSTS),
+)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_request_is_a_mistake_of_the_server(client, body, path):
+    content = json.dumps({"uuid": str(uuid.uuid4()), **body})
+    headers = {"content-type": "application/json"}
+    assert client.post(f"/api/{path}", content=content, headers=headers).status_code < 500
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a": NaN}', '{"a": 1, "a": 2}', "[" * 100_000])
 def test_what_is_no_json_object_is_refused(client, room, text):
     reply = client.post("/api/answers", content=text, headers={"content-type": "application/json"})
@@ -705,3 +776,76 @@ def test_a_clustering_and_its_questions_are_of_one_fit(room, monkeypatch):
     found = solver.found(room.known())
     assert (len(asked), found.probability.shape[0]) == (1, found.labels.size)
     assert found.questions
+
+
+# Many small clusters -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def records(tmp_path):
+    """A room of forty clusters of three, and what they are."""
+    rng = np.random.RandomState(0)
+    truth = np.repeat(np.arange(40), 3)
+    X = rng.normal(size=(40, 6))[truth] + 0.3 * rng.normal(size=(120, 6))
+    names = [f"record {k}" for k in range(120)]
+    project = Project(tmp_path / "records.linkwise", names, "data")
+    items = Items(names, "row", {"x": X[:, 0].tolist()})
+    return Room(project, items, Prepared(X), by_size=True), truth
+
+
+def test_many_small_clusters_are_reviewed_and_told_by_size(records):
+    room, truth = records
+    with client_of(room) as client:
+        assert client.get("/api/question").json()["question"] is None  # no random pairs before
+        wait_for(lambda: room.clustering.method == "Linkage")
+        start = adjusted_rand(truth, room.clustering.labels)
+        assert state(client)["by_size"]
+        assert "close call" in state(client)["stop"]["advice"]
+        for _ in range(25):
+            found = client.get("/api/question").json()["question"]
+            assert found["why"] == "two clusters that may be one"
+            a, b = found["a"], found["b"]
+            say(client, a, b, "same" if truth[a] == truth[b] else "different")
+            assert (room.clustering.labels[a] == room.clustering.labels[b]) == (
+                truth[a] == truth[b]
+            )
+        wait_for(lambda: room.clustering.is_full and len(room.clustering.known.answers) == 25)
+        assert adjusted_rand(truth, room.clustering.labels) > start
+        sizes = [one["size"] for one in client.get("/api/clusters").json()["clusters"]]
+        assert sizes == sorted(sizes, reverse=True)
+        assert sum(sizes) == 120
+        many = client.get("/api/many").json()["many"]
+        assert many["others"]
+
+
+def test_the_script_of_a_review_finds_the_same_clusters(records, tmp_path, monkeypatch):
+    room, truth = records
+    with client_of(room) as client:
+        wait_for(lambda: room.clustering.method == "Linkage")
+        for _ in range(3):
+            found = client.get("/api/question").json()["question"]
+            same = truth[found["a"]] == truth[found["b"]]
+            say(client, found["a"], found["b"], "same" if same else "different")
+        wait_for(lambda: room.clustering.is_full and len(room.clustering.known.answers) == 3)
+        assert client.get("/api/export/features.npy").status_code == 409
+        for name in ("reproduce.py", "features.npz", "answers.csv", "labels.npy"):
+            (tmp_path / name).write_bytes(client.get(f"/api/export/{name}").content)
+    monkeypatch.chdir(tmp_path)
+    exec((tmp_path / "reproduce.py").read_text(), {})
+    assert adjusted_rand(np.load("reproduced.npy"), np.load("labels.npy")) == 1
+
+
+def test_thousands_of_clusters_keep_their_numbers(monkeypatch):
+    monkeypatch.setattr("linkwise.app.matching.MANY", 0)
+    before = np.array([7, 7, 3, 3, 3, 9, 9])
+    assert matched(np.array([0, 0, 1, 1, 1, 2, 2]), before).tolist() == before.tolist()
+    assert matched(np.array([0, 0, 1, 1, 2, 2, 2]), before).tolist() == [7, 7, 3, 3, 9, 9, 9]
+
+
+def test_a_group_that_leaves_its_small_cluster_is_one_of_its_own():
+    labels = np.array([0, 0, 0, 1, 1])
+    evidence = Evidence.of([Verdict((0, 1), "different", 1.0, 1), Verdict((2, 3), "same", 1.0, 2)])
+    found = settled(labels, evidence, may_add=True)
+    assert found[0] != found[1]
+    assert found[2] == found[3]
+    assert len(set(found.tolist())) == 3

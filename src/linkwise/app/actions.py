@@ -10,7 +10,6 @@ from linkwise.app.conflicts import Evidence, verdicts
 from linkwise.app.engine import Question
 from linkwise.app.events import OPPOSITE, SURE, WITHDRAWN, Event
 from linkwise.app.requests import BadRequestError, sample_of, samples_of, text_of, uuid_of
-from linkwise.app.settle import settled
 from linkwise.app.views import clear_cases, unclear_cases
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def resolution(room: Room, body: Mapping[str, Any], who: str) -> list[Event]:
     given = [(owner, event) for (pair, owner), event in answers.items() if pair == (a, b)]
     if not given:
         raise BadRequestError("This answer no longer counts.")
-    if action not in {"flip", "withdraw", "sure"}:
+    if action not in ("flip", "withdraw", "sure"):  # a tuple: it may be a list
         raise BadRequestError('action is "flip", "withdraw" or "sure".')
     relation = body.get("relation")
     if action == "sure" and relation is not None:  # people disagree, and one side is right
@@ -120,8 +119,7 @@ def preview(room: Room, events: Sequence[Event]) -> dict[str, Any]:
     now = room.clustering
     moved = 0
     if now.base is not None and now.labels is not None:
-        then = settled(now.base, after, now.probability, now.clusters)
-        moved = int(np.sum(then != now.labels))
+        moved = int(np.sum(room.settled(now, after) != now.labels))
     before = _keys(room.evidence.ignored)
     return {
         "answers": len(events),
@@ -135,6 +133,17 @@ def _keys(found: Sequence[Verdict]) -> set[Pair]:
     return {one.pair for one in found}
 
 
+def _clear_of_each(room: Room, a: int) -> list[int]:
+    """Return of each cluster a clear case that a sample may belong with."""
+    labels = room.clustering.labels
+    numbers = [] if labels is None else np.unique(labels).tolist()
+    found = []
+    for number in numbers:
+        clear = [one for one in clear_cases(room, number, 2) if room.evidence.is_open(a, one)]
+        found += [one for one in clear if one != a][:1]
+    return found
+
+
 def one_against_many(room: Room, session: str, who: str, n: int = 6) -> dict[str, Any] | None:
     """Return a sample and others that it may belong with: the first open question's."""
     first = room.question(session, who)
@@ -142,12 +151,8 @@ def one_against_many(room: Room, session: str, who: str, n: int = 6) -> dict[str
         return None
     a, b = first.pair
     others = [b]
-    labels = room.clustering.labels
-    if labels is not None:
-        for number in np.unique(labels).tolist():
-            for clear in clear_cases(room, number, 2):
-                if clear not in (a, *others) and room.evidence.is_open(a, clear):
-                    others.append(clear)
-                    break
+    for sample in room.rivals(a) if room.by_size else _clear_of_each(room, a):
+        if sample not in (a, *others) and room.evidence.is_open(a, sample):
+            others.append(sample)
     cards = room.items.cards([a, *others[:n]])
     return {"a": a, "others": others[:n], "cards": cards}

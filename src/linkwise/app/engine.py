@@ -6,6 +6,8 @@ The page never waits for it. It is handed what is known (`Known`), and publishes
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import time
 import traceback
 from dataclasses import replace
@@ -15,8 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from scipy.sparse import issparse
 
-from linkwise.active import Answer, Session
+from linkwise.active import Answer, ReviewSession, Session
 from linkwise.active.committee import propose
+from linkwise.active.review import EVERY as REVIEW_EVERY
 from linkwise.app import layout
 
 if TYPE_CHECKING:
@@ -25,15 +28,21 @@ if TYPE_CHECKING:
     from linkwise._types import Floats, Ints, Singles
     from linkwise.active.answers import Given
     from linkwise.active.hypotheses import Beliefs
+    from linkwise.active.review import Reviewed
     from linkwise.active.state import State
     from linkwise.app.conflicts import Evidence, Verdict
     from linkwise.app.events import Pair
+    from linkwise.constraints.conflict import Suspect
     from linkwise.graph import Prepared
 
 N_PROPOSALS = 40
 QUICK = 20_000  # samples that the first, provisional clusters are found from
 SUSPICIOUS = 0.5  # probability of being wrong above which an answer is worth a second look
 WHY = "the answer tells likely clusterings apart"
+WHY_REVIEWED = "two clusters that may be one"
+CLOSE = 0.1  # probability from which on it is open whether two clusters are one
+QUEUED = 500  # questions that are kept ready for a review
+MOST_SHOWN = 60_000  # clusters: their numbers have 16 bits on the page and in the file
 OFTEN = 2.0  # seconds; a clustering that took longer is repeated only when it is due
 DEFAULT_CLUSTERS = 8  # of the provisional clusters, while the number is not known
 
@@ -66,6 +75,7 @@ class Found(NamedTuple):
     method: str = ""
     is_full: bool = False  # it rests on all answers
     seconds: float | None = None  # that the last clustering took
+    n_open: int | None = None  # pairs of clusters that may be one, if these are reviewed
 
 
 class Solver(Protocol):
@@ -83,6 +93,13 @@ class Solver(Protocol):
 
     def found(self, known: Known) -> Found:
         """Return the last clustering, and the next questions, in a moment."""
+
+
+class First(Protocol):
+    """What finds provisional clusters."""
+
+    def __call__(self, data: Prepared, known: Known, /) -> Found:
+        """Return clusters in a moment."""
 
 
 class Publisher(Protocol):
@@ -168,23 +185,89 @@ class SessionSolver:
         """Return the last clustering, and the next questions, in a moment."""
         session, is_full = self.session, self._is_full
         beliefs, state = session.snapshot()  # another thread may put a new clustering at any time
-        suspects = [
-            ((int(one.samples[0]), int(one.samples[1])), one.probability)
-            for one in session.suspects
-            if len(one.samples) == 2 and one.probability is not None
-            if one.probability > SUSPICIOUS
-        ]
         return Found(
             known,
             beliefs.labels,
             beliefs.consensus,
             [Question((one.i, one.j), WHY) for one in propose(state, N_PROPOSALS)],
             beliefs.still_to_change,
-            suspects,
+            _suspicious(session.suspects),
             "Auto",
             is_full=is_full,
             seconds=self._seconds,
         )
+
+
+class ReviewSolver:
+    """Clusters and asks as :class:`linkwise.active.ReviewSession` does: many small clusters.
+
+    Parameters
+    ----------
+    data : Prepared
+        The samples.
+    seed : int
+        Seed of the clustering.
+    """
+
+    def __init__(self, data: Prepared, seed: int = 0) -> None:
+        self.data = data
+        self._session = ReviewSession(data, random_state=seed)
+        self._answers: tuple[Answer, ...] = ()
+        self._fitted: Reviewed | None = None
+        self._seconds = 0.0
+
+    def tell(self, known: Known) -> None:
+        """Take the answers that count now."""
+        self._answers = known.answers
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether to cluster again: after every answer if that is quick, else after twenty."""
+        used = () if self._fitted is None else self._fitted.answers
+        if used == self._answers:
+            return False
+        is_due = len(self._answers) - len(used) >= REVIEW_EVERY
+        return is_due or self._seconds < OFTEN or used != self._answers[: len(used)]
+
+    def refit(self) -> None:
+        """Cluster under all answers."""
+        started, answers = time.monotonic(), self._answers
+        found = self._session.after(answers)
+        if found.model.n_clusters_ > MOST_SHOWN:
+            raise ValueError(
+                f"there are {found.model.n_clusters_:,} clusters, and the page shows at most "
+                f"{MOST_SHOWN:,}. `linkwise ask -m linkage` asks the same questions"
+            )
+        self._fitted = found
+        self._seconds = time.monotonic() - started
+
+    def found(self, known: Known) -> Found:
+        """Return the last clustering, and the pairs that are worth reviewing."""
+        assert self._fitted is not None
+        answers, model, queue = self._fitted
+        asked = {one[:2] for one in known.answers}
+        pairs = [(min(pair), max(pair)) for pair in queue.pairs[:QUEUED].tolist()]
+        is_open = (queue.probability > CLOSE) & (queue.probability < 1 - CLOSE)
+        return Found(
+            known,
+            model.labels_,
+            questions=[Question(pair, WHY_REVIEWED) for pair in pairs if pair not in asked],
+            suspects=_suspicious(model.suspects_),
+            method="Linkage",
+            is_full=answers == known.answers,
+            seconds=self._seconds,
+            n_open=int(is_open.sum()),
+        )
+
+
+def _suspicious(suspects: Sequence[Suspect]) -> list[tuple[Pair, float]]:
+    """Return the pairs whose answers are more likely wrong than right."""
+    return [
+        ((int(one.samples[0]), int(one.samples[1])), one.probability)
+        for one in suspects
+        if len(one.samples) == 2 and one.probability is not None
+        if one.probability > SUSPICIOUS
+    ]
 
 
 def replay(session: Session, wanted: Sequence[Answer]) -> None:
@@ -273,6 +356,14 @@ def provisional(data: Prepared, known: Known, seed: int = 0) -> Found:
     return Found(known, labels, probability, questions, method="k-means, for the moment")
 
 
+def give_back_memory() -> None:
+    """Return what a clustering has freed to the system: glibc keeps it otherwise, up to 100 MB."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other C libraries have none
+        if trim is not None:
+            trim(0)
+
+
 class Engine:
     """Two threads until they are stopped: one prepares questions, the other clusters.
 
@@ -282,14 +373,17 @@ class Engine:
         The samples.
     publisher : Publisher
         Who is told.
-    solver : Solver, default=None
-        What clusters; `SessionSolver` by default.
+    solver : Solver
+        What clusters.
+    first : callable, default=None
+        Returns clusters in a moment, for the time until the first clustering is there.
     """
 
-    def __init__(self, data: Prepared, publisher: Publisher, solver: Solver | None = None) -> None:
+    def __init__(
+        self, data: Prepared, publisher: Publisher, solver: Solver, first: First | None = None
+    ) -> None:
         self.data = data
-        self._publisher = publisher
-        self._solver = SessionSolver(data) if solver is None else solver
+        self._publisher, self._solver, self._first = publisher, solver, first
         self._changed = Condition()
         self._known = Known()
         self._is_new = True
@@ -342,9 +436,9 @@ class Engine:
 
     def _prepare(self) -> None:
         self._guarded(lambda: self._publisher.placed(layout.principal_axes(self.data), "axes"))
-        if self._is_new:
-            first = self._known
-            self._guarded(lambda: self._publisher.found(provisional(self.data, first)))
+        first, known = self._first, self._known
+        if self._is_new and first is not None:
+            self._guarded(lambda: self._publisher.found(first(self.data, known)))
         self._set("_to_refit")
         while self._wait("_to_tell"):
             self._guarded(self._tell)
@@ -371,6 +465,7 @@ class Engine:
                 is_first = False
                 self._publisher.working("improving the map")
                 self._guarded(self._better_map)
+            give_back_memory()
             self._publisher.working("")
 
     def _better_map(self) -> None:

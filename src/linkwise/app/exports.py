@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_array, issparse, save_npz
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +20,29 @@ if TYPE_CHECKING:
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what the cell of a formula begins with
 MAX_INFERRED = 20_000  # pairs that follow from answers and are listed
+REVIEW_SCRIPT = '''"""Finds the clusters of labels.npy again; needs features.npz and answers.csv."""
+
+import csv
+
+import numpy as np
+from scipy.sparse import load_npz
+
+from linkwise.active import Answer, ReviewSession
+from linkwise.app.conflicts import Evidence, Verdict
+from linkwise.app.settle import settled
+
+data = load_npz("features.npz")
+data = data if {is_sparse!r} else data.toarray()
+with open("answers.csv", newline="", encoding="utf-8") as file:
+    rows = list(csv.reader(file))
+answers = [Answer(int(i), int(j), word, belief=float(belief)) for i, j, word, belief in rows]
+evidence = Evidence()
+for number, one in enumerate(answers):
+    if one.answer != "unknown":
+        evidence.add(Verdict((one.i, one.j), one.answer, 1.0, number))
+labels = ReviewSession(data).after(answers).model.labels_
+np.save("reproduced.npy", settled(labels, evidence, may_add=True))
+'''
 SCRIPT = '''"""Finds the clusters of labels.npy again; needs features.npy and answers.csv."""
 
 import csv
@@ -43,7 +67,7 @@ for number, one in enumerate(answers):
 session.refit()
 labels, probability = session.provisional, session.probability
 clusters = np.unique(labels)
-labels = settled(labels, evidence, probability[:, clusters], clusters)
+labels = settled(labels, evidence, (probability[:, clusters], clusters))
 np.save("reproduced.npy", labels)
 '''
 
@@ -154,8 +178,17 @@ def features_npy(room: Room, **_: Any) -> bytes:
     return _npy(X.toarray() if hasattr(X, "toarray") else X)
 
 
+def features_npz(room: Room, **_: Any) -> bytes:
+    """Return the same as a sparse matrix, which records are."""
+    buffer = io.BytesIO()
+    save_npz(buffer, csr_array(room.data.X))
+    return buffer.getvalue()
+
+
 def script_py(room: Room, **_: Any) -> bytes:
     """Return a script that reproduces the labels."""
+    if room.by_size:
+        return REVIEW_SCRIPT.format(is_sparse=issparse(room.data.X)).encode()
     affinity = "precomputed" if room.data.is_graph else None
     return SCRIPT.format(k=room.n_clusters or "auto", affinity=affinity).encode()
 
@@ -177,6 +210,7 @@ EXPORTS: dict[str, tuple[Callable[..., bytes], str]] = {
     "audit.jsonl": (audit_jsonl, "application/jsonl"),
     "labels.npy": (labels_npy, "application/octet-stream"),
     "features.npy": (features_npy, "application/octet-stream"),
+    "features.npz": (features_npz, "application/octet-stream"),
     "reproduce.py": (script_py, "text/x-python"),
     "project.sqlite": (project_sqlite, "application/vnd.sqlite3"),
 }

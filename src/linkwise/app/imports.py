@@ -152,7 +152,7 @@ def as_events(imported: Imported, who: str, uuid: str) -> list[Event]:
 
 def read(kind: Any, text: Any, names: Sequence[str], *, data: Any = None) -> Imported:
     """Read a file of a kind: "pairs" or "labels"; a session must be about `data`."""
-    if not isinstance(text, str) or kind not in {"pairs", "labels"}:
+    if not isinstance(text, str) or kind not in ("pairs", "labels"):
         raise ValueError('An import is {"kind": "pairs" or "labels", "text": the file}.')
     if text.startswith('{"format": "linkwise session'):
         return read_journal(text, len(names), data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from dataclasses import dataclass, field
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from linkwise._values import read_dates, read_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +25,11 @@ MAX_WHOLE = 2_000_000
 MAX_FIELDS = 200
 MAX_SERIES = 2_000  # values of a series
 MAX_IMAGE = 20_000_000  # bytes
+MAX_WHOLE_NUMBER = 1e15  # up to here a whole number is written with all its digits
+LONG = 1_000_000  # numbers from here on may be codes
+SOME = 5_000  # values that tell the kind of a column
 N_BARS = 24  # features of a bare point
+CODE = re.compile(r"\D*0\d")  # no amount begins so, but telephone numbers and postal codes do
 MAGIC = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
@@ -36,6 +43,14 @@ class Media(NamedTuple):
 
     content: bytes
     type: str
+
+
+class Quantity(NamedTuple):
+    """A column of numbers, amounts of money or dates, as numbers."""
+
+    kind: str  # "number", "amount" or "date"
+    values: Floats  # NaN where missing
+    usual: float  # standard deviation: what a difference is measured by
 
 
 class MissingImageError(Exception):
@@ -88,7 +103,10 @@ class Items:
         card: dict[str, Any] = {"index": sample, "id": _cut(str(self.names[sample]), 300)}
         special = {self.text, self.image}
         shown = [name for name in self.columns if name not in special][:MAX_FIELDS]
-        card["fields"] = [[name, *_value(self.columns[name][sample], limit)] for name in shown]
+        card["fields"] = [
+            [name, *_value(self.columns[name][sample], limit), self._amount(name, sample)]
+            for name in shown
+        ]
         if self.text is not None:
             card["text"], card["cut"] = _value(self.columns[self.text][sample], limit)
         if self.image is not None:
@@ -116,34 +134,41 @@ class Items:
 
     @cached_property
     def _scale(self) -> tuple[Floats, Floats]:
-        some = _dense(self.features[:: max(1, len(self) // 5_000)])
+        some = _dense(self.features[:: max(1, len(self) // SOME)])
         spread = some.std(axis=0)
         return some.mean(axis=0), np.where(spread > 0, spread, 1.0)
 
     @cached_property
-    def spread(self) -> dict[str, float]:
-        """Standard deviations of the columns of numbers: what a difference is measured by."""
-        found = {}
-        for name, column in self.columns.items():
-            some = column[:: max(1, len(self) // 5_000)]
-            if all(isinstance(value, int | float) for value in some):
-                values = np.array(some, dtype=np.float64)
-                values = values[np.isfinite(values)]
-                if values.size and values.std() > 0:
-                    found[name] = float(f"{values.std():.6g}")
-        return found
+    def quantities(self) -> dict[str, Quantity]:
+        """The columns of numbers, money and dates."""
+        found = {name: _quantity(column) for name, column in self.columns.items()}
+        return {name: one for name, one in found.items() if one is not None}
+
+    def _amount(self, name: str, sample: int) -> float | None:
+        """Return a value in standard deviations of its column, if it is a quantity."""
+        if name not in self.quantities:
+            return None
+        _, values, usual = self.quantities[name]
+        return float(values[sample] / usual) if np.isfinite(values[sample]) else None
+
+    @cached_property
+    def dates(self) -> list[str]:
+        """Columns of dates."""
+        return [name for name, one in self.quantities.items() if one.kind == "date"]
 
     def summary(self, sample: int) -> str:
         """Return a few words about a sample, for lists and the map: words before numbers."""
         if self.text is not None:
             return _cut(_value(self.columns[self.text][sample], 120)[0], 90)
         names = [name for name in self.columns if name != self.image]
-        words = [
-            _value(self.columns[name][sample], 60)[0] for name in names if name not in self.spread
+        numbers = [
+            name
+            for name in names
+            if name in self.quantities and self.quantities[name].kind == "number"
         ]
+        words = [_value(self.columns[name][sample], 60)[0] for name in names if name not in numbers]
         if not any(words):
-            numbers = [name for name in names if name in self.spread][:3]
-            words = [f"{name} {_value(self.columns[name][sample], 60)[0]}" for name in numbers]
+            words = [f"{name} {_value(self.columns[name][sample], 60)[0]}" for name in numbers[:3]]
         return _cut(", ".join(word for word in words[:6] if word), 90)
 
     def find(self, text: str, limit: int = 20) -> list[int]:
@@ -218,9 +243,50 @@ def _value(value: Any, limit: int) -> tuple[str, int]:
     if value is None or value != value:  # noqa: PLR0124  (NaN)
         return "", 0
     if isinstance(value, float | np.floating):
-        value = f"{value:.6g}"
+        number = float(value)
+        is_whole = abs(number) < MAX_WHOLE_NUMBER and number.is_integer()
+        value = f"{number:.0f}" if is_whole else f"{number:.6g}"
     text = str(value)
     return text[:limit], max(0, len(text) - limit)
+
+
+def _quantity(column: Sequence[Any]) -> Quantity | None:
+    """Return a column as numbers; None if it holds anything else, or the same everywhere."""
+    some = column[:: max(1, len(column) // SOME)]
+    if all(isinstance(value, int | float) for value in some):
+        kind, values = "number", _as_numbers(column)
+        kind = "" if _are_codes(values) else kind
+    else:
+        kind, values = _written_quantity(some)
+        if kind and len(some) < len(column):
+            kind, values = _written_quantity(column)
+    known = values[np.isfinite(values)]
+    usual = float(known.std()) if kind and known.size else 0.0
+    return Quantity(kind, values, usual) if usual > 0 else None
+
+
+def _are_codes(values: Floats) -> bool:
+    """Whether numbers are long, whole and mostly different: of telephones, accounts, articles."""
+    known = values[np.isfinite(values)]
+    if not known.size or (known != np.round(known)).any() or np.median(known) < LONG:
+        return False
+    return bool(np.unique(known).size > known.size / 2)
+
+
+def _as_numbers(column: Sequence[Any]) -> Floats:
+    return np.array([one if isinstance(one, int | float) else np.nan for one in column], np.float64)
+
+
+def _written_quantity(column: Sequence[Any]) -> tuple[str, Floats]:
+    """Return the kind and the numbers of a column of texts; no kind if it is neither."""
+    texts = [_value(value, MAX_TEXT)[0].strip() for value in column]
+    is_code = any(CODE.match(text) for text in texts)
+    amounts = None if is_code else read_numbers(texts, decimal=".", prefers_comma=False)
+    if amounts is not None and amounts.how:  # plain digits that are kept as text are codes, too
+        return "amount", amounts.values
+    if (dates := read_dates(texts)) is not None:
+        return "date", dates.values
+    return "", np.empty(0)
 
 
 def _cut(text: str, limit: int) -> str:

@@ -8,7 +8,11 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from linkwise._types import Ints
+
+MANY = 1_000_000  # pairs of clusters, old and new, beyond which they are matched one by one
 
 
 def matched(labels: Ints, before: Ints | None) -> Ints:
@@ -25,17 +29,36 @@ def matched(labels: Ints, before: Ints | None) -> Ints:
     if before is None:
         return codes
     known, old = np.unique(before, return_inverse=True)
-    overlap = np.zeros((found.size, known.size))
-    np.add.at(overlap, (codes, old), 1)
-    rows, columns = linear_sum_assignment(-overlap)
     number = np.full(found.size, -1, dtype=np.intp)
-    is_shared = overlap[rows, columns] > 0
-    number[rows[is_shared]] = known[columns[is_shared]]
+    pairing = _best if found.size * known.size <= MANY else _greedy
+    for row, column in pairing(codes, old):
+        number[row] = known[column]
     taken = set(number.tolist())
     free = (k for k in range(2 * found.size + known.size + 1) if k not in taken)
     for code in np.flatnonzero(number < 0):
         number[code] = next(free)
     return number[codes]
+
+
+def _best(codes: Ints, old: Ints) -> Iterator[tuple[int, int]]:
+    """Yield pairs of clusters that overlap, such that most samples are in both of a pair."""
+    overlap = np.zeros((codes.max() + 1, old.max() + 1))
+    np.add.at(overlap, (codes, old), 1)
+    rows, columns = linear_sum_assignment(-overlap)
+    is_shared = overlap[rows, columns] > 0
+    yield from zip(rows[is_shared].tolist(), columns[is_shared].tolist(), strict=True)
+
+
+def _greedy(codes: Ints, old: Ints) -> Iterator[tuple[int, int]]:
+    """Yield pairs of thousands of clusters, the largest overlap first."""
+    pairs, shared = np.unique(np.column_stack((codes, old)), axis=0, return_counts=True)
+    rows: set[int] = set()
+    columns: set[int] = set()
+    for row, column in pairs[np.argsort(-shared, kind="stable")].tolist():
+        if row not in rows and column not in columns:
+            rows.add(row)
+            columns.add(column)
+            yield row, column
 
 
 def moved_share(labels: Ints, before: Ints | None) -> float:

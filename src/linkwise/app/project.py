@@ -33,6 +33,7 @@ APPLICATION = 0x4C4B5749  # "LKWI": tells our files from other databases
 KEPT_RUNS = 60  # clusterings whose labels stay in the file
 COLUMNS = ", ".join(Event._fields)
 RUN = "rev, at, upto, labels, cast(stats as blob)"  # bytes: damaged text could not be decoded
+WAIT = 5.0  # seconds that another process may hold the file
 SETTINGS = ("synchronous = full", "foreign_keys = on", "busy_timeout = 5000")
 NOT_DAMAGE = {
     sqlite3.SQLITE_BUSY,
@@ -95,12 +96,11 @@ class Project:
     def __init__(self, path: Path, names: Sequence[str], fingerprint: str) -> None:
         self.path = path
         self.lock = RLock()
-        is_new = not path.exists() or path.stat().st_size == 0
-        self._db = _connect(path, is_new=is_new)
+        self._db, is_empty = _connect(path)
         self.ledger = Ledger()
         try:
             with self._damage_named():
-                if is_new:
+                if is_empty:
                     self._create(names, fingerprint)
                 self._check(len(names), fingerprint)
                 self.refresh()
@@ -134,6 +134,8 @@ class Project:
         meta = {"data": fingerprint, "n_samples": len(names), "created": time.time()}
         with self._db as db:
             db.execute("begin immediate")
+            if self._one("pragma application_id") == APPLICATION:
+                return  # another process was faster
             for statement in (*SCHEMA.split(";"), CHECKSUMS):
                 db.execute(statement)
             rows = [(key, json.dumps(value)) for key, value in meta.items()]
@@ -143,8 +145,6 @@ class Project:
             db.execute(f"pragma user_version = {VERSION}")
 
     def _check(self, n_samples: int, fingerprint: str) -> None:
-        if self._one("pragma application_id") != APPLICATION:
-            raise WrongProjectError(f"{self.path} is no project of linkwise. Choose another file.")
         if self._one("pragma user_version") == 1:
             self._add_checksums()
         version = self._one("pragma user_version")
@@ -155,10 +155,13 @@ class Project:
             )
         self._check_structure()
         if self.meta("data") != fingerprint:
+            differ, begun = "the columns or values differ", self.meta("n_samples")
+            if begun != n_samples:
+                differ = f"{begun} rows, and these are {n_samples}"
             raise WrongProjectError(
-                f"{self.path} keeps answers about other data ({self.meta('n_samples')} samples; "
-                f"these are {n_samples}, or other values). Give the data it was begun with, or "
-                "another file with --project."
+                f"{self.path} keeps answers about other data: {differ}. Give the same DATA with "
+                "the options of then (such as --drop, --features, --scale), or another file with "
+                "--project."
             )
 
     def _check_writable(self) -> None:
@@ -338,26 +341,53 @@ def _run(row: tuple[Any, ...]) -> Run:
     return Run(rev, at, upto, labels, json.loads(row[4]))
 
 
-def _connect(path: Path, *, is_new: bool) -> sqlite3.Connection:
+def _connect(path: Path) -> tuple[sqlite3.Connection, bool]:
+    """Open a file, and tell whether it is empty; other databases are refused untouched."""
     try:
-        db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=5)
+        db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=WAIT)
     except sqlite3.OperationalError as error:
         message = f"{path} cannot be opened ({error}). Name another file with --project."
         raise WrongProjectError(message) from error
     try:
-        mode = db.execute("pragma journal_mode = wal").fetchone()[0]
+        is_empty = _is_empty(db, path)
+        mode = _write_ahead(db)
         for setting in SETTINGS:
             db.execute(f"pragma {setting}")
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # messages quote what is damaged
+    except (sqlite3.DatabaseError, ValueError) as error:  # messages quote what is damaged
         db.close()
+        if isinstance(error, WrongProjectError):
+            raise
         raise WrongProjectError(
             f"{path} is no project of linkwise, or a damaged one ({error}). Choose another file."
         ) from error
-    if is_new and mode != "wal":
+    if is_empty and mode != "wal":
         warnings.warn(
             f"{path}: this file system has no shared memory for SQLite, so one process at a time "
             "should write to it. A project on a local disk has no such limit.",
             UserWarning,
             stacklevel=4,
         )
-    return db
+    return db, is_empty
+
+
+def _is_empty(db: sqlite3.Connection, path: Path) -> bool:
+    """Whether a database holds nothing yet; raises if it is none of ours. Only reads."""
+    db.execute("begin")  # both at one moment
+    (application,) = db.execute("pragma application_id").fetchone()
+    (n_tables,) = db.execute("select count(*) from sqlite_master").fetchone()
+    db.execute("commit")
+    if application != APPLICATION and (application or n_tables):
+        raise WrongProjectError(f"{path} is no project of linkwise. Choose another file.")
+    return bool(application != APPLICATION)
+
+
+def _write_ahead(db: sqlite3.Connection) -> str:
+    """Turn on the write-ahead log; SQLite does not wait by itself while others do the same."""
+    end = time.monotonic() + WAIT
+    while True:
+        try:
+            return str(db.execute("pragma journal_mode = wal").fetchone()[0])
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+        time.sleep(0.01)

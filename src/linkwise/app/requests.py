@@ -31,9 +31,10 @@ class Said(NamedTuple):
 
 
 def parse_body(content: bytes) -> dict[str, Any]:
-    """Read a JSON object; no NaN, no numbers beyond all bounds, no key twice."""
+    """Read a JSON object; no NaN, no numbers beyond all bounds, no key twice, no half letters."""
     try:
         body = json.loads(content, parse_constant=_no_number, object_pairs_hook=_no_repeats)
+        json.dumps(body, ensure_ascii=False).encode()  # a lone surrogate cannot be written
     except (ValueError, RecursionError) as error:
         raise BadRequestError(f"The request is no JSON: {error}") from error
     if not isinstance(body, dict):
@@ -112,7 +113,8 @@ def answer_events(body: Mapping[str, Any], who: str, n_samples: int) -> list[Eve
 def _milliseconds(value: Any) -> int | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not -math.inf < value < math.inf:  # also of integers beyond all floats
         raise BadRequestError(f"ms is {value!r}, which is no number of milliseconds.")
     return int(min(max(value, 0), 1e9))
 

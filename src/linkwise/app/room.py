@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwise.app.conflicts import Evidence, verdicts
-from linkwise.app.engine import Engine, Known, Question, answers_of
+from linkwise.app.engine import (
+    Engine,
+    Known,
+    Question,
+    ReviewSolver,
+    SessionSolver,
+    answers_of,
+    provisional,
+)
 from linkwise.app.events import ABOUT_PAIRS, Event
 from linkwise.app.feed import Feed
 from linkwise.app.matching import matched, moved_share
@@ -57,6 +65,7 @@ class Clustering:
     method: str = ""
     seconds: float | None = None
     is_full: bool = False  # it rests on all answers that it knew
+    n_open: int | None = None  # pairs of clusters that may be one
 
     @property
     def confidence(self) -> Floats | None:
@@ -87,6 +96,8 @@ class Room:
         True classes, -1 where unknown, to show the gain.
     solver : Solver, default=None
         What clusters the samples.
+    by_size : bool, default=False
+        Whether there are many small clusters, which are shown by size, and reviewed.
     """
 
     def __init__(
@@ -98,9 +109,10 @@ class Room:
         n_clusters: int | None = None,
         truth: Ints | None = None,
         solver: Solver | None = None,
+        by_size: bool = False,
     ) -> None:
         self.project, self.items, self.data, self.truth = project, items, data, truth
-        self.n_samples = len(items)
+        self.n_samples, self.by_size = len(items), by_size
         self.lock = RLock()
         self.feed = Feed()
         self.evidence = Evidence()
@@ -110,6 +122,7 @@ class Room:
         self.map_name, self.map_rev = "", 0
         self.doing = ""
         self.error = ""
+        self._errors: dict[str, str] = {}  # by source
         self._given_clusters = n_clusters
         self._pool: list[Question] = []
         self._wanted: dict[str, deque[Question]] = {}  # asked for, by session
@@ -119,13 +132,19 @@ class Room:
         self._seen = project.changed()
         self._n_taken = len(project.ledger.events)  # that are in `evidence`
         self._rng = np.random.RandomState(0)
-        self._engine = Engine(data, self, solver)
+        if solver is None:
+            solver = ReviewSolver(data) if by_size else SessionSolver(data)
+        self._engine = Engine(data, self, solver, None if by_size else provisional)
         self._resume()
 
     def _resume(self) -> None:
         """Go on where the project was left."""
         self._weigh()
-        runs = [run for run in self.project.runs() if run.stats["still"] is not None]
+        runs = [
+            run
+            for run in self.project.runs()
+            if run.stats.get("counts", run.stats["still"] is not None)
+        ]
         self.runs = [run.stats for run in runs]
         self._history = [
             (int(run.stats["given"]), run.labels) for run in runs if run.labels is not None
@@ -174,7 +193,13 @@ class Room:
         """Put the answered samples where the answers say, at once."""
         now = self.clustering
         if now.base is not None:
-            now.labels = settled(now.base, self.evidence, now.probability, now.clusters)
+            now.labels = self.settled(now, self.evidence)
+
+    def settled(self, now: Clustering, evidence: Evidence) -> Ints:
+        """Return clusters in which answered samples are where some answers say."""
+        assert now.base is not None
+        known = None if now.probability is None else (now.probability, now.clusters)
+        return settled(now.base, evidence, known, may_add=self.by_size)
 
     # Acting --------------------------------------------------------------------------------
 
@@ -261,6 +286,10 @@ class Room:
                     break
             return list(found.values())
 
+    def rivals(self, sample: int) -> list[int]:
+        """Return samples that a sample is to be compared with."""
+        return [a + b - sample for (a, b), *_ in self._pool if sample in (a, b)]
+
     def release(self, session: str) -> None:
         """Give a question back."""
         with self.lock:
@@ -293,7 +322,8 @@ class Room:
         due = [pair for pair, when in facts.later.items() if facts.n_given - when >= LATER]
         yield from self._open([Question(pair, "you put this off") for pair in due], session)
         yield from self._open(self._pool, session)
-        yield from self._open(self._any_open(), session)
+        if not self.by_size:  # of many small clusters, hardly any two samples are the same
+            yield from self._open(self._any_open(), session)
         waiting = [Question(pair, "you put this off") for pair in facts.later if pair not in due]
         yield from self._open(waiting, session, later=True)
 
@@ -370,12 +400,13 @@ class Room:
             is_new = result.known.upto > now.known.upto or not is_same
             if (result.is_full and is_new) or given - before >= KEEP_EVERY:
                 self._keep(result, labels)
-            self.clustering = Clustering(
+            new = Clustering(
                 now.rev + 1, labels, labels, probability, clusters, result.known,
                 result.still_to_change, result.suspects, result.method, result.seconds,
-                result.is_full,
+                result.is_full, result.n_open,
             )  # fmt: skip
-            self._settle()
+            new.labels = self.settled(new, self.evidence)
+            self.clustering = new  # only now: nobody sees it without the newest answers
             self._pool = list(result.questions)
             self.feed.publish("rev", {"rev": self.clustering.rev, "by": ""})
 
@@ -388,11 +419,12 @@ class Room:
             "clusters": int(np.unique(labels).size),
             "still": result.still_to_change,
             "method": result.method,
+            "counts": result.is_full or result.still_to_change is not None,
         }
         if self.truth is not None:
             stats["ari"] = self.agreement_with_truth(labels)
         self.project.keep_run(labels, result.known.upto, stats)
-        if result.still_to_change is None:
+        if not stats["counts"]:
             return  # what replaces it is no effect of answers
         self.runs.append(stats)
         self._history.append((int(stats["given"]), labels))
@@ -414,12 +446,14 @@ class Room:
             self.map_rev += 1
             self.feed.publish("map", {"rev": self.map_rev, "name": name})
 
-    def failed(self, reason: str) -> None:
-        """Take an error of the engine."""
+    def failed(self, reason: str, source: str = "clustering") -> None:
+        """Take an error in words; an empty one ends the one before of the same source."""
         with self.lock:
-            if reason != self.error:
-                self.error = reason
-                self.feed.publish("failure", {"reason": reason})
+            self._errors[source] = reason
+            told = " ".join(filter(None, self._errors.values()))
+            if told != self.error:
+                self.error = told
+                self.feed.publish("failure", {"reason": told})
 
     def working(self, what: str) -> None:
         """Take what the engine does now."""

@@ -100,7 +100,7 @@ class Guard:
         if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return _error(415, "Requests are JSON.")
         length = headers.get("content-length", "")
-        if not length.isdigit():
+        if not (length.isascii() and length.isdigit()):
             return _error(411, "The request does not say how long it is.")
         if int(length) > MAX_BODY:
             return _error(413, f"The request has more than {MAX_BODY // 1_000_000} MB.")

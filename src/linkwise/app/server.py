@@ -126,10 +126,10 @@ class Server:
                 await run_in_threadpool(self.room.poll)
             except Exception as error:
                 has_failed = True
-                self.room.failed(f"{type(error).__name__}: {error}")
+                self.room.failed(f"{type(error).__name__}: {error}", "file")
             else:
                 if has_failed:
-                    self.room.failed("")
+                    self.room.failed("", "file")
                 has_failed = False
 
     # Plumbing ------------------------------------------------------------------------------
@@ -285,6 +285,8 @@ class Server:
             raise HTTPException(404, f"There is no export {name[:40]!r}.")
         if self.room.clustering.labels is None and name.startswith("labels"):
             raise HTTPException(409, "There are no clusters yet. Try again in a moment.")
+        if name == "features.npy" and self.room.by_size:
+            raise HTTPException(409, "Records are sparse: take features.npz.")
         make, kind = EXPORTS[name]
         content = make(self.room, safe=request.query_params.get("safe") == "1")
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -292,8 +294,7 @@ class Server:
 
     async def events(self, request: Request) -> Response:
         """Stream the news."""
-        text = request.headers.get("last-event-id", "")
-        after = int(text) if text.isdigit() else None
+        after = _whole(request.headers.get("last-event-id", ""))
         return StreamingResponse(self.room.feed.follow(after), media_type="text/event-stream")
 
     # Changing ------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from linkwise.active.stopping import FEW, HALF, STOP, may_stop
 from linkwise.app.events import ABOUT_PAIRS
 from linkwise.constraints import Constraints
 from linkwise.exceptions import ConflictError
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from linkwise.app.room import Room
 
 UNSURE = 0.7  # probability of its cluster below which a sample is a close call
-STOP, FEW, HALF = 0.02, 0.05, 0.1  # bands of the share that is still to change
 N_EXAMPLES = 3
 LISTED = 200
 
@@ -32,6 +32,7 @@ def state(room: Room, who: str) -> dict[str, Any]:
         "title": room.project.path.stem,
         "n": room.n_samples,
         "kind": room.items.kind,
+        "by_size": room.by_size,
         "answers": sum(one.kind != "import" for one in facts.answers.values()),
         "imported": sum(one.kind == "import" for one in facts.answers.values()),
         "settled": room.evidence.n_settled,
@@ -71,7 +72,7 @@ def question(room: Room, found: Question | None) -> dict[str, Any] | None:
         "why": why,
         "check": found.why.removeprefix("check ") if found.why.startswith("check") else None,
         "cards": room.items.cards(found.pair),
-        "spread": room.items.spread,
+        "dates": room.items.dates,
     }
 
 
@@ -81,17 +82,32 @@ def question(room: Room, found: Question | None) -> dict[str, Any] | None:
 def stopping(room: Room) -> dict[str, Any]:
     """Return what the last answers moved, what is still to change, and what that means."""
     still, lately = room.clustering.still_to_change, room.moved_lately()
+    if room.by_size:
+        n_open = room.clustering.n_open
+        figures = {"moved": lately, "still": None, "close": None}
+        return figures | {"advice": _review_advice(n_open), "reached": n_open == 0}
     confidence = room.clustering.confidence
     close = None  # before the first full clustering everything is one
     if confidence is not None and still is not None:
         close = int((confidence < UNSURE).sum())
-    return {"moved": lately, "still": still, "close": close, "advice": _advice(still, lately)}
+    figures = {"moved": lately, "still": still, "close": close}
+    reached = still is not None and may_stop(still, len(room.project.ledger.facts.answers))
+    return figures | {"advice": _advice(still, lately, reached=reached), "reached": reached}
 
 
-def _advice(still: float | None, lately: float | None) -> str:
+def _review_advice(n_open: int | None) -> str:
+    if n_open is None:
+        return "The clusters are being found."
+    if n_open == 0:
+        return "No two clusters are a close call any more. You can stop."
+    which = "One pair of clusters is" if n_open == 1 else f"{n_open:,} pairs of clusters are"
+    return f"{which} a close call. The most useful questions come first."
+
+
+def _advice(still: float | None, lately: float | None, *, reached: bool) -> str:
     if still is None:
         return "The clusters are being found. You can answer already."
-    if still < STOP:
+    if reached:
         return "More answers will hardly change the clusters. You can stop."
     if still < FEW:
         return "A few more items may move. A handful of answers would show."
@@ -112,7 +128,9 @@ def clusters(room: Room) -> list[dict[str, Any]]:
         return []
     confidence = now.confidence
     found = []
-    for number in np.unique(now.labels).tolist():
+    sizes = np.bincount(now.labels)
+    largest = np.argsort(-sizes, kind="stable")[: min(LISTED, np.count_nonzero(sizes))]
+    for number in largest.tolist():
         members = np.flatnonzero(now.labels == number)
         order = members if confidence is None else members[np.argsort(-confidence[members])]
         close = 0

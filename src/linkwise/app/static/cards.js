@@ -8,7 +8,7 @@ const MAX_DIFF = 400; // letters of a value that are compared one by one
 
 export function pairView(question, given) {
   const [a, b] = question.cards;
-  const options = { ...given, spread: question.spread };
+  const options = { ...given, dates: question.dates };
   if (a.bars) return barTable(a, b);
   if (a.series) return [seriesChart(a, b), fieldTable(a, b, options)];
   if (a.media) return [el("div", { class: "two" }, imageCard(a, "A"), imageCard(b, "B")), fieldTable(a, b, options)];
@@ -29,14 +29,17 @@ const heading = (card, name) =>
 
 // Rows ------------------------------------------------------------------------------------------
 
-function fieldTable(a, b, { head = false, marks = true, all = false, spread = {}, redraw } = {}) {
+function fieldTable(a, b, { head = false, marks = true, all = false, dates = [], redraw } = {}) {
   if (!a.fields.length && !head) return null;
   const values = new Map(b.fields.map((field) => [field[0], field]));
   const shown = all ? a.fields : a.fields.slice(0, MAX_FIELDS);
-  const rows = shown.map(([name, left, leftCut]) => {
-    const [, right, rightCut] = values.get(name) ?? [name, "", 0];
-    const kind = compared(left, right, spread[name]);
-    const [one, other] = kind !== "differs" || !marks ? [[left], [right]] : differences(left, right);
+  const rows = shown.map(([name, left, leftCut, leftAmount]) => {
+    const [, right, rightCut, rightAmount] = values.get(name) ?? [name, "", 0, null];
+    const kind = left === right ? "equal" : compared(leftAmount, rightAmount);
+    const isAmount = leftAmount !== null && rightAmount !== null;
+    const [one, other] = kind !== "differs" || !marks ? [[left], [right]]
+      : dates.includes(name) ? dateDifferences(left, right)
+      : isAmount ? [[{ text: left }], [{ text: right }]] : differences(left, right);
     return el("tr", { class: kind },
       el("th", { scope: "row", text: name }),
       cell(one, leftCut, a.index, name), cell(other, rightCut, b.index, name));
@@ -54,11 +57,10 @@ function fieldTable(a, b, { head = false, marks = true, all = false, spread = {}
   return el("div", { class: head ? "" : "details" }, table, more);
 }
 
-// Numbers that differ by less than a quarter of the usual are close; they are marked from one on.
-function compared(left, right, usual) {
-  if (left === right) return "equal";
-  if (!usual || !isNumber(left) || !isNumber(right)) return "differs";
-  const gap = Math.abs(Number(left) - Number(right)) / usual;
+// Amounts are in standard deviations: below a quarter they are close, from one on they are marked.
+function compared(left, right) {
+  if (left === null || right === null) return "differs";
+  const gap = Math.abs(left - right);
   return gap < 0.25 ? "close" : gap < 1 ? "apart" : "differs";
 }
 
@@ -92,6 +94,15 @@ export function differences(left, right) {
 }
 
 const isNumber = (text) => text.trim() !== "" && Number.isFinite(Number(text));
+
+// Year, month and day are marked as a whole; what is written in another way is marked all.
+function dateDifferences(left, right) {
+  const parts = (text) => text.match(/[A-Za-z]+|\d+|[^A-Za-z\d]+/g) ?? [];
+  const [one, other] = [parts(left), parts(right)];
+  if (one.length !== other.length) return [[{ text: left }], [{ text: right }]];
+  const marked = (own, theirs) => own.map((part, k) => (part === theirs[k] ? part : { text: part }));
+  return [marked(one, other), marked(other, one)];
+}
 
 export function wordDifferences(left, right) {
   const words = (text) => text.match(/\s+|[^\s]+/g) ?? [];

@@ -31,6 +31,13 @@ export const colour = (cluster) => (isDark() ? DARK : LIGHT)[cluster % 8];
 export const shape = (cluster) => (cluster + Math.floor(cluster / 8)) % 8;
 export const shapeName = (cluster) => SHAPE_NAMES[shape(cluster)];
 
+// Clusters by size, each size with the look of a cluster number
+export const SIZES = [
+  { from: 1, look: 7, name: "one item" }, { from: 2, look: 0, name: "2" }, { from: 3, look: 1, name: "3 – 4" },
+  { from: 5, look: 2, name: "5 – 9" }, { from: 10, look: 3, name: "10 and more" },
+];
+export const sizeOf = (count) => SIZES.findLast((one) => count >= one.from) ?? SIZES[0];
+
 export function swatch(cluster) {
   const path = svg("path", { d: PATHS[shape(cluster)], "fill-rule": "evenodd", fill: colour(cluster) });
   return svg("svg", { class: "swatch", viewBox: "0 0 12 12", "aria-hidden": "true" }, path);

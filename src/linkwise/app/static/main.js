@@ -46,7 +46,9 @@ function showState(state) {
   document.title = `${state.title} – linkwise`;
   $("n-answers").textContent = number(state.answers);
   $("n-settled").textContent = number(state.settled);
-  $("n-clusters").textContent = state.clusters || "–";
+  $("n-clusters").textContent = state.clusters ? number(state.clusters) : "–";
+  panels.total = state.clusters;
+  panels.bySize = map.bySize = state.by_size;
   $("n-conflicts").textContent = number(state.conflicts);
   $("conflict-figure").classList.toggle("alert", state.conflicts > 0);
   $("badge").textContent = state.conflicts;
@@ -63,7 +65,7 @@ function showState(state) {
   $("map-note").textContent = state.map.name === "graph" ? "near means similar" : "main axes of the data";
   $("advice").textContent = state.stop.advice;
   $("stop-figures").textContent = stopFigures(state.stop);
-  $("stop").classList.toggle("reached", state.stop.still !== null && state.stop.still < 0.02);
+  $("stop").classList.toggle("reached", state.stop.reached);
   $("saved").classList.toggle("waiting", waiting() > 0);
   $("saved").textContent = waiting() ? `${waiting()} waiting` : "saved";
 }
@@ -465,14 +467,15 @@ function dialog(title, ...content) {
 const FILES = [
   ["labels.csv", "One row an item: cluster, name, confidence"], ["constraints.csv", "Your answers as pairs; linkwise cluster -c reads them"],
   ["inferred.csv", "Pairs that follow from them"], ["ignored.csv", "Answers that contradict others"], ["audit.jsonl", "Every event, in order"],
-  ["labels.npy", "The clusters as an array"], ["reproduce.py", "A script that makes the same labels"], ["features.npy", "What was clustered, for the script"],
+  ["labels.npy", "The clusters as an array"], ["reproduce.py", "A script that makes the same labels"], ["features.npy", "What was clustered, for the script"], ["features.npz", "What was clustered, for the script"],
   ["answers.csv", "Answers by position, for the script"], ["project.sqlite", "A copy of the whole project"],
 ];
 
 function openExport() {
   const safe = el("input", { type: "checkbox", onchange: () => draw() });
   const list = el("div", { class: "files" });
-  const draw = () => replace(list, FILES.map(([name, about]) =>
+  const files = FILES.filter(([name]) => name !== (page.state.by_size ? "features.npy" : "features.npz"));
+  const draw = () => replace(list, files.map(([name, about]) =>
     el("a", { href: `/api/export/${name}${safe.checked ? "?safe=1" : ""}`, download: name }, el("b", { text: name }), ` – ${about}`)));
   draw();
   dialog("Export", el("p", { text: page.state.stop.advice }), list,
@@ -589,7 +592,7 @@ const panels = new Panels({
   merge: async (a, b) => { const reply = await act("/api/clusters/ask", { action: "merge", clusters: [a, b] }, "These questions decide whether the two are one."); if (reply) $("question").focus(); },
   mixed: async (id) => { const reply = await act("/api/clusters/ask", { action: "mixed", clusters: [id] }, "The next questions look into this cluster."); if (reply) $("question").focus(); },
   resolve: (link, action, relation) => act("/api/resolve", { a: link.a.index, b: link.b.index, action, relation }),
-  again, point: (links) => map.setLinks(links), highlight: (cluster) => map.setHighlight(cluster),
+  again, point: (links) => map.setLinks(links), sizes: () => map.sizes ?? [], highlight: (cluster) => map.setHighlight(cluster),
   setK: (k) => act("/api/k", { k }, `${k} clusters from now on.`),
 });
 

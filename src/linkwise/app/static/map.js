@@ -1,7 +1,7 @@
 // The map: all items on one canvas, the pair and everything that moves on a second one.
 
 import { $ } from "./dom.js";
-import { colour, isDark, packed, shape, stamp } from "./looks.js";
+import { colour, isDark, packed, shape, sizeOf, stamp } from "./looks.js";
 
 const GRID = 64; // cells a side, for finding the item under the pointer
 const MORPH = 450; // ms
@@ -16,6 +16,8 @@ export class ItemMap {
     this.top = $("overlay");
     this.xy = null;
     this.labels = null;
+    this.bySize = false; // many small clusters, which look like their size
+    this.looks = null; // what each item looks like: its cluster's number, or that of a size
     this.pair = null;
     this.links = [];
     this.flash = [];
@@ -62,14 +64,24 @@ export class ItemMap {
       for (let k = 0; k < next.length; k++) if (next[k] !== this.labels[k]) changed.push(k);
     }
     this.labels = next;
+    this.relook();
     this.flashed(changed);
     this.draw();
+  }
+
+  relook() {
+    this.looks = this.labels;
+    if (!this.bySize) return;
+    this.sizes = new Uint32Array(65536);
+    for (const label of this.labels) this.sizes[label]++;
+    this.looks = this.labels.map((label) => sizeOf(this.sizes[label]).look);
   }
 
   // Some items moved to other clusters
   move(changes) {
     if (!this.labels) return;
     for (const [index, label] of changes) this.labels[index] = label;
+    this.relook();
     this.flashed(changes.map((change) => change[0]));
     this.draw();
   }
@@ -143,13 +155,12 @@ export class ItemMap {
     const radius = this.radius();
     const looks = new Map();
     const grey = packed(isDark() ? "#3a4452" : "#cfd5dd");
-    const look = (label) => {
-      if (!looks.has(label)) {
-        const dots = stamp(shape(label), radius).map(([x, y]) => y * width + x);
-        const dim = this.highlight !== null && this.highlight !== label;
-        looks.set(label, { dots, ink: dim ? grey : packed(colour(label)) });
+    const look = (number) => {
+      if (!looks.has(number)) {
+        const dots = stamp(shape(number), radius).map(([x, y]) => y * width + x);
+        looks.set(number, { dots, ink: packed(colour(number)) });
       }
-      return looks.get(label);
+      return looks.get(number);
     };
     const plain = { dots: stamp(0, radius).map(([x, y]) => y * width + x), ink: grey };
     const { wide, high, left, top } = this.frame();
@@ -157,7 +168,8 @@ export class ItemMap {
     for (let k = 0; k < n; k++) {
       const column = Math.round(left + xy[2 * k] * wide), row = Math.round(top + xy[2 * k + 1] * high);
       if (column < radius || row < radius || column >= width - radius || row >= height - radius) continue;
-      const { dots, ink } = this.labels ? look(this.labels[k]) : plain;
+      const { dots, ink: own } = this.labels ? look(this.looks[k]) : plain;
+      const ink = this.highlight !== null && this.highlight !== this.labels?.[k] ? grey : own;
       const at = row * width + column;
       for (let d = 0; d < dots.length; d++) this.pixels[at + dots[d]] = ink;
     }

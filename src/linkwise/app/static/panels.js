@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { brief } from "./cards.js";
 import { $, ago, el, number, percent, plural, replace, svg } from "./dom.js";
-import { shapeName, swatch } from "./looks.js";
+import { SIZES, shapeName, sizeOf, swatch } from "./looks.js";
 
 const TABS = ["clusters", "conflicts", "history", "quality"];
 
@@ -12,6 +12,8 @@ export class Panels {
     this.actions = actions; // rename, lock, merge, mixed, resolve, again, setK, point
     this.current = "clusters";
     this.clusters = [];
+    this.total = 0; // clusters, of which the largest are listed
+    this.bySize = false; // many small clusters
     TABS.forEach((name, k) => {
       const tab = $(`tab-${name}`);
       tab.addEventListener("click", () => this.open(name));
@@ -53,9 +55,20 @@ export class Panels {
   }
 
   drawLegend() {
+    if (this.bySize) { replace($("legend"), this.sizeLegend()); return; }
     replace($("legend"), this.clusters.slice(0, 40).map((one) =>
       el("li", {}, swatch(one.id), `${this.name(one.id)} `, el("span", { class: "small", text: number(one.size) }))));
   }
+
+  // How many clusters there are of each size
+  sizeLegend() {
+    const counts = new Map(SIZES.map((size) => [size, 0]));
+    for (const count of this.actions.sizes()) if (count) counts.set(sizeOf(count), counts.get(sizeOf(count)) + 1);
+    return [...counts].filter(([, count]) => count).map(([size, count]) =>
+      el("li", {}, swatch(size.look), `${size.name} `, el("span", { class: "small", text: plural(count, "cluster") })));
+  }
+
+  look(one) { return this.bySize ? sizeOf(one.size).look : one.id; }
 
   // Conflicts ---------------------------------------------------------------------------------------
 
@@ -218,12 +231,12 @@ function sparkline(values, label, top = Math.max(0.02, ...values)) {
 export function clusterList(panels) {
   const { actions, clusters } = panels;
   if (!clusters.length) return el("p", { class: "empty", text: "The first clusters are being found…" });
-  return clusters.map((one) => {
+  const listed = clusters.map((one) => {
     const merge = el("select", { "aria-label": `Merge cluster ${one.id} with`, onchange: (event) => {
       if (event.target.value) actions.merge(one.id, Number(event.target.value));
       event.target.value = "";
       event.target.blur();
-    } }, el("option", { value: "", text: "Merge with…" }),
+    } }, el("option", { value: "", text: "Merge…" }),
       clusters.filter((other) => other.id !== one.id).map((other) => el("option", { value: other.id, text: panels.name(other.id) })));
     const lock = el("select", { "aria-label": `Questions about cluster ${one.id}`, onchange: (event) => {
       event.target.blur();
@@ -231,8 +244,8 @@ export function clusterList(panels) {
     } }, [["", "Open"], ["pure", "Pure (ask nothing inside)"], ["complete", "Complete (ask nothing)"]].map(([value, text]) =>
       el("option", { value, text, selected: one.lock === value })));
     const box = el("article", { class: "cluster", "data-cluster": one.id },
-      el("div", { class: "cluster-head" }, swatch(one.id), el("b", { text: `c${one.id}` }),
-        el("input", { type: "text", value: one.name, placeholder: "name it", maxlength: "80", "aria-label": `Name of cluster ${one.id}, ${shapeName(one.id)}`,
+      el("div", { class: "cluster-head" }, swatch(panels.look(one)), el("b", { text: `c${one.id}` }),
+        el("input", { type: "text", value: one.name, placeholder: "name it", maxlength: "80", "aria-label": `Name of cluster ${one.id}, ${shapeName(panels.look(one))}`,
           onchange: (event) => actions.rename(one.id, event.target.value) }),
         el("span", { class: "size", text: number(one.size) })),
       one.examples[0]?.media
@@ -245,4 +258,8 @@ export function clusterList(panels) {
     box.addEventListener("pointerleave", () => actions.highlight(null));
     return box;
   });
+  if (panels.total > clusters.length) {
+    listed.push(el("p", { class: "small", text: `These are the ${number(clusters.length)} largest of ${plural(panels.total, "cluster")}. The export lists all.` }));
+  }
+  return listed;
 }
