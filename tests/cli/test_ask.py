@@ -49,8 +49,8 @@ def test_keys_from_a_pipe_become_constraints(linkwise, table, tmp_path, monkeypa
     assert written == {(*named[0], "must"), (*named[1], "cannot")}
     assert run.out.count("Question") == 4
     assert "Question 1 (now " in run.out
-    assert "stability" not in run.out.partition("Question 2")[0]
-    assert "stability" in run.out.partition("Question 2")[2]
+    assert "may still move" not in run.out.partition("Question 2")[0]
+    assert "of the rows may still move" in run.out.partition("Question 2")[2]
     for name in named[0]:  # both rows, side by side
         assert name in run.out.partition("Question 2")[0]
 
@@ -203,6 +203,19 @@ def test_columns_are_compared_in_their_own_units():
     ]
     assert [c.mark for c in compare_rows(data, (0, 3))] == ["***", ""]
     assert [c.mark for c in compare_rows(data, (1, 2))] == ["*", "*" * 2]
+
+
+def test_money_and_dates_differ_by_their_amounts(linkwise, tmp_path, monkeypatch):
+    rows = [f"{k * 100:.2f} €;2024-01-{1 + k:02};{10**9 + k};v{k % 2}" for k in range(20)]
+    (tmp_path / "t.csv").write_text("\n".join(["price;day;phone;kind", *rows]), encoding="utf-8")
+    request = DataRequest(data=tmp_path / "t.csv")
+    data = read_data(request, needs_features=lambda: True)
+    near, far = (compare_rows(data, pair) for pair in ((0, 1), (0, 19)))
+    assert [(one.name, one.first, one.mark) for one in near[:2]] == [
+        *(("price", "0.00 €", "*"), ("day", "2024-01-01", "*"))
+    ]
+    assert [one.mark for one in far[:2]] == ["***", "***"]
+    assert (far[-1].name, far[-1].second, far[-1].mark) == ("phone", "1000000019", "")
 
 
 CARS = """name,date,kind,size,weight,class
@@ -388,3 +401,48 @@ def test_stdin_of_a_process(program, table, tmp_path):
     run = program("ask", "table.csv", *OPTIONS, "-o", "answers.csv", input="dq")
     assert run.code == 0
     assert (tmp_path / "answers.csv").read_text().count("cannot") == 1
+
+
+def test_phone_numbers_are_shown_as_they_are_written(linkwise, tmp_path, monkeypatch):
+    rows = "".join(f"0{70000 + k},0{k % 2},{k},{k * k}\n" for k in range(20))
+    (tmp_path / "people.csv").write_text(f"Phone,code,x,y\n{rows}")
+    type_keys(monkeypatch, "q")
+    run = linkwise("ask", "people.csv", "-k", 2, "--drop", "code")
+    assert run.code == 0
+    cells = {line.split()[0]: line.split()[1:] for line in run.out.splitlines() if line.split()}
+    assert all(cell.startswith("07") for cell in cells["Phone"])
+    assert all(cell in {"00", "01"} for cell in cells["code"])
+
+
+@pytest.mark.parametrize(
+    ("still", "keys", "told"),
+    [(0.019, "uuuuuq", True), (0.019, "uuuuq", False), (0.021, "uuuuuq", False)],
+)
+@pytest.mark.usefixtures("table")
+def test_it_says_when_to_stop_as_the_page_does(still, keys, told, linkwise, monkeypatch):
+    monkeypatch.setattr(Session, "still_to_change", still)
+    type_keys(monkeypatch, keys)
+    run = linkwise("ask", "table.csv", *OPTIONS)
+    assert "2% of the rows may still move" in run.out
+    assert ("2% of the rows may still move: you can stop)" in run.out) == told
+    assert "stability" not in run.out
+
+
+def test_what_is_missing_is_no_difference(linkwise, tmp_path, monkeypatch):
+    assert [Comparison("x", "", "1", 2.0).mark, Comparison("x", "1", "", 2.0).mark] == ["", ""]
+    rows = "".join(f"{k},{k * k},\n" for k in range(20))
+    (tmp_path / "numbers.csv").write_text(f"x,y,remark\n{rows}")
+    type_keys(monkeypatch, "q")
+    run = linkwise("ask", "numbers.csv", "-k", 2, "--drop", "remark")
+    shown = [line.split() for line in run.out.splitlines()]
+    assert ["remark", "missing", "missing"] in shown
+
+
+@pytest.mark.usefixtures("table")
+def test_yes_and_no_are_keys_and_others_show_the_prompt_again(linkwise, monkeypatch):
+    keys = iter("yxnq")
+    monkeypatch.setattr("linkwise.cli.ask._Lines.key", lambda _: next(keys))
+    run = linkwise("ask", "table.csv", *OPTIONS, "--json", "--quiet")
+    told = json.loads(run.out)
+    assert (told["same"], told["different"]) == (1, 1)
+    assert "(y and n are s and d)\n[s/d/u/z/q] " in run.err

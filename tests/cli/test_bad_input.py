@@ -226,8 +226,8 @@ def test_k_is_needed(linkwise, tmp_path):
 
 def test_files_of_other_kinds(linkwise, tmp_path):
     (tmp_path / "t.doc").write_text("no")
-    (tmp_path / "latin.csv").write_bytes("name,größe\nä,1\nö,2\n".encode("latin-1"))
-    (tmp_path / "late.csv").write_bytes(b"name,a\n" + b"x,1\n" * 9000 + "ä,1\n".encode("latin-1"))
+    (tmp_path / "latin.csv").write_bytes("name,größe\nä\x81,1\nö,2\n".encode("latin-1"))
+    (tmp_path / "late.csv").write_bytes(b"name,a\n" + b"x,1\n" * 9000 + b"\x81,1\n")
     for name in ("bad.npy", "bad.npz", "bad.mtx"):
         (tmp_path / name).write_text("this is no such file")
     np.save(tmp_path / "text.npy", np.array([["a"], ["b"]]))

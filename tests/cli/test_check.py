@@ -156,7 +156,7 @@ def test_bad_input(arguments, part, linkwise, tmp_path):
     write(tmp_path, "", "empty.csv")
     write(tmp_path, "i,j,link\n", "header.csv")
     write(tmp_path, "i,j,link\na,b,must\n", "good.csv")
-    (tmp_path / "latin.csv").write_bytes("i,j,link\nä,b,must\n".encode("latin-1"))
+    (tmp_path / "latin.csv").write_bytes("i,j,link\n\x81,b,must\n".encode("latin-1"))
     run = linkwise("check", *arguments)
     assert run.code == 2
     assert part in run.error
@@ -183,3 +183,20 @@ def test_soft_methods_answer_contradictory_pairs(tmp_path):
     assert not (tmp_path / "no.csv").exists()
     for options in (["cosc", "--set", "violations=auto"], ["auto"]):
         assert main([*asked, "-m", *options]) == 0
+
+
+def test_groups_that_are_not_shown_are_counted(linkwise, tmp_path):
+    pairs = "".join(f"a{k},b{k},must\n" for k in range(7))
+    lines = linkwise("check", write(tmp_path, f"i,j,link\n{pairs}")).out.splitlines()
+    begin = lines.index("7 groups of must-linked samples:")
+    assert lines[begin + 5 : begin + 7] == ["  2: a4, b4", "  ... and 2 more, none of them larger"]
+
+
+def test_a_command_that_works_is_offered_although_pairs_contradict(linkwise, tmp_path):
+    write(tmp_path, "id,x\na,1\nb,2\nc,3\n", "data.csv")
+    pairs = write(tmp_path, "A,B,Same?\na,b,yes\nb,a,no\na,z,yes\n")
+    run = linkwise("check", pairs, "data.csv")
+    assert run.code == 2
+    assert "a and b are cannot-linked (line 3)" in run.error
+    assert run.suggestion[3:] == ["--pair-columns", "A,B,Same?", "--skip-unknown"]
+    assert linkwise(*run.suggestion).code == 1  # it tells the contradiction

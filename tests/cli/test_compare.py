@@ -50,6 +50,14 @@ def test_the_table_holds_what_python_computes(linkwise, xor, tmp_path):
     assert "ignores the ones given" not in run.err
 
 
+def test_a_pipe_is_told_of_each_method_as_it_ends(linkwise, xor):
+    asked = ("compare", "xor.npz", "-k", 2, "-c", "pairs.csv", "--truth", "y", "-m", "ncut")
+    run = linkwise(*asked, "-m", "signed")
+    told = [line.split(":")[0] for line in run.err.splitlines() if ": ARI " in line]
+    assert told == ["ncut", "signed"]
+    assert ": ARI " not in linkwise(*asked, "--quiet").err
+
+
 def test_held_out_pairs_judge_without_truth(linkwise, xor):
     X, _, known = xor
     run = linkwise("compare", "xor.npz", "-k", 2, "-c", "pairs.csv", "-m", "signed", "--json")

@@ -126,6 +126,40 @@ def test_columns_are_taken_for_what_they_are(linkwise, write):
     assert linkwise(*CLUSTER, "--id", "code").out.startswith("code,cluster\nc00,")
 
 
+def test_numbers_that_name_something_are_no_features(linkwise, write):
+    phone = column("Phone No.", lambda k: f"{5550000000 + 7919 * k}")
+    store = column("store_id", lambda k: f"{k % 3}")
+    code = column("code", lambda k: f"{1234567890 + 104729 * k}")
+    visits = column("number of visits", lambda k: f"{k % 5}")
+    write("t.csv", X, phone, store, code, visits)
+    run = linkwise(*CLUSTER)
+    assert run.code == 0
+    for name in ("Phone No.", "store_id"):
+        assert f"column {name!r}: it names something and counts nothing" in run.err
+    assert "column 'code': whole numbers such as 1234567890, hardly any of them twice" in run.err
+    assert "3 features (x, code, number of visits)" in run.err
+    asked = linkwise(*CLUSTER, "--categorical", "store_id")
+    assert "4 features (x, store_id, code, number of visits); 1 categorical" in asked.err
+    only = linkwise(*CLUSTER, "--features", "store_id")
+    assert "1 feature (store_id)" in only.err
+    write("t.csv", phone, store)
+    assert "No column is left as a feature" in linkwise(*CLUSTER).error
+
+
+def test_text_of_windows_is_read(linkwise, tmp_path):
+    rows = [f"Müller {k};{k // 5 * 9 + k % 5}" for k in range(10)]
+    table, pairs = "\n".join(["name;größe", *rows]), "i;j;link\nMüller 0;Müller 9;different\n"
+    (tmp_path / "t.csv").write_bytes(table.encode("cp1252"))
+    (tmp_path / "p.csv").write_bytes(pairs.encode("cp1252"))
+    run = linkwise(*CLUSTER, "-c", "p.csv", "-m", "csc")
+    assert run.code == 0
+    assert run.out.splitlines()[1].startswith("Müller 0,")
+    for name in ("t.csv", "p.csv"):
+        assert f"{name} is not UTF-8, so it is read as cp1252" in run.err
+    strict = linkwise(*CLUSTER, "--encoding", "ascii")
+    assert "t.csv is not ascii text" in strict.error
+
+
 def test_dates_that_are_typed(linkwise, write, tmp_path):
     pytest.importorskip("pyarrow")
     days = pandas.date_range("2024-01-01", periods=N, freq="12h")
@@ -333,6 +367,7 @@ FAILING = {
     "no such option": ("cluster", "t.csv", "--nonsense"),
     "no such method": ("cluster", "t.csv", "-k", "2", "-m", "e3cp"),
     "no such parameter": ("cluster", "t.csv", "-k", "2", "-m", "e2cp", "--set", "alfa=1"),
+    "no such parameter of the default": ("cluster", "t.csv", "-k", "2", "--set", "alfa=1"),
     "no folder": ("cluster", "t.csv", "-k", "2", "-o", "none/out.csv"),
     "problems": ("cluster", "t.csv", "-k", "2", "-c", "p.csv"),
     "disagreeing pairs": ("cluster", "t.csv", "-k", "2", "-c", "both.csv"),
@@ -355,3 +390,24 @@ print(code, [name for name in ("sklearn", "numba") if name in sys.modules])
     )
     assert done.stdout == "2 []\n", done.stderr
     assert case != "no such parameter" or "E2CP has no such parameter" in done.stderr
+
+
+def test_a_column_that_is_mostly_missing_is_rather_left_out(linkwise, write):
+    rows = "".join(f"{k},{k * k if k % 4 else ''},{k if k < 8 else ''}\n" for k in range(20))
+    write("data.csv", f"x,y,z\n{rows}")
+    run = linkwise("cluster", "data.csv", "-k", 2, "-o", "out.csv")
+    assert "Column 'z': 60% of it is missing. Use --drop z" in run.error
+    assert "columns: 'y' (5)." in run.error
+    assert run.suggestion[-4:] == ["--drop", "z", "--impute", "median"]
+    assert linkwise(*run.suggestion).code == 0
+
+
+def test_drop_takes_several_columns(linkwise, write):
+    rows = "".join(f"{k},{k * k},a{k % 3},{k}\n" for k in range(20))
+    write("data.csv", f'x,y,kind,"b,c"\n{rows}')
+    run = linkwise("cluster", "data.csv", "-k", 2, "-o", "out.csv", "--drop", "y, kind")
+    assert "2 features (x, b,c)" in run.err
+    run = linkwise("cluster", "data.csv", "-k", 2, "-o", "out.csv", "--drop", "b,c")
+    assert "3 features (x, y, kind)" in run.err
+    run = linkwise("cluster", "data.csv", "-k", 2, "-o", "out.csv", "--drop", "y,nothing")
+    assert "--drop nothing: no such column" in run.error

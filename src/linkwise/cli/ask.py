@@ -14,6 +14,7 @@ import numpy as np
 
 from linkwise.active import ReviewSession, Session
 from linkwise.active.journal import Journal, fingerprint
+from linkwise.active.stopping import may_stop
 from linkwise.cli import options
 from linkwise.cli.console import BadInput, Infeasible, counted, printable, shown
 from linkwise.cli.items import Comparison, compare_rows
@@ -33,8 +34,14 @@ if TYPE_CHECKING:
 
     Asked: TypeAlias = Session | ReviewSession
 
-ANSWERS = {"s": "same", "d": "different", "u": "unknown", "?": "unknown"}
-KEYS = "s same, d different, u don't know, z undo, q quit"
+ANSWERS = {
+    **dict.fromkeys("sy", "same"),
+    **dict.fromkeys("dn", "different"),
+    **dict.fromkeys("u?", "unknown"),
+}
+KEYS = "s same, d different, u don't know, z undo, q quit (y and n are s and d)"
+PROMPT = "[s/d/u/z/q] "
+IN_A_LINE = set("sdu?zq")  # keys that may be typed in one line; with y and n words could be keys
 WORDS = {
     **dict.fromkeys(("same", "s", "yes", "y"), "s"),
     **dict.fromkeys(("different", "d", "no", "n"), "d"),
@@ -53,6 +60,7 @@ SETTINGS = {
     "random_state": "--seed",
 }
 WIDEST = 28
+MISSING = "missing"
 
 
 def run(request: AskRequest, console: Console, given: Given) -> int:
@@ -241,7 +249,7 @@ class _Lines:
         phrase, keys = " ".join(words), "".join(words)
         if phrase in WORDS:
             return [WORDS[phrase]]
-        if set(keys) <= {*ANSWERS, "z", "q"}:
+        if set(keys) <= IN_A_LINE:
             return list(keys)
         raise BadInput(
             f"Line {self._number} of the answers is {_cut(line.strip(), WIDEST).rstrip()!r}, which "
@@ -263,6 +271,7 @@ def _question_loop(session: Asked, task: Task, console: Console, *, key: Callabl
         _show_question(session, task, pair, console=console)
         while not (done := _execute(session, task, pair, key=_pressed(key, console))):
             console.ask(f"  {KEYS}")
+            console.ask(PROMPT, newline=False)
         if done == "quit":
             console.ask("")  # ends the line of the question
             return
@@ -314,13 +323,16 @@ def _show_question(session: Asked, task: Task, pair: tuple[int, int], *, console
     cells = compare_rows(task.data, pair)
     header = Comparison("", str(ids[pair[0]]), str(ids[pair[1]]), 0.0)
     lines = [header, *cells]
-    texts = [[printable(part) for part in (line.name, line.first, line.second)] for line in lines]
+    texts = [
+        [printable(part) for part in (line.name, line.first or MISSING, line.second or MISSING)]
+        for line in lines
+    ]
     widths = [min(WIDEST, max(map(len, column))) for column in zip(*texts, strict=True)]
     for line, parts in zip(lines, texts, strict=True):
         shown = "  ".join(_cut(part, width) for part, width in zip(parts, widths, strict=True))
         text = f"  {shown}  {line.mark if line is not header else ''}".rstrip()
         console.ask(click.style(text, bold=True) if line.mark and line is not header else text)
-    console.ask("[s/d/u/z/q] ", newline=False)
+    console.ask(PROMPT, newline=False)
 
 
 def _where_it_stands(session: Asked, pair: tuple[int, int]) -> str:
@@ -328,13 +340,14 @@ def _where_it_stands(session: Asked, pair: tuple[int, int]) -> str:
     if isinstance(session, ReviewSession):
         same = session.labels[pair[0]] == session.labels[pair[1]]
         return "now together" if same else "now apart"
-    labels, stability = session.provisional, session.stability
+    labels = session.provisional
     parts = ["now together" if labels[pair[0]] == labels[pair[1]] else "now apart"]
     if not isinstance(session.n_clusters, int):
         parts.append(counted(session.n_clusters_now, "cluster"))
-    if not np.isnan(stability):
-        parts.append(f"stability {stability:.2f}")
-        parts.append(f"{session.still_to_change:.0%} of the rows may still move")
+    if session.answers:
+        still = session.still_to_change
+        stop = ": you can stop" if may_stop(still, len(session.answers)) else ""
+        parts.append(f"{still:.0%} of the rows may still move{stop}")
     return ", ".join(parts)
 
 

@@ -75,7 +75,8 @@ def _pairs(request: CheckRequest, console: Console) -> Pairs:
     problems = [*(data.problems if data is not None else ()), *pairs.problems]
     if problems:
         found = conflict_problems(pairs, request.pairs, request.limit)
-        problems += [problem._replace(add=(), remove=()) for problem in found]
+        # To tell them is what the command is for: it works with them.
+        problems += [problem._replace(add=(), remove=(), blocks=False) for problem in found]
         raise_problems(problems, console.arguments)
     for note in pairs.notes:
         console.note(note)
@@ -128,6 +129,8 @@ def _closure_lines(constraints: Constraints, pairs: Pairs, summary: dict[str, An
     for group in shown:
         members = ", ".join(group[:10]) + ", ..." * (len(group) > 10)
         lines.append(f"  {len(group)}: {members}")
+    if n_groups > len(shown):
+        lines.append(f"  ... and {n_groups - len(shown)} more, none of them larger")
     return lines
 
 

@@ -18,10 +18,10 @@ from linkwise._interrupts import noted_interrupts
 from linkwise._optional import require
 from linkwise.cli import options
 from linkwise.cli.console import INTERRUPTED, BadInput, counted, printable
+from linkwise.cli.duplicates import A_GUESS, write_duplicates, write_review
 from linkwise.cli.formats import Column, write_clusters
 from linkwise.cli.loading import is_annotated
 from linkwise.cli.pairs import suspicious, violated_pairs
-from linkwise.cli.records import write_review
 from linkwise.cli.task import fit, load, number_of_clusters, save_prepared
 from linkwise.cli.writing import without_formulas
 
@@ -62,9 +62,12 @@ def run(request: ClusterRequest, console: Console, given: Given) -> int:
             console.note(line)
     # Labels -> scores, files, summary
     summary = _summary(request, task, model, seconds=seconds)
-    summary["outputs"] = _write(request, task, model, console=console)
+    summary["outputs"] = _write(request, task, model, summary=summary, console=console)
     save_prepared(task, request, console)
     _note_result(summary, console)
+    if _is_guess(request, task):
+        where = f"in {request.review}, column link" if request.review else "--review pairs.csv"
+        console.note(f"{A_GUESS} ({where}), and give them with -c")
     if request.output is None and console.json:
         summary["labels"] = model.labels_
     summary["warnings"] = console.warnings
@@ -96,7 +99,30 @@ def _check_column(request: ClusterRequest, data: Data) -> None:
 # Output ------------------------------------------------------------------------------------
 
 
-def _write(request: ClusterRequest, task: Task, model: Any, *, console: Console) -> dict[str, str]:
+def _is_guess(request: ClusterRequest, task: Task) -> bool:
+    """Whether nothing but the data tells the number of clusters of linkage."""
+    return request.is_linkage and request.n_clusters is None and task.known.is_empty
+
+
+def _is_same_file(one: Path, other: Path | None) -> bool:
+    return other is not None and one.resolve() == other.resolve()
+
+
+def _renumber(summary: dict[str, Any], lines: dict[int, int]) -> None:
+    """Name the lines of the file that has just replaced the given one."""
+    for pair in (*summary["violated_pairs"], *summary.get("suspects", ())):
+        if "line" in pair:
+            pair["line"] = lines[pair["line"]]
+
+
+def _write(
+    request: ClusterRequest,
+    task: Task,
+    model: Any,
+    *,
+    summary: dict[str, Any],
+    console: Console,
+) -> dict[str, str]:
     written: dict[str, str] = {}
     classes, probability = (getattr(model, name, None) for name in ("classes_", "probability_"))
     found = Column(request.column, model.labels_, classes, probability)
@@ -119,8 +145,20 @@ def _write(request: ClusterRequest, task: Task, model: Any, *, console: Console)
     if request.report is not None:
         _report(request, task, model)
         written["report"] = str(request.report)
+    is_safe = request.spreadsheet_safe
+    if request.duplicates is not None:
+        is_guess = _is_guess(request, task)
+        words = write_duplicates(
+            request.duplicates, model, task.data, is_safe=is_safe, is_guess=is_guess
+        )
+        console.note(words)
+        written["duplicates"] = str(request.duplicates)
     if request.review is not None:
-        write_review(request.review, model, data, task.known)
+        known = task.known
+        review = write_review(request.review, model, task.data, known, is_safe=is_safe)
+        console.note(review.words)
+        if _is_same_file(request.review, request.constraints):
+            _renumber(summary, review.lines)
         written["review"] = str(request.review)
     return written
 

@@ -191,7 +191,7 @@ _table_options = _stacked(
     ),
     click.option("--truth", metavar="COLUMN", help="Column to score against; never a feature."),
     click.option("--features", multiple=True, metavar="COLUMN", help="Use only these columns."),
-    click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out."),
+    click.option("--drop", multiple=True, metavar="COLUMN,...", help="Leave columns out."),
     click.option(
         "--categorical", multiple=True, metavar="COLUMN", help="Take a column for categories."
     ),
@@ -316,6 +316,13 @@ def cli(context: click.Context) -> None:
 @click.option("--report", type=FILE, help="Write an HTML report.")
 @click.option("--plot", type=FILE, help="Draw the clusters (.png, .svg, .pdf).")
 @click.option("--review", type=FILE, help="Write the pairs to review (of method linkage).")
+@click.option(
+    "--duplicates", type=FILE, help="Write clusters with their rows (.csv, .html; method linkage)."
+)
+@click.option(
+    "--workers", type=click.IntRange(1), help="DATA are parquet files: use so many processes."
+)
+@click.option("--scheduler", metavar="ADDRESS", help="The same on a running Dask cluster.")
 @_run_options
 @_verbosity_options
 @click.pass_obj
@@ -326,7 +333,10 @@ def cluster(console: Console, /, **typed: Any) -> Any:
     or AnnData; - reads it from stdin. --format lists the suffixes. The output has the ids of the
     rows and their clusters, in the format that its name tells; .h5ad is a copy of such DATA.
     """
-    return _run("cluster", ClusterRequest(**typed), console)
+    request = ClusterRequest(**typed)
+    if request.workers is not None or request.scheduler is not None:
+        return _work("parts").run(request, console)
+    return _run("cluster", request, console)
 
 
 @cli.command()
@@ -430,10 +440,18 @@ def ask(console: Console, /, **typed: Any) -> Any:
 @_shown_options
 @click.option(*_k, type=click.IntRange(2), help="Number of clusters; found if it is left out.")
 @click.option(
+    "--method",
+    "-m",
+    type=click.Choice(["auto", "linkage"]),
+    default="auto",
+    show_default=True,
+    help="linkage: duplicates and other small clusters, shown by their size.",
+)
+@click.option(
     "--text",
     "shown_text",
     metavar="COLUMN",
-    help="Column with texts, which are shown and compared.",
+    help="Column with texts, which are shown and compared; of linkage several, with commas.",
 )
 @click.option(
     "--image",

@@ -13,6 +13,7 @@ import numpy as np
 
 from linkwise import metrics
 from linkwise._interrupts import INTERRUPTS, noted_interrupts, raise_if_not_interrupt
+from linkwise._progress import is_watched
 from linkwise.cli import options
 from linkwise.cli.cluster import adjusted_rand
 from linkwise.cli.console import (
@@ -125,7 +126,8 @@ def _rows(
             if stop:
                 break
             rows.append(row)
-            progress.write(_line(row))
+            # In a pipe there is no bar to write above, and nothing else tells how far it is.
+            (progress.write if is_watched() else console.note)(_line(row))
     return rows
 
 

@@ -11,12 +11,13 @@ import math
 import re
 import warnings
 from collections import Counter
+from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from linkwise._files import UNREADABLE, atomic
 from linkwise._optional import require
-from linkwise._text import OLE_MARK, ZIP_MARK, delimiter_of
+from linkwise._text import OLE_MARK, WINDOWS, WINDOWS_NOTE, ZIP_MARK, delimiter_of, is_windows_text
 from linkwise.cli.console import BadInput
 
 if TYPE_CHECKING:
@@ -32,6 +33,13 @@ SEPARATORS = {".tsv": "\t", ".tab": "\t"}
 SHOWN = 8  # names in a message
 ID_NAMES = ("id", "ids", "")  # first columns that are taken for names without asking
 ID_SUFFIX = re.compile(r"(?:[\s_.-][iI][dD]|[a-z0-9]I[dD])$")
+NAMING = re.compile(
+    r"(?:(?:home|work|cell|office|contact|customer|mobile) )?"
+    r"(?:phone|telephone|tel|telefon|fax|mobile phone|cell|handy)(?: (?:no|nr|num|number))?(?: \d)?"
+    r"|(?:zip|postal|post|plz)(?: ?code)?|postcode|zipcode|iban|bic|ssn|isbn|ean|upc|barcode"
+    r"|(?:account|customer|order|invoice|passport|serial|card|member|employee|patient|policy)"
+    r" (?:no|nr|num|number)"
+)
 SPARSE_KEYS = {"format", "shape", "data"}  # what scipy.sparse.save_npz writes
 SPARSE_PARTS = {*SPARSE_KEYS, "indices", "indptr", "row", "col", "offsets", "coords", "_is_array"}
 
@@ -88,19 +96,40 @@ class Format(NamedTuple):
     needs_file: bool = False
 
 
+class NotEncoded(BadInput):
+    """The file is no text in the encoding that was asked for."""
+
+
 # Tables ------------------------------------------------------------------------------------
 
 
 def _read_text(source: Source, request: DataRequest, as_text: Sequence[str | int]) -> Any:
-    """Read a text file with columns; a first column that is called id stays as it was typed."""
+    """Read a text file with columns, by Windows' encoding where it is not in that asked for."""
+    try:
+        return _read_encoded(source, request, as_text)
+    except NotEncoded:
+        with source.binary() as file:
+            if not is_windows_text(file.read(), request.encoding):
+                raise
+    warnings.warn(f"{source} {WINDOWS_NOTE} (--encoding chooses another).", stacklevel=2)
+    return _read_encoded(source, replace(request, encoding=WINDOWS), as_text)
+
+
+def _read_encoded(source: Source, request: DataRequest, as_text: Sequence[str | int]) -> Any:
+    """Read a text file; a first column that is called id stays as it was typed."""
     pandas = require("pandas", extra="cli", purpose="Reading tables")
     _check_content(source)
     separator = request.delimiter or _separator(source, request.encoding)
     header = _checked_header(source, request.encoding, separator)
-    _warn_of_numbers(header, source, is_graph=request.graph)
     converted = [name for name in as_text if name in header or name in range(len(header))]
     if is_id_name(header[0]) and header[0] not in converted and 0 not in converted:
         converted.append(0)
+    # Shown as they are written: the 0 that a phone number begins with is part of it.
+    converted += [
+        name
+        for k, name in enumerate(header)
+        if names_things(name) and not {k, name} & {*converted, *request.features}
+    ]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pandas.errors.ParserWarning)
@@ -115,13 +144,14 @@ def _read_text(source: Source, request: DataRequest, as_text: Sequence[str | int
                 converters=dict.fromkeys(converted, str.strip),
             )
     except UnicodeError as error:
-        raise BadInput(_not_encoded(source, request.encoding)) from error
+        raise NotEncoded(_not_encoded(source, request.encoding)) from error
     except (pandas.errors.ParserError, pandas.errors.ParserWarning) as error:
         reason = str(error).rpartition("C error: ")[2].strip().rstrip(".")
         raise BadInput(
             f"{source} is no regular table ({reason}). Every row needs as many values as the "
             "header; quote texts that contain the delimiter."
         ) from error
+    _warn_of_numbers(header, source, is_graph=request.graph)
     frame.attrs["delimiter"] = separator
     return frame
 
@@ -164,6 +194,16 @@ def _read_excel(source: Source, _: DataRequest, __: Sequence[str | int]) -> Any:
 def is_id_name(name: str) -> bool:
     """Whether a column is called as one that names the rows: id, customer_id, PassengerId."""
     return name.lower() in ID_NAMES or ID_SUFFIX.search(name) is not None
+
+
+def names_things(name: str) -> bool:
+    """Whether the name of a column says that its numbers name something: phone, zip, order_id.
+
+    >>> [names_things(name) for name in ("Phone No.", "zip_code", "storeId", "number of visits")]
+    [True, True, True, False]
+    """
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|[\s_.-]+", " ", name).strip().lower()
+    return is_id_name(name) or NAMING.fullmatch(words) is not None
 
 
 def _read_parquet(source: Source, request: DataRequest, _: Sequence[str | int]) -> Any:
@@ -210,7 +250,7 @@ def _checked_header(source: Source, encoding: str, separator: str) -> list[str]:
         with source.text(source.encoding(encoding)) as file:
             header = next(csv.reader(file, delimiter=separator), None)
     except UnicodeError as error:
-        raise BadInput(_not_encoded(source, encoding)) from error
+        raise NotEncoded(_not_encoded(source, encoding)) from error
     except LookupError as error:
         message = f"--encoding {encoding}: there is no such encoding. utf-8 and latin-1 are common."
         raise BadInput(message) from error

@@ -9,6 +9,7 @@ import numpy as np
 from linkwise.cli.tables import text_of
 
 if TYPE_CHECKING:
+    from linkwise._types import Floats
     from linkwise.cli.reading import Data
 
 MAX_SHOWN = 20  # features of a row; the most different ones
@@ -27,7 +28,8 @@ class Comparison(NamedTuple):
     @property
     def mark(self) -> str:
         """Nothing for equal values, more signs for more different ones."""
-        if self.first == self.second or not self.is_feature:
+        is_known = self.first and self.second  # what is missing may be the same
+        if self.first == self.second or not is_known or not self.is_feature:
             return ""
         return "*" * (1 + int(self.difference >= 1) + int(self.difference >= 2))
 
@@ -64,7 +66,10 @@ def compare_rows(data: Data, pair: tuple[int, int]) -> list[Comparison]:
             for name, column in zip(data.feature_names, columns, strict=False)
         ]
     else:
-        found = [_compared(str(name), data.frame[name], pair) for name in data.frame.columns]
+        found = [
+            _compared(str(name), data.frame[name], pair, data.amounts.get(str(name)))
+            for name in data.frame.columns
+        ]
     kept = sorted(sorted(range(len(found)), key=lambda k: -found[k].difference)[:MAX_SHOWN])
     return [*(found[k] for k in kept), *_others(data, pair)]
 
@@ -88,22 +93,29 @@ def _dense(values: Any) -> Any:
     return np.asarray(values.todense() if hasattr(values, "todense") else values)
 
 
-def _compared(name: str, column: Any, pair: tuple[int, int]) -> Comparison:
+def _compared(
+    name: str, column: Any, pair: tuple[int, int], amounts: Floats | None = None
+) -> Comparison:
+    """Compare a column of two rows; money and dates, as `amounts`, by the numbers they are."""
     values = np.asarray(column)
     first, second = text_of(values[list(pair)])
+    values = values if amounts is None else amounts
     if values.dtype.kind not in "biuf":
         return Comparison(name, first, second, float(first != second))
     spread = float(np.nanstd(values.astype(np.float64)))
     gap = abs(float(values[pair[0]]) - float(values[pair[1]]))
     difference = gap / spread if spread > 0 and np.isfinite(gap) else 0.0
-    return Comparison(name, _short(first), _short(second), difference)
+    if amounts is None:
+        first, second = _short(first), _short(second)
+    return Comparison(name, first, second, difference)
 
 
 def _short(text: str) -> str:
     try:
-        return f"{float(text):.6g}"
+        value = float(text)
     except ValueError:
         return text
+    return text if value.is_integer() else f"{value:.6g}"
 
 
 def _compare_nodes(W: Any, pair: tuple[int, int]) -> list[Comparison]:

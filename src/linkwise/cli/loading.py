@@ -18,6 +18,7 @@ from linkwise.cli.reading import read_data
 from linkwise.cli.requests import AskRequest, ClusterRequest, CompareRequest
 from linkwise.cli.sources import is_stdin, suffix_of
 from linkwise.cli.writing import check_distinct, check_output
+from linkwise.constraints.formats import format_of
 from linkwise.constraints.formats import writable as writable_pairs
 from linkwise.registry import METHODS
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from linkwise.cli.requests import DataRequest
 
 PICTURES = (".png", ".svg", ".pdf")
+REVIEW_HEADER = ("i", "j", "link", "belief", "probability", "wrong")  # and both rows
 
 
 class Given(NamedTuple):
@@ -171,20 +173,21 @@ def _check_cluster_outputs(request: ClusterRequest) -> None:
     check_output(request.output, "--output", inputs=inputs, formats=writable())
     check_output(request.report, "--report", inputs=inputs, formats=(".html",))
     check_output(request.plot, "--plot", inputs=inputs, formats=PICTURES)
-    check_output(request.review, "--review", inputs=inputs, formats=(".csv", ".tsv"))
+    # The file of pairs may be that for review: its answers are kept.
+    kept = inputs[:1] if _is_for_review(request.constraints) else inputs
+    check_output(request.review, "--review", inputs=kept, formats=(".csv", ".tsv"))
+    tables = (".csv", ".tsv", ".html")
+    check_output(request.duplicates, "--duplicates", inputs=inputs, formats=tables)
     check_distinct(
         {
             "--output": request.output,
             "--report": request.report,
             "--plot": request.plot,
             "--review": request.review,
+            "--duplicates": request.duplicates,
         }
     )
-    if request.review is not None and key_of(request.method) != "linkage":
-        raise BadInput(
-            f"--review {request.review}: only the method linkage knows which pairs to review. Add "
-            "-m linkage, or leave --review out."
-        )
+    _check_linkage_outputs(request)
     if is_annotated(request) and suffix_of(request) != ".h5ad":
         message = f"--output {request.output}: only .h5ad DATA can be copied to .h5ad. Take .csv."
         raise BadInput(message)
@@ -192,6 +195,32 @@ def _check_cluster_outputs(request: ClusterRequest) -> None:
         require("jinja2", extra="report", purpose="Writing a report")
     if request.plot is not None:
         require("matplotlib", extra="plot", purpose="Drawing clusters")
+
+
+def _is_for_review(path: Path | None) -> bool:
+    """Whether a file of pairs has no column that a file for review would lose."""
+    if path is None or not path.is_file():
+        return True  # nothing to lose
+    try:
+        names = format_of(path).read(path).values
+    except ValueError:
+        return False
+    return all(name in REVIEW_HEADER or name.endswith((" i", " j")) for name in names)
+
+
+def _check_linkage_outputs(request: ClusterRequest) -> None:
+    """Raise if what only the method linkage writes is asked of another."""
+    if key_of(request.method) == "linkage":
+        return
+    for option, path, what in (
+        ("--review", request.review, "knows which pairs to review"),
+        ("--duplicates", request.duplicates, "looks for duplicates"),
+    ):
+        if path is not None:
+            raise BadInput(
+                f"{option} {path}: only the method linkage {what}. Add -m linkage, or leave "
+                f"{option} out."
+            )
 
 
 def is_annotated(request: ClusterRequest) -> bool:

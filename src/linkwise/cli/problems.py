@@ -20,6 +20,7 @@ class Problem(NamedTuple):
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()  # options to leave out, with their values
     exit_code: int = BAD_INPUT
+    blocks: bool = True  # whether the command cannot do its work
 
     @property
     def has_options(self) -> bool:
@@ -62,7 +63,7 @@ def raise_problems(problems: Iterable[Problem], arguments: Sequence[str]) -> Non
 
 def suggested_command(problems: Sequence[Problem], arguments: Sequence[str]) -> str | None:
     """Return what was typed with the options that solve every problem; None if some need more."""
-    if not all(problem.has_options for problem in problems):
+    if not all(problem.has_options or not problem.blocks for problem in problems):
         return None
     removed = {option for problem in problems for option in problem.remove}
     kept, skip = [], False

@@ -14,7 +14,7 @@ from linkwise._values import plain_numbers
 from linkwise.cli.console import BadInput, counted
 from linkwise.cli.formats import FORMATS, ID_NAMES, is_id_name
 from linkwise.cli.problems import Problem
-from linkwise.cli.records import record_features, text_columns
+from linkwise.cli.records import has_texts, record_features, split_names, text_columns
 from linkwise.cli.sources import source_of, suffix_of
 from linkwise.cli.tables import (
     SHOWN,
@@ -64,6 +64,7 @@ class Data:
     notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     frame: Any = None  # the columns as they were typed, for showing rows to people
+    amounts: Mapping[str, Floats] = field(default_factory=dict)  # of `frame`: text read as numbers
     others: Any = None  # the columns that are left out, for people as well; without classes
     everything: Any = None  # all columns, for the annotation page
     annotated: Any = None  # the AnnData object, for writing a copy
@@ -142,6 +143,7 @@ def _check_options(request: DataRequest, what: str, options: Sequence[str]) -> N
 def _table(source: Source, request: DataRequest) -> Data:
     frame, data = _identified(source, request)
     columns = [str(name) for name in frame.columns]
+    request = _with_drop(request, [str(name) for name in data.everything.columns])
     asked = {
         "--drop": request.drop,
         "--categorical": request.categorical,
@@ -153,18 +155,20 @@ def _table(source: Source, request: DataRequest) -> Data:
     taken = {*request.drop, request.labels, request.truth, data.id_name}
     wanted = dict.fromkeys(request.features) if request.features else columns
     kept = [name for name in wanted if name not in taken and name in columns]
-    classes = {request.labels, request.truth, data.id_name, *kept}
-    data.others = data.others[[name for name in data.others.columns if str(name) not in classes]]
     frame = frame[kept]
 
     def place(row: int) -> str:
         return f"row {row}" if data.names is None else f"row {row} ({data.names[row]})"
 
-    found = (record_features if request.text else features)(frame, request, place)
-    data.X, data.feature_names, data.frame = found.X, found.names, frame
+    as_records = request.text or (request.is_linkage and has_texts(frame, request))
+    found = (record_features if as_records else features)(frame, request, place)
+    kept = [name for name in kept if name not in found.left_out]
+    classes = {request.labels, request.truth, data.id_name, *kept}
+    data.others = data.others[[name for name in data.others.columns if str(name) not in classes]]
+    data.X, data.feature_names, data.frame = found.X, found.names, frame[kept]
+    data.amounts = found.amounts
     data.problems += found.problems
     data.notes += found.notes
-    kept = [name for name in kept if name not in found.left_out]
     listed = ", ".join(kept[:SHOWN]) + ", ..." * (len(kept) > SHOWN)
     shown = f"{counted(data.n_samples, 'row')}, {counted(len(kept), 'feature')} ({listed})"
     if found.n_categorical:
@@ -181,8 +185,9 @@ def _identified(source: Source, request: DataRequest) -> tuple[Any, Data]:
     """Read a table and the columns that are no features."""
     special = [name for name in (request.id_column, request.labels, request.truth) if name]
     # Typed as they are: 0123 is not 123. A name with a comma in it, or several names.
-    text = [name.strip() for typed in request.text for name in (typed, *typed.split(","))]
-    frame = _frame(source, request, [*special, *text])
+    text = _possible_names(request.text)
+    frame = _frame(source, request, [*special, *text, *_possible_names(request.drop)])
+    request = _with_drop(request, [str(name) for name in frame.columns])
     data = Data(len(frame), others=frame, everything=frame)
     columns = {str(name): frame[name] for name in frame.columns}
     _take_columns(data, request, columns, place="column", remedy=TABLE_REMEDY)
@@ -197,6 +202,15 @@ def _identified(source: Source, request: DataRequest) -> tuple[Any, Data]:
         shown = ", ".join(map(repr, unique))
         data.notes.append(f"left out, because the text differs in every row: {shown}")
     return frame.drop(columns=unique), data
+
+
+def _possible_names(typed: Sequence[str]) -> list[str]:
+    """Return what may be the name of a column, before the columns are known."""
+    return [name.strip() for text in typed for name in (text, *text.split(","))]
+
+
+def _with_drop(request: DataRequest, columns: list[str]) -> DataRequest:
+    return replace(request, drop=tuple(split_names(request.drop, columns)))
 
 
 def _find_ids(data: Data, frame: Any, request: DataRequest) -> None:

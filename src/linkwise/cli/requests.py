@@ -41,6 +41,11 @@ class DataRequest:
         return self.constraints is not None
 
     @property
+    def is_linkage(self) -> bool:
+        """Whether records are linked, by a method that finds the number of clusters."""
+        return (getattr(self, "method", None) or "").lower() == "linkage"
+
+    @property
     def name(self) -> str:
         """How DATA are called in messages."""
         return "standard input" if str(self.data) == "-" else str(self.data)
@@ -61,6 +66,9 @@ class ClusterRequest(DataRequest):
     report: Path | None = None
     plot: Path | None = None
     review: Path | None = None
+    duplicates: Path | None = None
+    workers: int | None = None
+    scheduler: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +101,7 @@ class AskRequest(DataRequest):
     @property
     def is_review(self) -> bool:
         """Whether the review queue is asked, of a method that finds the number of clusters."""
-        return (self.method or "").lower() == "linkage"
+        return self.is_linkage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +109,7 @@ class ServeRequest(DataRequest):
     """``linkwise serve``."""
 
     n_clusters: int | None = None
+    method: str = "auto"
     shown_text: str | None = None
     image: str | None = None
     kind: str | None = None
@@ -109,6 +118,11 @@ class ServeRequest(DataRequest):
     port: int = 0
     browser: bool = True
     threads: int | None = None
+
+    @property
+    def is_review(self) -> bool:
+        """Whether many small clusters are reviewed, whose number is found."""
+        return self.is_linkage
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,18 +44,17 @@ def run(request: ServeRequest, console: Console) -> int:
     for module in ("uvicorn", "starlette"):
         require(module, extra="app", purpose="The annotation page")
     _check(request)
-    room = opened(request, console)
+    room = opened(_as_records(request), console)
     from linkwise.app.listen import Listening, bind  # noqa: PLC0415
 
     try:
-        sock = bind(request.host, request.port or _usual_port(room.project.path))
+        sock = bind(request.host, request.port or _usual_port(room.project.path, request.host))
     except OSError as error:
         free = "; without --port a free one is taken" if request.port else ""
         raise BadInput(f"{error}. It may be in use{free}.") from error
     token = secrets.token_hex(16)
     server = Listening(room, sock, token=token, host=request.host)
-    shown = "127.0.0.1" if request.host in {*LOOPBACK, "0.0.0.0"} else request.host
-    address = f"http://{shown}:{server.port}/?token={token}"
+    address = f"http://{_shown(request.host)}:{server.port}/?token={token}"
     console.note(f"answers are kept in {room.project.path}")
     console.ask(f"Open {address}\n(Ctrl-C ends the page; nothing is lost.)")
     if request.browser:
@@ -67,7 +66,13 @@ def run(request: ServeRequest, console: Console) -> int:
     return 0
 
 
-def _usual_port(path: Path) -> int:
+def _shown(host: str) -> str:
+    """Return the host of the address that is opened; one that stands for all is this machine."""
+    name = {"0.0.0.0": "127.0.0.1", "localhost": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"[{name}]" if ":" in name else name
+
+
+def _usual_port(path: Path, host: str) -> int:
     """Return a port that is the same for a project each time, or 0 if it is in use.
 
     What a browser keeps, such as answers that could not be sent, belongs to the port.
@@ -76,13 +81,27 @@ def _usual_port(path: Path) -> int:
 
     port = 20_000 + crc32(str(path.resolve()).encode()) % 12_000
     try:
-        bind("127.0.0.1", port).close()
+        bind(host, port).close()
     except OSError:
         return 0
     return port
 
 
+def _as_records(request: ServeRequest) -> ServeRequest:
+    """Of records, columns of text are compared letter by letter and shown as fields."""
+    if not request.is_review or request.shown_text is None:
+        return request
+    return replace(request, text=(request.shown_text,), shown_text=None)
+
+
 def _check(request: ServeRequest) -> None:
+    if request.is_review and request.n_clusters is not None:
+        raise BadInput(
+            f"-k {request.n_clusters}: with -m linkage the number of clusters is found. "
+            "Leave -k out."
+        )
+    if request.is_review and request.graph:
+        raise BadInput("--graph: linkage needs the data themselves. Leave --graph out.")
     if is_stdin(request.data):
         raise BadInput("DATA must be a file: the page shows it again the next time.")
     check_output(request.project, "--project", inputs=(request.data, request.constraints))
@@ -108,12 +127,34 @@ def opened(request: ServeRequest, console: Console) -> Room:
     except WrongProjectError as error:
         raise BadInput(str(error)) from error
     items = _items(request, data, names)
-    room = Room(project, items, prepared, n_clusters=request.n_clusters, truth=data.truth)
+    room = Room(
+        project,
+        items,
+        prepared,
+        n_clusters=request.n_clusters,
+        truth=data.truth,
+        by_size=request.is_review,
+    )
     _add_known(room, known)
+    _note_clusters(room, request.n_clusters, console)
     if project.ledger.events:
         n_answers = counted(len(project.ledger.facts.answers), "answer")
         console.note(f"{path}: goes on after {n_answers}")
     return room
+
+
+def _note_clusters(room: Room, typed: int | None, console: Console) -> None:
+    """Say so if -k is another number than the project had."""
+    path, last = room.project.path, room.project.last_run()
+    chosen = room.project.ledger.facts.n_clusters  # on the page; 0 if it is to be found
+    if typed is None or last is None:
+        return
+    if chosen is not None and chosen != typed:
+        shown = counted(chosen, "cluster") if chosen else "that the number is found"
+        console.note(f"{path}: -k {typed} is not used, as the page was told {shown}")
+    elif chosen is None and last.stats["clusters"] != typed:
+        before = counted(last.stats["clusters"], "cluster")
+        console.note(f"{path}: had {before}, and now gets {typed} (-k); the answers stay")
 
 
 def _fingerprint(request: ServeRequest, data: Data, X: Any) -> str:

@@ -20,10 +20,11 @@ from linkwise._values import (
     read_dates,
     read_numbers,
 )
+from linkwise.cli.formats import names_things
 from linkwise.cli.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from linkwise._types import Bools, Floats, Ints
     from linkwise.cli.requests import DataRequest
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
 
 # What people and programs write for "not known"; pandas' own list, for columns kept as text.
 UNKNOWN = {"", "-1", "-1.0", "?", "na", "n/a", "nan", "null", "none", "<na>"}
-NEARLY_EMPTY, MUCH_MISSING = 0.9, 0.3  # shares of a column that are missing
+NEARLY_EMPTY, HALF, MUCH_MISSING = 0.9, 0.5, 0.3  # shares of a column that are missing
 SHOWN = 8
 CELLS = 3  # of a column that are shown in a message
+LEFT_OUT = "it is left out"
+MANY_DIGITS, CODES = 8, 20  # digits, and values, from which on whole numbers may be codes
 ABSURD = 1e6  # times the usual distance from the median
 
 
@@ -45,7 +48,8 @@ class Features(NamedTuple):
     n_categorical: int
     problems: list[Problem]
     notes: list[str]
-    left_out: Sequence[str] = ()  # columns of which hardly anything is known
+    left_out: Sequence[str] = ()  # columns of which hardly anything is known, or that only name
+    amounts: Mapping[str, Floats] = {}  # columns of text that were read as numbers: money, dates
 
 
 @dataclass
@@ -55,6 +59,7 @@ class SortedColumns:
     numeric: dict[str, Floats] = field(default_factory=dict)
     categories: dict[str, list[str]] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)  # hardly anything is known of them
+    amounts: dict[str, Floats] = field(default_factory=dict)  # read from text: money, dates
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -116,7 +121,7 @@ def _natural(text: str) -> tuple[int, float, str]:
 def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> Features:
     """Turn columns into numbers: numeric ones as they are, categories into one column each."""
     found = sorted_columns(frame, request, place)
-    if not len(frame.columns):
+    if len(found.left_out) == len(frame.columns):
         text = "No column is left as a feature. Choose some with --features."
         found.problems.append(Problem(text))
     found.problems += _fill_missing(found, request=request, place=place)
@@ -149,7 +154,8 @@ def _assembled(found: SortedColumns, *, scale: bool) -> Features:
         names += [f"{name}={value}" for value in values]
     blocks = [block for block in blocks if block.size]
     X = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
-    return Features(X, names, len(found.categories), [], found.notes, found.left_out)
+    n_categorical = len(found.categories)
+    return Features(X, names, n_categorical, [], found.notes, found.left_out, found.amounts)
 
 
 def warn_of_constants(constant: Sequence[str], n_columns: int) -> None:
@@ -202,6 +208,13 @@ def _sort_column(
     if read.how:
         typed = shlex.quote(name)
         found.notes.append(f"column {name!r}: {read.how} (--drop {typed} leaves it out)")
+        found.amounts[name] = read.values
+    if name not in request.features:
+        note = _doubt_as_quantity(name, read.values)
+        found.notes += [f"column {name!r}: {note}"] if note else []
+        if note.endswith(LEFT_OUT):
+            found.left_out.append(name)
+            return
     infinite = np.flatnonzero(np.isinf(read.values))
     if infinite.size:
         remedy = f"Correct it, or --drop {shlex.quote(name)}."
@@ -209,6 +222,24 @@ def _sort_column(
         found.problems.append(dropped(name, text))
     else:
         found.numeric[name] = read.values
+
+
+def _doubt_as_quantity(name: str, values: Floats) -> str:
+    """Return a note if whole numbers name something, such as phones; empty if they may count."""
+    given = values[np.isfinite(values)]
+    if not given.size or (given != np.floor(given)).any():
+        return ""
+    typed = shlex.quote(name)
+    if names_things(name):
+        uses = f"(--categorical {typed} uses it)"
+        return f"it names something and counts nothing {uses}, so {LEFT_OUT}"
+    has_many_digits = given.min() >= 10 ** (MANY_DIGITS - 1) and given.max() < 100 * given.min()
+    if given.size >= CODES and has_many_digits and np.unique(given).size >= 0.99 * given.size:
+        return (
+            f"whole numbers such as {given[0]:.0f}, hardly any of them twice, are used as a "
+            f"quantity (--drop {typed} if they name something)"
+        )
+    return ""
 
 
 def numbers_in(column: Any, request: DataRequest) -> Numbers | None:
@@ -279,6 +310,11 @@ def _fill_missing(
     if request.impute is not None:
         missing = _without_nearly_empty(found, missing, request)
     elif missing:
+        mostly = _mostly_missing(missing, n_columns=len(numeric) + len(categories))
+        problems += mostly.values()
+        missing = {name: where for name, where in missing.items() if name not in mostly}
+        if not missing:
+            return problems
         rows = np.logical_or.reduce(list(missing.values()))
         shown = ", ".join(f"{name!r} ({int(w.sum())})" for name, w in list(missing.items())[:SHOWN])
         shown += ", ..." * (len(missing) > SHOWN)
@@ -295,6 +331,21 @@ def _fill_missing(
             most = max(sorted(set(given)), key=given.count)
             categories[name] = [text or most for text in categories[name]]
     return problems
+
+
+def _mostly_missing(missing: dict[str, Bools], *, n_columns: int) -> dict[str, Problem]:
+    """Return the problems of columns that are rather left out than filled, if others remain."""
+    mostly = {name: where.mean() for name, where in missing.items() if where.mean() > HALF}
+    if len(mostly) == n_columns:
+        return {}
+    return {
+        name: dropped(
+            name,
+            f"Column {name!r}: {share:.0%} of it is missing. Use --drop {shlex.quote(name)}, or "
+            "--impute median to fill it all the same.",
+        )
+        for name, share in mostly.items()
+    }
 
 
 def _without_nearly_empty(
