@@ -5,11 +5,14 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 MINIMUM := .venv-minimum
 RELEASE := .venv-release
+DOCS := $(VENV)/.docs
+VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/linkwise/_version.py)
+SITE = build/docs/$(VERSION)
 # A test process for every core; each begins with a share of the files and takes over from slower ones.
 PARALLEL := -n logical --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-page test lint kernels pytest coverage fuzz test-minimum dist licences papers papers-full clean
+.PHONY: help demo demo-page test lint kernels pytest coverage fuzz test-minimum docs docs-quick docs-serve dist licences papers papers-full clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,8 +33,9 @@ demo-page: $(STAMP) ## the annotation page on built-in data, whose truth shows t
 	$(PY) -m linkwise datasets digits -o demo-output/digits.csv --quiet
 	$(PY) -m linkwise serve demo-output/digits.csv -k 10 --truth class --image 8x8 --no-scale
 
-test: $(STAMP) ## everything CI runs: ruff, codespell, mypy, pytest
+test: $(STAMP) ## everything CI runs: ruff, codespell, mypy, the site, pytest
 	@$(MAKE) --no-print-directory -j2 lint kernels
+	@$(MAKE) --no-print-directory docs
 	@$(MAKE) --no-print-directory pytest
 
 lint: $(STAMP) ## ruff, codespell and mypy
@@ -63,6 +67,24 @@ test-minimum: ## the tests on the oldest supported versions of the dependencies
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@# Kernels apart: another Numba would overwrite those of the usual environment.
 	NUMBA_CACHE_DIR=$(CURDIR)/$(MINIMUM)/kernels $(MINIMUM)/bin/python -m pytest -q $(PARALLEL)
+
+$(DOCS): $(STAMP)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
+docs: $(DOCS) ## the documentation site in build/docs, its gallery run, its links checked
+	rm -rf $(SITE)
+	@# One thread a script: two scripts run at a time, and the times that they print are of one core.
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(VENV)/bin/sphinx-build -W --keep-going -q -j 2 -d build/doctrees -b html docs $(SITE)
+	$(PY) tools/check_site.py $(SITE)
+	@echo '<meta http-equiv="refresh" content="0; url=$(VERSION)/">' > build/docs/index.html
+
+docs-quick: export LINKWISE_GALLERY = skip
+docs-quick: docs ## the same without running the gallery
+
+docs-serve: ## show the site on this machine, at http://127.0.0.1:8000; builds it if it is not there
+	@[ -e build/docs/index.html ] || $(MAKE) --no-print-directory docs
+	$(PYTHON) -m http.server 8000 --bind 127.0.0.1 --directory build/docs
 
 dist: $(STAMP) ## wheel and sdist, with their contents checked, twine, and the demo in a clean environment
 	$(PYTHON) -m venv $(RELEASE)
