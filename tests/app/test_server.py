@@ -326,7 +326,8 @@ def test_a_new_clustering_is_never_seen_without_the_answers(client, room, monkey
 
     monkeypatch.setattr(room, "settled", looking)
     room.found(room._engine._solver.found(room.known()))
-    assert seen and all(a == b for a, b in seen)
+    assert seen
+    assert all(a == b for a, b in seen)
 
 
 def test_one_against_many_answers_all_at_once(client):
