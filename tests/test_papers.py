@@ -194,6 +194,36 @@ def test_data_come_from_the_folder_that_is_named(monkeypatch, tmp_path):
     assert len(y) == 150
 
 
+# ------------------------------------------------------------------ methods, by the letter
+
+
+def test_clpp_has_the_graph_of_equation_15(monkeypatch):
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(40, 3)) * [5.0, 2.0, 0.1]
+    met = []
+    monkeypatch.setattr(
+        wacquet, "projected", lambda *given, **options: met.append((given, options)) or Labels()
+    )
+    wacquet.clpp(X, None, 2, 0)
+    (Z, *_), options = met[0]
+    assert Z.shape == (40, 2)  # 95 % of the variance
+    D = np.linalg.norm(Z[:, None] - Z[None], axis=2)
+    is_near = np.argsort(np.argsort(D, axis=1), axis=1) <= 10  # the sample itself, and ten others
+    W = np.where(is_near | is_near.T, np.exp(-(D**2) / (2 * X.var(axis=0).mean())), 0.0)
+    np.fill_diagonal(W, 0.0)
+    np.testing.assert_allclose(options["W"].toarray(), W)
+    assert options["criterion"] == "paper"
+
+
+class Labels:
+    labels = None
+
+
+def test_clpp_on_faces_has_local_scales_as_the_other_methods():
+    assert dict(faces.methods())["clpp"] is wacquet.clpp_local
+    assert dict(wacquet.methods())["clpp"] is wacquet.clpp
+
+
 # ------------------------------------------------------------------ judges, on made-up tables
 
 

@@ -37,8 +37,9 @@ The figures and tables of five papers, run again with this library. Each claim i
 
 A claim *holds* if it is true in every place (mostly a data set) where it was tried, *partly* if in
 at least half of them, otherwise it *does not hold*. Places where it fails are marked "(no)". The
-rule by which a place is judged stands with the claim, with its tolerances. The words of a claim
-are ours; claims marked (ours) are not in the papers.
+rule by which a place is judged stands with the claim, with its tolerances; a method is the best, or
+above all others, if none is above it, so a tie counts. The words of a claim are ours; claims marked
+(ours) are not in the papers.
 
 Verdicts and figures are computed from the tables in `benchmarks/papers/results`, which are our own
 measurements, and a test computes them again. `make papers` makes these tables anew, at a reduced

@@ -27,8 +27,9 @@ for more. The letter of FCSC is equation 30: half of the largest satisfaction, a
 is not the constant vector, but need not be orthogonal to it. ``csp:orthogonal`` is the same with
 orthogonality, which equation 7 of Wang, Qian & Davidson has, and ``csp:ours`` takes a threshold
 that is feasible as well. The letter of cLPP is the numerator of equations 19 and 20, by which a
-cannot-link asks for distance without limit and equation 22 can have negative eigenvalues;
-``clpp:signed`` takes absolute degrees instead, on the same components.
+cannot-link asks for distance without limit and equation 22 can have negative eigenvalues, on the
+graph of equation 15: 10 neighbours, and the sigma of the full graph. ``clpp:signed`` takes absolute
+degrees instead, and local scales, on the same components.
 
 In reduced size there are 3 draws instead of 10, and steps of 5 % instead of 2 %.
 """
@@ -67,6 +68,7 @@ from linkwise import (
     SpectralLearning,
 )
 from linkwise.evaluate import learning_curve
+from linkwise.methods.clpp import clpp as projected
 
 NAME = "wacquet_fig1_2"
 PAPER = "Wacquet et al. 2013: signed Laplacian (cSC)"
@@ -99,18 +101,30 @@ def principal(X):
 
 
 def cpca(X, constraints, n_clusters, random_state):
+    """ConstrainedPCA, as many directions as components."""
     n_components = principal(X).shape[1]
     model = ConstrainedPCA(n_clusters, n_components=n_components, random_state=random_state)
     return model.fit(X, constraints=constraints).labels_
 
 
 def clpp_signed(X, constraints, n_clusters, random_state):
+    """ConstrainedLPP on the components."""
     Z = principal(X)
     model = ConstrainedLPP(n_clusters, n_components=Z.shape[1], random_state=random_state)
     return model.fit(Z, constraints=constraints).labels_
 
 
 def clpp(X, constraints, n_clusters, random_state):
+    """ConstrainedLPP(criterion='paper') on the components, with the graph of equation 15."""
+    Z = principal(X)
+    sigma = float(np.sqrt(X.var(axis=0).mean()))
+    W = Affinity(10, scale=sigma).fit_transform(Z)
+    options = {"criterion": "paper", "n_components": Z.shape[1], "random_state": random_state}
+    return projected(Z, constraints, n_clusters, W=W, **options).labels
+
+
+def clpp_local(X, constraints, n_clusters, random_state):
+    """ConstrainedLPP(criterion='paper') on the components."""
     Z = principal(X)
     model = ConstrainedLPP(
         n_clusters, criterion="paper", n_components=Z.shape[1], random_state=random_state

@@ -334,7 +334,8 @@ class PropagationClusterer(ConstrainedClusterer):
     ----------
     scale : {"max", "paper"}, default="max"
         The unit of propagated pairs and of affinities. ``"paper"``: both as they are, which is
-        equation (9) of Fu et al. to the letter; propagated pairs are faint then. ``"max"``: pairs
+        equation (9) of Fu et al. to the letter, for pairs of two samples (no sample has an affinity
+        to itself); propagated pairs are faint then. ``"max"``: pairs
         are multiplied until the tenth of the given ones that kept most of their belief has all of
         it (a quantile of 10 %, not the maximum), and affinities are divided by the largest.
     solver : {"auto", "exact", "lowrank"}, default="auto"
