@@ -45,9 +45,11 @@ PROPORTIONAL_FROM = 1_000_000
 REGION_ROWS = 1_000_000  # at most, about
 REGIONS_PER_WORKER = 1  # at least; every further one makes more, smaller tasks
 CELLS_PER_REGION = 8  # at least, of few samples
-# Cells up to which a sample is compared with all centres; beyond, with those around its own.
+# Centres that a sample is compared with, to choose the cells that it looks at: all, or those
+# around its own cell. With fewer, neighbours are missed: 4 times as many as a sample looks at gave
+# a recall of 0.952 at 2,000,000 samples.
 ALL_CELLS = 2_000
-AROUND = 4  # times as many cells around each cell as a sample looks at
+AROUND = 4  # times as many cells as a sample looks at, at least
 
 
 class Region(NamedTuple):
@@ -169,10 +171,11 @@ class CellIndex:
 
     def around(self, region: int, n_probes: int) -> Int32s | None:
         """Return the cells that the samples of each cell may look at; None for all, if few."""
-        if self.n_cells <= max(ALL_CELLS, AROUND * n_probes):
+        n_around = max(ALL_CELLS, AROUND * n_probes)
+        if self.n_cells <= n_around:
             return None
         own = self.centres[self.first[region] : self.first[region + 1]]
-        return nearest_centres(own, self.centres, AROUND * n_probes, n_threads=1)
+        return nearest_centres(own, self.centres, n_around, n_threads=1)
 
 
 def _searched(
