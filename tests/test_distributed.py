@@ -6,6 +6,8 @@ import os
 import pickle
 import subprocess
 import sys
+import time
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.linalg.blocks import BlockMatrix, kept_where
 from linkwise.linalg.laplacian import symmetric_components
 
+dask = pytest.importorskip("dask", reason="the extra `dask` is not installed")
 da = pytest.importorskip("dask.array", reason="the extra `dask` is not installed")
 distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
 psutil = pytest.importorskip("psutil")
@@ -478,6 +481,60 @@ def test_a_killed_worker_changes_nothing(client, one, stage):
     assert killed.wait(timeout=30) == 0
     assert not psutil.pid_exists(victim)
     client.wait_for_workers(2, timeout=60)
+
+
+def started(program, *options):
+    """Start a program of Dask on loopback."""
+    command = [sys.executable, "-m", f"distributed.cli.dask_{program}", "--host", "127.0.0.1"]
+    return subprocess.Popen(
+        [*command, "--no-dashboard", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+@pytest.fixture
+def processes(tmp_path):
+    """A scheduler and a worker of their own, as on a cluster."""
+    file = str(tmp_path / "scheduler.json")
+    scheduler = started("scheduler", "--port", "0", "--scheduler-file", file)
+    options = ("--nthreads", "1", "--death-timeout", "30", "--local-directory", str(tmp_path))
+    worker = started("worker", "--scheduler-file", file, *options)
+    yield file, scheduler, worker
+    for process in (scheduler, worker):
+        process.kill()
+        process.wait(timeout=30)
+
+
+@pytest.mark.parametrize("moment", ["while chunks are read", "before a fit", "during a fit"])
+def test_a_scheduler_that_is_gone_is_an_error_and_leaves_nothing(processes, samples, moment):
+    file, scheduler, worker = processes
+    X = da.from_array(samples[0], chunks=(400, 5))
+    before = set(psutil.Process().children(recursive=True))
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "3s"}),  # that it is waited for
+        distributed.Client(scheduler_file=file, set_as_default=False, timeout=60) as client,
+    ):
+        client.wait_for_workers(1, timeout=60)
+        family = set(psutil.Process(worker.pid).children(recursive=True))
+        if moment == "while chunks are read":
+            X = X.map_blocks(lambda block: time.sleep(4) or block)
+            timer = Timer(0.5, scheduler.kill)
+            timer.start()
+            with pytest.raises(RuntimeError, match=r"scheduler at tcp://127.* is gone"):
+                OnDask(X, client=client)
+            timer.join()
+        else:
+            there = OnDask(X, client=client)
+            assert there.W.n_blocks == 1
+            timer = Timer(0.1 if moment == "during a fit" else 0, scheduler.kill)
+            timer.start()
+            if moment == "before a fit":
+                scheduler.wait(timeout=30)
+            with pytest.raises(RuntimeError, match=r"scheduler at tcp://127.* is gone"):
+                while True:  # a fit may be done before the scheduler is killed
+                    NCut(K, random_state=0).fit(there.cold())
+    assert worker.wait(timeout=60) is not None  # ends by itself
+    assert not psutil.wait_procs(family, timeout=30)[1]
+    assert set(psutil.Process().children(recursive=True)) <= before
 
 
 def test_without_the_extra_the_message_names_it():

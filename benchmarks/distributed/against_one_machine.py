@@ -40,15 +40,6 @@ def cpu_of_workers(client):
     return sum(client.run(time.process_time).values())
 
 
-def received(client):
-    """Return the bytes that workers have got from each other."""
-
-    def of_worker(dask_worker):
-        return int(dask_worker.transfer_incoming_bytes_total)
-
-    return sum(client.run(of_worker).values())
-
-
 def known_for(y, *, labels):
     from linkwise import Constraints
 

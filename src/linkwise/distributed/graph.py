@@ -85,17 +85,16 @@ class Builder:
     def _symmetric(self, neighbors: Neighbors, scales: Floats | None) -> RowBlockMatrix:
         cluster, layout = self.cluster, neighbors.layout
         scale = self.affinity.scale
-        weighted = []
-        for number, table in enumerate(neighbors.tables):
-            given = None
-            if scales is not None:
-                halo = cluster.fetch([cluster.submit(distinct_places, table, self.k)])[0]
-                given = (
-                    scales[layout.start[number] : layout.start[number + 1]],
-                    halo,
-                    scales[halo],
-                )
-            weighted.append(cluster.submit(weighted_rows, table, self.k, scale, given))
+        given: list[Any] = [None] * layout.n_blocks
+        if scales is not None:
+            asked = [cluster.submit(distinct_places, table, self.k) for table in neighbors.tables]
+            for number, named in enumerate(cluster.fetch(asked)):
+                own = scales[layout.start[number] : layout.start[number + 1]]
+                given[number] = (own, named, scales[named])
+        weighted = [
+            cluster.submit(weighted_rows, table, self.k, scale, those)
+            for table, those in zip(neighbors.tables, given, strict=True)
+        ]
         blocks, outside = [], []
         for number in range(layout.n_blocks):
             rows = (int(layout.start[number]), int(layout.start[number + 1]))

@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 
 
 class Layout:
-    """Which samples are in which block, and where."""
+    """Which samples are in which block, and where.
 
-    def __init__(self, samples: Sequence[Ints]) -> None:
+    `at` are the places of the blocks among the workers, in [0, 1).
+    """
+
+    def __init__(self, samples: Sequence[Ints], at: Sequence[float]) -> None:
         self.samples = list(samples)  # of each block, in the order of its rows
+        self.at = list(at)
         sizes = [part.size for part in self.samples]
         self.n, self.n_blocks = sum(sizes), len(sizes)
         self.start = np.concatenate([[0], np.cumsum(sizes)])  # place of the first row of a block
@@ -94,8 +98,18 @@ class RowBlockMatrix(BlockMatrix):
 
     @property
     def halo_share(self) -> float:
-        """Rows that travel in a product, as a share of all rows."""
-        return sum(piece.rows.size for pieces in self.halo for piece in pieces) / self.layout.n
+        """Rows that travel between workers in a product, as a share of all rows.
+
+        A block's rows that another block on the same worker needs do not travel.
+        """
+        worker = [int(at * self.cluster.n_workers) for at in self.layout.at]
+        travel = sum(
+            piece.rows.size
+            for block, pieces in enumerate(self.halo)
+            for piece in pieces
+            if worker[piece.block] != worker[block]
+        )
+        return travel / self.layout.n
 
     def columns(self, block: int) -> Ints:
         """Return the samples that the columns of a block are."""
@@ -199,7 +213,8 @@ class RowBlockMatrix(BlockMatrix):
 
     def in_blocks(self, V: AnyArray) -> RowBlocks:
         """Return vectors in blocks of rows, to be multiplied with again and again."""
-        return RowBlocks(self, [self.cluster.submit(identity, p) for p in self.layout.split(V)])
+        parts = zip(self.layout.split(V), self.layout.at, strict=True)
+        return RowBlocks(self, [self.cluster.submit(identity, p, at=at) for p, at in parts])
 
     def pieces(self, parts: list[Any], call: Callable[..., Any]) -> list[list[Any]]:
         """Return, for each block, the rows that it needs of others, by calls on workers."""
@@ -208,7 +223,7 @@ class RowBlockMatrix(BlockMatrix):
             mine = []
             for place, piece in enumerate(halo):
                 if (number, place) not in self._sent:
-                    rows = self.cluster.submit(identity, piece.rows)
+                    rows = self.cluster.submit(identity, piece.rows, at=self.layout.at[piece.block])
                     self._sent[number, place] = rows
                 mine.append(call(taken, parts[piece.block], self._sent[number, place]))
             found.append(mine)

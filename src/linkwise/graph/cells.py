@@ -140,13 +140,22 @@ def training_rows(n_samples: int, n_cells: int, random_state: np.random.RandomSt
 
 
 def trained(
-    sample: AnyFloats, n_cells: int, random_state: np.random.RandomState, *, n_threads: int
+    sample: AnyFloats,
+    n_cells: int,
+    random_state: np.random.RandomState,
+    *,
+    n_threads: int,
+    nearest: Callable[..., Any] | None = None,
 ) -> Floats:
-    """Centres by a few steps of Lloyd's algorithm on a sample; an empty cell keeps its centre."""
+    """Centres by a few steps of Lloyd's algorithm on a sample; an empty cell keeps its centre.
+
+    `nearest` finds the nearest centres instead of `nearest_centres`.
+    """
+    nearest = nearest_centres if nearest is None else nearest
     size = sample.shape[0]
     centres = np.array(sample[random_state.permutation(size)[:n_cells]], dtype=np.float64)
     for _ in range(TRAINING_STEPS if n_cells > 1 else 0):
-        cell = nearest_centres(sample, centres, 1, n_threads=n_threads)[:, 0]
+        cell = nearest(sample, centres, 1, n_threads=n_threads)[:, 0]
         counts = np.bincount(cell, minlength=n_cells)
         kept = counts > 0
         start = np.concatenate([[0], np.cumsum(counts[kept])])
