@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -20,11 +20,16 @@ from linkwise import ConflictError, Constraints, Linkage, Prepared
 from linkwise.graph.neighbors import NeighborSearch
 from linkwise.linkage.coordinates import Coordinates, Radii, _leading
 from linkwise.linkage.cut import (
-    MODELS,
+    CENTRES,
+    CUTS,
+    EDGES,
+    SLOPES,
+    WRONG,
     Answers,
     Calibration,
     Prior,
-    _gains,
+    _f1_gains,
+    _posterior,
     calibrate,
     choose_cut,
     prior_cut,
@@ -596,27 +601,43 @@ def test_candidates_are_distinct_pairs():
     assert candidate_pairs(np.array([[1, 2], [0, 2], [0, 1]])).tolist() == [[0, 1], [0, 2], [1, 2]]
 
 
-def test_the_likelihood_of_answers_is_that_of_each_of_them():
+def test_the_posterior_of_curves_is_that_of_each_answer():
     rng = np.random.RandomState(0)
-    x, is_must = rng.uniform(-3, 3, 50), rng.rand(50) < 0.5
-    belief, moves = rng.rand(50), np.array([-1.0, 0.0, 0.7])
-    answers = Answers(np.zeros(50, int), is_must, belief)
-    gain, error = _gains(x, answers, moves, MODELS)
+    x, is_must, belief = rng.uniform(-3, 3, 30), rng.rand(30) < 0.5, rng.rand(30)
+    x = CENTRES[np.searchsorted(EDGES, x) - 1]  # heights are in bins
+    found = _posterior(x, Answers(np.zeros(30, int), is_must, belief))
+    expected = np.zeros((SLOPES.size, CUTS.size))
+    for (s, slope), (t, even), w in product(enumerate(SLOPES), enumerate(EDGES[CUTS]), WRONG):
+        p = expit(np.where(is_must, 1, -1) * slope * (x - even))
+        prior = 8 * np.log1p(-w) - 11 * min(1, even**2)
+        expected[s, t] += np.exp(belief @ np.log(w + (1 - 2 * w) * p) + prior)
+    assert_allclose(found, expected / expected.sum(), rtol=1e-9, atol=1e-15)
 
-    def logs(cut):
-        """Return the log-likelihood of each answer, with what suits all best, and its prior."""
-        each = []
-        for slope, w in MODELS:
-            p = expit(np.where(is_must, 1, -1) * slope * (x - cut))
-            each.append((np.log(w + (1 - 2 * w) * p), 48 * np.log1p(-w)))
-        return max(each, key=lambda log: belief @ log[0] + log[1])
 
-    for k, move in enumerate(moves):
-        (there, after), (here, before) = logs(move), logs(0.0)
-        differences = belief * (there - here)
-        # Heights are in bins of a fiftieth.
-        assert gain[k] == pytest.approx(differences.sum() + after - before, abs=0.5)
-        assert error[k] == pytest.approx(np.sqrt(np.square(differences).sum()), abs=0.5)
+def test_the_gain_of_a_cut_is_that_of_the_pairs_it_joins():
+    """Three merges of 1, 4 and 6 pairs; 0 joins the first two of them."""
+    x, n_pairs = np.array([1.01, 0.01, -1.01]), np.array([1.0, 4.0, 6.0])
+    gain = _f1_gains(x, n_pairs, 8)
+    assert gain.shape == (SLOPES.size, CUTS.size, CUTS.size)
+    slope, even, cut = 2, 40, 30  # the third merge is joined too
+    p = expit(SLOPES[slope] * (x - EDGES[CUTS[even]]))
+    assert EDGES[CUTS[cut]] < -1.01
+    total = 4 + p @ n_pairs
+    above = 2 * (4 + p[:2] @ n_pairs[:2]) / (4 + 5 + total)
+    assert gain[slope, even, cut] == pytest.approx(2 * total / (4 + 11 + total) - above)
+    assert not gain[:, :, CUTS.size // 2].any()
+
+
+def test_near_pairs_that_mostly_differ_do_not_leave_all_samples_alone():
+    """A third of the pairs are one thing at any height: most violate a cut that joins them."""
+    rng = np.random.RandomState(0)
+    heights = np.sort(rng.uniform(-1, 1, 200))[::-1]
+    pairs = np.arange(400).reshape(-1, 2)
+    tree = Tree(10_000, Merges(pairs[:, 0], pairs[:, 1], heights, heights))
+    is_must = rng.rand(200) < 0.35
+    answers = Answers(np.arange(200), is_must, np.ones(200))
+    assert choose_cut(tree, answers, Prior(-0.9, 1.0, is_clear=True)) <= -0.9
+    assert choose_cut(tree, answers, Prior(0.9, 1.0, is_clear=True)) < 0.0
 
 
 def test_answers_that_a_cut_satisfies_do_not_push_it_down():
