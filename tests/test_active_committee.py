@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
 
 from linkwise import Auto, Constraints, Prepared
 from linkwise.active import Answer, Session, TruthOracle, simulate
 from linkwise.active.committee import balance, propose, questions, telling_apart
-from linkwise.active.fits import Fits, due_after, is_idle_leap, is_start_better
+from linkwise.active.doubts import DOUBT, doubts
+from linkwise.active.fits import GATE, Fits, due_after, is_idle_leap, is_start_better
 from linkwise.active.hypotheses import (
     WRONG,
     Beliefs,
@@ -289,9 +292,74 @@ def test_a_leap_needs_answers_that_it_explains():
     assert is_idle_leap(hypotheses, before, idle)
     telling = [Answer(0, 1, "same"), Answer(2, 3, "same"), Answer(0, 18, "different")]
     assert not is_idle_leap(hypotheses, before, telling)
-    nearly = now.copy()
-    nearly[0] = 1
-    assert not is_idle_leap(hypotheses, nearly, idle)  # no leap
+    assert not is_idle_leap(hypotheses, now, idle)  # nothing moves
+
+
+def test_the_more_samples_move_the_more_the_answers_have_to_gain():
+    now = np.repeat([0, 1], 50)
+
+    def is_idle(n_moved, gain):
+        before = now.copy()
+        before[:n_moved] = 1
+        explained = SimpleNamespace(
+            clustering=SimpleNamespace(labels=now),
+            explanation=lambda labels, _: gain if labels is now else 0.0,
+        )
+        return is_idle_leap(explained, before, ())
+
+    assert [is_idle(5, gain) for gain in (GATE / 2 - 0.01, GATE / 2 + 0.01)] == [True, False]
+    assert [is_idle(30, gain) for gain in (GATE - 0.01, GATE + 0.01)] == [True, False]
+
+
+# Doubts -----------------------------------------------------------------------------------
+
+
+def cornered(shown):
+    """Return the corners of the square, grouped by candidates that all agree."""
+    return hypotheses_of([shown, shown], coordinates=SQUARE)
+
+
+def test_a_part_that_no_answer_has_placed_is_doubted():
+    shown = np.isin(corner, [0, 1, 2]).astype(int)  # opposite corners belong together
+    found = doubts(cornered(shown), ())
+    moved = [np.flatnonzero(one.labels != shown) for one in found]
+    assert {tuple(np.unique(corner[one])) for one in moved} >= {(0,), (1,), (2,)}
+    assert sum(one.weight for one in found) == pytest.approx(DOUBT)
+
+
+def test_doubts_end_with_answers_that_place_the_part():
+    shown = np.isin(corner, [0, 1, 2]).astype(int)
+
+    def doubt_about(place, answers):
+        found = doubts(cornered(shown), answers)
+        return sum(one.weight for one in found if one.labels[place] != shown[place])
+
+    joined = [Answer(0, 16, "same"), Answer(1, 31, "same")]  # the corner of 0 with two others
+    assert doubt_about(5, joined) < 0.5 * doubt_about(5, ())
+    parted = [Answer(16, 0, "different"), Answer(17, 31, "different")]
+    assert doubt_about(20, parted) > 0.9 * doubt_about(20, ())
+
+
+def test_doubts_are_asked_about_and_nothing_else():
+    shown = np.isin(corner, [0, 1, 2]).astype(int)
+    hypotheses = cornered(shown)
+    doubted = hypotheses.doubted(doubts(hypotheses, ()))
+    sure, unsure = (Beliefs(one, (), one.weights) for one in (hypotheses, doubted))
+    assert unsure.still_to_change == sure.still_to_change == 0
+    assert_array_equal(unsure.labels, sure.labels)
+    i, j = questions(unsure).pairs[questions(unsure).value.argmax()]
+    assert corner[i] != corner[j]
+
+
+def test_corners_are_joined_although_all_candidates_agree():
+    # After ten answers all candidates have three corners in one cluster.
+    rng = np.random.RandomState(9)
+    at = rng.randint(4, size=200)
+    near = rng.uniform(-0.3, 0.3, size=(200, 2))
+    four = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])[at] + near
+    session = Session(StandardScaler().fit_transform(four), 2, random_state=9)
+    curve = simulate(session, TruthOracle(at % 2), 15, every=15)
+    assert curve.ari(at % 2)[-1] == 1
 
 
 # The number of clusters unknown ------------------------------------------------------------

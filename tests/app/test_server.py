@@ -374,6 +374,16 @@ def test_it_ends_when_nothing_is_left_to_ask(tmp_path):
         assert state(client)["settled"] == 15
 
 
+def test_quality_ends_with_the_agreement_that_the_header_shows(tmp_path):
+    truth = blobs()[1]
+    room = make_room(tmp_path, truth=truth)
+    with client_of(room) as client:
+        wait_for(lambda: room.clustering.method == "stub")
+        a, b = np.flatnonzero(truth == 0)[0], np.flatnonzero(truth == 1)[0]
+        say(client, int(a), int(b), "same")  # wrong: one sample is shown in another cluster
+        assert client.get("/api/quality").json()["ari"][-1] == state(client)["ari"] < 1
+
+
 def test_news_that_a_page_missed_are_sent_again(room):
     import asyncio
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwise.active.answers import constraints_of
+from linkwise.active.doubts import doubts
 from linkwise.active.hypotheses import (
     EPS,
     Beliefs,
@@ -157,6 +158,8 @@ class Fits:
         if self.numbers is not None and k is not None:
             others = rivals(self.numbers, scores, k, samples=hypotheses.samples)
             hypotheses = hypotheses.beside([*others, *with_two_merged(hypotheses, answers)])
+        if answers:  # the candidates without any are different enough
+            hypotheses = hypotheses.doubted(doubts(hypotheses, answers))
         return Fit(answers, model.suspects_, hypotheses)
 
     def _better(
@@ -198,9 +201,13 @@ def is_start_better(committee: Committee) -> bool:
 
 
 def is_idle_leap(hypotheses: Hypotheses, before: Ints, answers: Sequence[Answer]) -> bool:
-    """Whether many samples would move, though the answers are hardly explained better then."""
+    """Whether samples would move, though the answers are hardly explained better then.
+
+    The more samples move, the more the answers have to gain.
+    """
     now = hypotheses.clustering.labels
-    if share_moved(now, before) <= LEAP:
+    moved = share_moved(now, before)
+    if moved == 0:
         return False
     gain = hypotheses.explanation(now, answers) - hypotheses.explanation(before, answers)
-    return gain < GATE
+    return gain < GATE * min(moved / LEAP, 1.0)

@@ -67,6 +67,8 @@ class Hypotheses:
         Where the samples are.
     clustering : Clustering
         The clustering that is shown, of all samples.
+    n_doubts : int, default=0
+        The number of partitions, the first ones, that are there to be asked about only.
     """
 
     samples: Ints
@@ -75,6 +77,7 @@ class Hypotheses:
     W: Graph
     coordinates: Floats
     clustering: Clustering
+    n_doubts: int = 0
 
     @classmethod
     def of(cls, model: Auto, shown: Clustering) -> Hypotheses:
@@ -103,6 +106,10 @@ class Hypotheses:
         added = np.array([one.weight for one in rivals])
         weights = np.concatenate((added, (1 - added.sum()) * self.weights))
         return replace(self, labels=np.vstack((others, self.labels)), weights=weights)
+
+    def doubted(self, rivals: Sequence[Rival]) -> Hypotheses:
+        """Add clusterings that only questions look at; the shown one stays the last."""
+        return replace(self.beside(rivals), n_doubts=len(rivals))
 
     @property
     def shown(self) -> Ints:
@@ -245,10 +252,11 @@ class Beliefs:
     def still_to_change(self) -> float:
         """Expected share of samples that more answers would move to another cluster.
 
-        The mean over all hypotheses, whatever their weights: these are too sure.
+        The mean over all hypotheses but the doubts, whatever their weights: these are too sure.
         """
         shown = self.labels[self.hypotheses.samples]
-        return float(np.mean([share_moved(one, shown) for one in self.hypotheses.labels]))
+        heard = self.hypotheses.labels[self.hypotheses.n_doubts :]
+        return float(np.mean([share_moved(one, shown) for one in heard]))
 
     def _pairs(self) -> tuple[Ints, Pairs]:
         """Return the places of the samples in answers, and the answers as pairs of them."""

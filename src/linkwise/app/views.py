@@ -323,7 +323,7 @@ def quality(room: Room) -> dict[str, Any]:
         "stop": stopping(room),
         "moved": [round(run["moved"], 5) for run in room.runs[-60:]],
         "given": [run["given"] for run in room.runs[-60:]],
-        "ari": [run.get("ari") for run in room.runs[-60:]],
+        "ari": _agreements(room),
         "people": people(room),
         "agreement": agreement(room),
         "suspects": [
@@ -334,6 +334,14 @@ def quality(room: Room) -> dict[str, Any]:
         "method": room.clustering.method,
         "seconds": room.clustering.seconds,
     }
+
+
+def _agreements(room: Room) -> list[float | None]:
+    """Return the agreement with the truth of each clustering, and of what is shown now."""
+    found = [run.get("ari") for run in room.runs[-60:]]
+    labels = room.clustering.labels
+    now = None if labels is None else room.agreement_with_truth(labels)
+    return found if not found or now is None or now == found[-1] else [*found, now]
 
 
 def _suspect(room: Room, pair: Pair, probability: float) -> dict[str, Any]:

@@ -41,7 +41,7 @@ function fieldTable(a, b, { head = false, marks = true, all = false, dates = [],
       : dates.includes(name) ? dateDifferences(left, right)
       : isAmount ? [[{ text: left }], [{ text: right }]] : differences(left, right);
     return el("tr", { class: kind },
-      el("th", { scope: "row", text: name }),
+      el("th", { scope: "row" }, ...breakable(name)),
       cell(one, leftCut, a.index, name), cell(other, rightCut, b.index, name));
   });
   const table = el("table", { class: "pair" },
@@ -55,6 +55,11 @@ function fieldTable(a, b, { head = false, marks = true, all = false, dates = [],
     ? el("button", { type: "button", class: "show-all", onclick: redraw, text: `Show ${plural(hidden, "more field")}` })
     : null;
   return el("div", { class: head ? "" : "details" }, table, more);
+}
+
+// A long name may go on in the next line after a sign in it.
+function breakable(name) {
+  return String(name).split(/(?<=[_./-])/).flatMap((part, k) => (k ? [el("wbr"), part] : [part]));
 }
 
 // Amounts are in standard deviations: below a quarter they are close, from one on they are marked.
@@ -218,7 +223,7 @@ function barTable(a, b) {
   const order = a.bars.map((_, k) => k).sort((i, j) => gap(j) - gap(i)).slice(0, 8);
   function gap(k) { return Math.abs((a.bars[k] ?? 0) - (b.bars[k] ?? 0)); }
   const rows = order.map((k) => el("tr", { class: gap(k) < 0.25 ? "equal" : "differs" },
-    el("th", { scope: "row", text: a.features[k] }),
+    el("th", { scope: "row" }, ...breakable(a.features[k])),
     el("td", {}, a.values[k], bar(a.bars[k])), el("td", {}, b.values[k], bar(b.bars[k]))));
   return el("table", { class: "pair bars" },
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, el("span", { class: "small", text: "most different" })),
