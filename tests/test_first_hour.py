@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from importlib import import_module
 from pathlib import Path
@@ -230,6 +231,31 @@ def test_the_report_names_contradictions():
     assert "contradiction" not in str(Auto(2, random_state=0).fit(X).report_)
 
 
+def test_contradictions_name_samples_as_the_pairs_did():
+    ids = ["anna", "bob", "cid", "dot", "eve", "fay"]
+    pairs = {"i": ["anna", "bob", "anna"], "j": ["bob", "eve", "eve"]}
+    known = Constraints.from_frame({**pairs, "link": ["must", "must", "cannot"]}, ids=ids)
+    claim = "amples anna and eve are cannot-linked, but the must-links anna - bob - eve put them"
+    assert claim in str(known.conflicts()[0])
+    with pytest.raises(ConflictError, match=claim):
+        pickle.loads(pickle.dumps(known)).restrict([0, 1, 4]).check()
+    X = [[0.0], [0.1], [5.0], [5.1], [0.2], [9.0]]
+    model = Auto(3, random_state=0).fit(X, constraints=known)
+    assert any(claim in line for line in model.report_.summary())
+    assert "cluster 2 has only sample fay" in model.report_.summary()
+    assert model.suspects_[0].names == tuple(ids[k] for k in model.suspects_[0].samples)
+
+
+def test_too_few_clusters_name_samples_as_the_pairs_did():
+    ids = ["anna", "bob", "cid", "dot"]
+    ends = [(i, j) for i in range(4) for j in range(i)]
+    pairs = {"i": [ids[i] for i, _ in ends], "j": [ids[j] for _, j in ends]}
+    known = Constraints.from_frame({**pairs, "link": ["cannot"] * len(ends)}, ids=ids)
+    for n_clusters, shown in ((2, r"\| bob \| .*#0 \(anna, bob\)"), (3, "anna, bob, cid, dot, or")):
+        with pytest.raises(ConflictError, match=shown):
+            known.check(n_clusters)
+
+
 # Rows in another order --------------------------------------------------------------------------
 
 
@@ -292,6 +318,32 @@ def test_distances_given_as_affinities_are_noticed(blobs):
         uniform = np.random.RandomState(0).uniform(0.1, 1, (60, 60))
         model.fit(uniform + uniform.T)
         NCut(3, affinity=linkwise.Affinity(metric="precomputed"), random_state=0).fit(D)
+
+
+@pytest.mark.parametrize("make", [csr_array, np.asarray])
+def test_a_graph_given_as_features_is_noticed(make, blobs):
+    X, _ = blobs
+    D = np.linalg.norm(X[:, None] - X[None], axis=2)
+    near = ((D < 12) & (D > 0)).astype(float)
+    with pytest.warns(UserWarning, match=r'pass NCut\(..., affinity="precomputed"\)') as told:
+        NCut(3, random_state=0).fit(make(near))
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        NCut(3, affinity="precomputed", random_state=0).fit(make(near))
+        NCut(3, random_state=0).fit(D[:5, :5])  # too small to tell
+        NCut(3, random_state=0).fit(np.random.RandomState(0).uniform(size=(60, 60)))
+
+
+def test_distances_given_as_features_are_noticed(blobs):
+    X, _ = blobs
+    D = np.linalg.norm(X[:, None] - X[None], axis=2)
+    right = r'pass Auto\(..., affinity=linkwise.Affinity\(metric="precomputed"\)\)'
+    with pytest.warns(UserWarning, match=right):
+        Auto(3, random_state=0).fit(D)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        METHODS["ccl"](3, metric="precomputed").fit(D)
 
 
 # Data of other libraries ------------------------------------------------------------------------

@@ -114,11 +114,12 @@ def _known(adata: Any, labels: str | None, pairs: Any) -> Constraints:
             raise KeyError(message)
         found = Constraints.from_labels(adata.obs[labels])
     if pairs is None:
-        return Constraints(n) if found is None else found
+        none = Constraints(n) if found is None else found
+        return Constraints.from_table(n, none.table, labels=none.known_labels, ids=ids)
     if not isinstance(pairs, Constraints):
         pairs = _reader(pairs, n)(pairs, ids=ids)
     own = pairs.known_labels if found is None else found.known_labels
-    return Constraints.from_table(n, pairs.table, labels=own)
+    return Constraints.from_table(n, pairs.table, labels=own, ids=ids)
 
 
 def _reader(pairs: Any, n_samples: int) -> Any:

@@ -33,12 +33,12 @@ TABLES = {
     "text among numbers": (
         GOOD.replace("r7,7,1", "r7,seven,1"),
         (),
-        ["Column 'a'", "text in 1 row(s)", "'seven' in row 7 (r7)", "--drop a"],
+        ["Column 'a'", "text in 1 row(s)", "'seven' in line 9 (r7)", "--drop a"],
     ),
     "points and commas": (
         GOOD.replace("r7,7,1", 'r7,"7,5",1').replace("r8,8", "r8,8.5"),
         (),
-        ["Column 'a'", "'7,5' in row 7 (r7)"],
+        ["Column 'a'", "'7,5' in line 9 (r7)"],
     ),
     "too many categories": (
         "name,a,text\n" + "".join(f"r{k},{k},word{k % 11}\n" for k in range(12)),
@@ -48,12 +48,12 @@ TABLES = {
     "missing values": (
         GOOD.replace("r3,3,0", "r3,,0").replace("r5,5,2", "r5,,"),
         (),
-        ["missing in 2 row(s), first in row 3 (r3)", "'a' (2), 'b' (1)", "--impute median"],
+        ["missing in 2 row(s), first in line 5 (r3)", "'a' (2), 'b' (1)", "--impute median"],
     ),
     "short row": (GOOD.replace("r3,3,0", "r3,3"), (), ["missing in 1 row(s)", "'b' (1)"]),
     "long row": (GOOD.replace("r3,3,0", "r3,3,0,9"), (), ["no regular table", "line 5"]),
     "long rows": (GOOD.replace("\n", ",1\n").replace("b,1", "b", 1), (), ["no regular table"]),
-    "infinite value": (GOOD.replace("r3,3,0", "r3,inf,0"), (), ["'a' is infinite in row 3 (r3)"]),
+    "infinite value": (GOOD.replace("r3,3,0", "r3,inf,0"), (), ["'a' is infinite in line 5 (r3)"]),
     "empty column": (
         "name,a,b\n" + "".join(f"r{k},{k},\n" for k in range(9)),
         ("--impute", "median"),
@@ -62,9 +62,9 @@ TABLES = {
     "duplicate ids": (
         GOOD.replace("r7,", "r2,"),
         (),
-        ["column 'name' has the id 'r2' in rows 2, 7", "must be unique"],
+        ["column 'name' has the id 'r2' in lines 4, 9", "must be unique"],
     ),
-    "missing id": (GOOD.replace("r7,", ","), (), ["column 'name' has no id in row 7"]),
+    "missing id": (GOOD.replace("r7,", ","), (), ["column 'name' has no id in line 9"]),
     "repeated column": ("name,a,a\nx,1,2\n", (), ["more than one column called 'a'"]),
     "one column": (
         GOOD.replace(",", ";"),
@@ -247,7 +247,7 @@ def test_files_of_other_kinds(linkwise, tmp_path):
         "text.npy": "values, which are no numbers",
         "object.npy": "holds Python objects",
         "line.npy": "shape (5,)",
-        "nan.npy": "1 missing or infinite values, the first in row 1",
+        "nan.npy": "1 missing or infinite values, the first in row 1 (counted from 0)",
         "two.npz": "holds A, B: call the matrix with one row a sample X",
     }
     for name, part in expected.items():
@@ -281,10 +281,10 @@ def test_files_that_need_a_library(suffix, library, part, linkwise, tmp_path, mo
 
 EDGES = {
     "one end": ("a\nx\n", ["one column"]),
-    "no end": ("a,b\nx,\n", ["without an end in row 0"]),
-    "text weight": ("a,b,w\nx,y,1\ny,z,heavy\n", ["'heavy' in row 1"]),
-    "negative weight": ("a,b,w\nx,y,-1\n", ["'-1' in row 0"]),
-    "two weights": ("a,b,w\nx,y,1\ny,x,2\n", ["x - y has the weight 1 in row 0 and 2 in row 1"]),
+    "no end": ("a,b\nx,\n", ["without an end in line 2"]),
+    "text weight": ("a,b,w\nx,y,1\ny,z,heavy\n", ["'heavy' in line 3"]),
+    "negative weight": ("a,b,w\nx,y,-1\n", ["'-1' in line 2"]),
+    "two weights": ("a,b,w\nx,y,1\ny,x,2\n", ["x - y has the weight 1 in line 2 and 2 in line 3"]),
 }
 
 

@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array, save_npz
 
 from linkwise._values import read_dates, read_numbers
 
@@ -194,7 +195,7 @@ def test_an_absurd_value_is_named(linkwise, write):
     write("t.csv", CODE, column("x", lambda k: 1e300 if k == 5 else k), column("y", lambda k: k))
     run = linkwise(*CLUSTER)
     assert run.code == 0
-    assert "Column 'x' has 1e+300 in row 5 (c05), while all others lie between 0 and 23" in run.err
+    assert "Column 'x' has 1e+300 in line 7 (c05), while all others lie between 0 and 23" in run.err
     assert "Column 'y'" not in run.err
 
 
@@ -247,10 +248,10 @@ def test_all_problems_are_told_with_a_command_that_works(linkwise, troubled):
         lines[1:],
         [
             "Column 'note' is text with 20 different values in 24 rows",
-            "Column 'height' holds numbers, but text in 1 row(s), first 'tall' in row 3 (c03)",
-            "Column 'far' is infinite in row 2 (c02)",
+            "Column 'height' holds numbers, but text in 1 row(s), first 'tall' in line 5 (c03)",
+            "Column 'far' is infinite in line 4 (c02)",
             "Column 'never' has no values at all",
-            "Values are missing in 5 row(s), first in row 0 (c00); columns: 'size' (5)",
+            "Values are missing in 5 row(s), first in line 2 (c00); columns: 'size' (5)",
             "p.csv, line 1 has no column 'i', 'j', 'link'",
             "p.csv, line 4: i is 'c99', which is not among the 24 ids",
             "p.csv, line 5: j is 'nobody', which is not among the 24 ids",
@@ -291,10 +292,10 @@ def test_what_no_option_solves_gets_no_command(linkwise, write):
 def test_repeated_ids_are_listed_together(linkwise, write):
     write("t.csv", column("key", lambda k: f"c{k % 22}" if k else ""), X)
     run = linkwise(*CLUSTER, "--id", "key")
-    assert "no id in row 0" in run.error
+    assert "no id in line 2" in run.error
     write("t.csv", column("key", lambda k: f"c{k % 22}"), X)
     run = linkwise(*CLUSTER, "--id", "key")
-    assert "has the id 'c0' in rows 0, 22, 'c1' in rows 1, 23" in run.error
+    assert "has the id 'c0' in lines 2, 24, 'c1' in lines 3, 25" in run.error
     assert run.suggestion == ["cluster", "t.csv", "-k", "2", "-m", "signed", "--drop", "key"]
     assert linkwise(*run.suggestion).code == 0
     write("p.csv", "i,j,link\nc5,c6,must\n")  # the pairs need the ids
@@ -411,3 +412,34 @@ def test_drop_takes_several_columns(linkwise, write):
     assert "3 features (x, y, kind)" in run.err
     run = linkwise("cluster", "data.csv", "-k", 2, "-o", "out.csv", "--drop", "y,nothing")
     assert "--drop nothing: no such column" in run.error
+
+
+# Where ------------------------------------------------------------------------------------------
+
+
+def test_lines_are_those_that_an_editor_shows(linkwise, tmp_path):
+    """Counted from 1, with the header, blank lines, and cells of several lines."""
+    (tmp_path / "t.csv").write_text(
+        'code,x,note\nc0,1,fine\n\nc1,2,"two\nlines"\nc2,three,fine\nc3,4,fine\n   \nc4,,fine\n',
+        encoding="utf-8",
+    )
+    error = linkwise(*CLUSTER, "--drop", "note").error
+    assert "first 'three' in line 6 (c2)" in error
+    run = linkwise(*CLUSTER, "--drop", "note", "--categorical", "x")
+    assert "first in line 9 (c4)" in run.error
+
+
+def test_rows_of_a_sheet_are_those_that_it_shows(linkwise, tmp_path):
+    pytest.importorskip("openpyxl")
+    table = {"code": ["c0", "c1", "c2", "c3"], "x": [1.0, None, 3.0, 4.0]}
+    pandas.DataFrame(table).to_excel(tmp_path / "t.xlsx", index=False)
+    assert "first in row 3 (c1);" in linkwise("cluster", "t.xlsx", "-k", 2).error
+    pandas.DataFrame(table).to_parquet(tmp_path / "t.parquet")
+    assert "first in row 1 (c1), counted from 0;" in linkwise("cluster", "t.parquet", "-k", 2).error
+
+
+def test_the_row_of_a_missing_entry_of_a_sparse_matrix(linkwise, tmp_path):
+    X = np.eye(5, 3) + 1
+    X[3, 1] = np.nan
+    save_npz(tmp_path / "t.npz", csr_array(X))
+    assert "first in row 3 (counted from 0)" in linkwise("cluster", "t.npz", "-k", 2).error

@@ -140,7 +140,8 @@ class AutoReport:
             lines += self._constraints()
         for cluster, samples in self.small_clusters:
             s = "s" if len(samples) > 1 else ""
-            named = " and ".join(map(str, samples))
+            name = str if self.constraints is None else self.constraints.facts.name
+            named = " and ".join(map(name, samples))
             lines.append(f"cluster {cluster} has only sample{s} {named}")
         return lines
 

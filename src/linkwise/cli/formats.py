@@ -152,7 +152,7 @@ def _read_encoded(source: Source, request: DataRequest, as_text: Sequence[str | 
             "header; quote texts that contain the delimiter."
         ) from error
     _warn_of_numbers(header, source, is_graph=request.graph)
-    frame.attrs["delimiter"] = separator
+    frame.attrs |= {"delimiter": separator, "encoding": request.encoding}
     return frame
 
 

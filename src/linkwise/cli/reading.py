@@ -13,6 +13,7 @@ from linkwise._jit import late_module
 from linkwise._values import plain_numbers
 from linkwise.cli.console import BadInput, counted
 from linkwise.cli.formats import FORMATS, ID_NAMES, is_id_name
+from linkwise.cli.places import Places
 from linkwise.cli.problems import Problem
 from linkwise.cli.records import has_texts, record_features, split_names, text_columns
 from linkwise.cli.sources import source_of, suffix_of
@@ -68,6 +69,7 @@ class Data:
     others: Any = None  # the columns that are left out, for people as well; without classes
     everything: Any = None  # all columns, for the annotation page
     annotated: Any = None  # the AnnData object, for writing a copy
+    places: Places = field(default_factory=Places)  # where rows are in the file
 
     def shown_ids(self) -> list[Any]:
         """Return the names of the rows; their positions if they have none."""
@@ -158,7 +160,7 @@ def _table(source: Source, request: DataRequest) -> Data:
     frame = frame[kept]
 
     def place(row: int) -> str:
-        return f"row {row}" if data.names is None else f"row {row} ({data.names[row]})"
+        return data.places([row], data.names)
 
     as_records = request.text or (request.is_linkage and has_texts(frame, request))
     found = (record_features if as_records else features)(frame, request, place)
@@ -189,6 +191,7 @@ def _identified(source: Source, request: DataRequest) -> tuple[Any, Data]:
     frame = _frame(source, request, [*special, *text, *_possible_names(request.drop)])
     request = _with_drop(request, [str(name) for name in frame.columns])
     data = Data(len(frame), others=frame, everything=frame)
+    data.places = _places(source, frame)
     columns = {str(name): frame[name] for name in frame.columns}
     _take_columns(data, request, columns, place="column", remedy=TABLE_REMEDY)
     if request.id_column is None:
@@ -229,7 +232,7 @@ def _find_ids(data: Data, frame: Any, request: DataRequest) -> None:
     data.names = text_of(frame[found])
     data.id_name = found
     solution = () if request.has_pairs else ("--drop", found)
-    problem = _id_problem(data.names, f"column {found!r}", TABLE_REMEDY)
+    problem = _id_problem(data, f"column {found!r}", TABLE_REMEDY)
     data.problems += [] if problem is None else [Problem(problem, solution)]
 
 
@@ -283,25 +286,25 @@ def _are_names(texts: list[str]) -> bool:
     return all(texts) and bool(np.isnan(plain_numbers(texts)).mean() > 0.5)
 
 
-def _id_problem(names: list[str], source: str, remedy: str) -> str | None:
+def _id_problem(data: Data, source: str, remedy: str) -> str | None:
     """Return what is wrong with the names of the rows: all that are missing or repeated."""
     rows: dict[str, list[int]] = {}
-    for row, name in enumerate(names):
+    for row, name in enumerate(data.names or ()):
         rows.setdefault(name, []).append(row)
     missing = rows.pop("", [])
     if missing:
-        return f"The {source} has no id in {_rows(missing)}. Every row needs one."
+        return f"The {source} has no id in {data.places(missing)}. Every row needs one."
     repeated = {name: found for name, found in rows.items() if len(found) > 1}
     if not repeated:
         return None
-    shown = [f"{name!r} in {_rows(found)}" for name, found in list(repeated.items())[:SHOWN]]
+    shown = [f"{name!r} in {data.places(found)}" for name, found in list(repeated.items())[:SHOWN]]
     more = ", ..." * (len(repeated) > SHOWN)
     return f"The {source} has the id {', '.join(shown)}{more}. Ids must be unique: {remedy}."
 
 
-def _rows(rows: list[int]) -> str:
-    shown = ", ".join(map(str, rows[:SHOWN])) + ", ..." * (len(rows) > SHOWN)
-    return f"row{'s' * (len(rows) > 1)} {shown}"
+def _places(source: Source, frame: Any) -> Places:
+    how = {name: frame.attrs[name] for name in ("delimiter", "encoding") if name in frame.attrs}
+    return Places(source, **how)
 
 
 def _edge_list(source: Source, request: DataRequest) -> Data:
@@ -310,40 +313,44 @@ def _edge_list(source: Source, request: DataRequest) -> Data:
     if len(frame.columns) < 2:
         message = f"{request.name} has one column; an edge list has two ends, and perhaps a weight."
         raise BadInput(message)
+    places = _places(source, frame)
     ends = [text_of(frame[name]) for name in frame.columns[:2]]
     number: dict[str, int] = {}
     for row, pair in enumerate(zip(*ends, strict=True)):
         for name in pair:
             if not name:
-                raise BadInput(f"{request.name} has an edge without an end in row {row}.")
+                raise BadInput(f"{request.name} has an edge without an end in {places([row])}.")
             number.setdefault(name, len(number))
     weights = np.ones(len(frame))
     if len(frame.columns) > 2:
-        weights = _edge_weights(text_of(frame[frame.columns[2]]), str(frame.columns[2]))
+        weights = _edge_weights(frame[frame.columns[2]], places)
     heads, tails = (np.array([number[name] for name in names]) for names in ends)
     names = list(number)
-    W = _merged_edges(np.sort(np.column_stack((heads, tails)), axis=1), weights, names)
+    pairs = np.sort(np.column_stack((heads, tails)), axis=1)
+    W = _merged_edges(pairs, weights, names, places=places)
     data = Data(len(names), W=W, names=names, id_name="node")
     data.notes.append(f"graph of {len(names)} nodes and {W.nnz // 2} edges")
     return data
 
 
-def _edge_weights(texts: list[str], column: str) -> Floats:
-    weights = np.empty(len(texts))
-    for row, text in enumerate(texts):
+def _edge_weights(column: Any, places: Places) -> Floats:
+    weights = np.empty(len(column))
+    for row, text in enumerate(text_of(column)):
         try:
             weights[row] = float(text)
         except ValueError:
             weights[row] = np.nan
         if not 0 <= weights[row] < np.inf:
             raise BadInput(
-                f"The weight of an edge is a number from 0 up, but column {column!r} has {text!r} "
-                f"in row {row}."
+                f"The weight of an edge is a number from 0 up, but column {str(column.name)!r} has "
+                f"{text!r} in {places([row])}."
             )
     return weights
 
 
-def _merged_edges(ends: AnyArray, weights: Floats, names: list[str]) -> csr_array:
+def _merged_edges(
+    ends: AnyArray, weights: Floats, names: list[str], *, places: Places
+) -> csr_array:
     """Build the graph; an edge that is given in both directions counts once."""
     n, (low, high) = len(names), ends.T
     key = low.astype(np.int64) * n + high
@@ -353,7 +360,7 @@ def _merged_edges(ends: AnyArray, weights: Floats, names: list[str]) -> csr_arra
         row, other = int(differs[0]), int(first[which[differs[0]]])
         raise BadInput(
             f"The edge {names[low[row]]} - {names[high[row]]} has the weight {weights[other]:g} in "
-            f"row {other} and {weights[row]:g} in row {row}. Remove one of them."
+            f"{places([other])} and {weights[row]:g} in {places([row])}. Remove one of them."
         )
     upper = sparse.coo_array((weights[first], (distinct // n, distinct % n)), shape=(n, n))
     upper.setdiag(0)
@@ -389,7 +396,7 @@ def _matrix(arrays: Arrays, request: DataRequest) -> Data:
         return data
     if sparse.issparse(matrix):
         data.X = _csr(matrix, request)
-        _check_finite(data.X.data, request)
+        _check_finite(data.X, request)
     else:
         data.X = _dense(np.array(matrix, dtype=np.float64), request)
     data.feature_names = [f"x{k}" for k in range(matrix.shape[1])]
@@ -412,7 +419,7 @@ def _take_columns(
     if "--id" in found:
         name = found["--id"]
         data.names, data.id_name = text_of(columns[name]), name
-        problem = _id_problem(data.names, f"{place} {name!r}", remedy)
+        problem = _id_problem(data, f"{place} {name!r}", remedy)
         solution = ((), ()) if request.has_pairs else (("--drop", name), ("--id",))
         data.problems += [] if problem is None else [Problem(problem, *solution)]
     if "--labels" in found:
@@ -439,15 +446,16 @@ def _dense(X: Floats, request: DataRequest) -> Floats:
     return X
 
 
-def _check_finite(values: Floats, request: DataRequest) -> None:
+def _check_finite(X: Any, request: DataRequest) -> None:
+    values = X.data if sparse.issparse(X) else X
     bad = ~np.isfinite(values)
     if not bad.any():
         return
-    rows = np.flatnonzero(bad.any(axis=1)) if bad.ndim == 2 else np.flatnonzero(bad)
-    remedy = ", or use --impute median" if np.isnan(values).any() else ""
+    rows = X.tocoo().row[bad] if sparse.issparse(X) else np.flatnonzero(bad.any(axis=1))
+    remedy = ", or use --impute median" if X is values and np.isnan(values).any() else ""
     raise BadInput(
         f"{request.name} has {int(bad.sum())} missing or infinite values, the first in row "
-        f"{rows[0]}. Correct them{remedy}."
+        f"{rows[0]} (counted from 0). Correct them{remedy}."
     )
 
 
@@ -459,7 +467,7 @@ def _annotated(source: Source, request: DataRequest, *, needs_features: bool) ->
     data = Data(adata.n_obs, id_name="cell", annotated=adata)
     remedy = "call adata.obs_names_make_unique() and save it again"
     data.names = [str(name) for name in adata.obs_names]
-    problem = _id_problem(data.names, "index obs_names", remedy)
+    problem = _id_problem(data, "index obs_names", remedy)
     data.problems += [] if problem is None else [Problem(problem)]
     obs = {str(name): adata.obs[name] for name in adata.obs.columns}
     _take_columns(data, replace(request, id_column=None), obs, place="column", remedy=remedy)

@@ -38,7 +38,9 @@ def load(
     if pairs is None:
         known = Constraints(data.n_samples, labels=data.known_labels)
     else:
-        known = Constraints.from_table(data.n_samples, pairs.table, labels=pairs.labels)
+        known = Constraints.from_table(
+            data.n_samples, pairs.table, labels=pairs.labels, ids=pairs.names
+        )
     console.note(f"known: {_counted(known)}")
     return Task(data, prepare(data, affinity, request), known)
 

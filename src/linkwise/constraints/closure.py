@@ -153,7 +153,10 @@ class Closure:
         undecided = (table.belief < 1) & (self.relation(*table.pairs.T) == 0)
         entailed = PairTable.of(self.must_link, self.cannot_link)
         return source.from_table(
-            self.n_samples, entailed.joined(table.kept(undecided)), labels=source.labels
+            self.n_samples,
+            entailed.joined(table.kept(undecided)),
+            labels=source.known_labels,
+            ids=source.ids,
         )
 
     @cached_property

@@ -25,6 +25,8 @@ class Conflict:
         Row of the cannot-link as it was given; None if different labels keep the pair apart.
     labels : tuple or None
         The two different labels, if those keep the pair apart; by name if they have names.
+    names : tuple of str or None
+        Names of the samples of the chain, if they have some; the message uses them.
     """
 
     pair: tuple[int, int]
@@ -33,6 +35,7 @@ class Conflict:
     rows: tuple[int | None, ...]
     cannot_link_row: int | None = None
     labels: tuple[Any, ...] | None = None
+    names: tuple[str, ...] | None = None
 
     @property
     def message(self) -> str:
@@ -42,7 +45,8 @@ class Conflict:
     @property
     def claim(self) -> str:
         """The contradiction in words, without what to do."""
-        i, j = self.pair
+        shown = self.chain if self.names is None else self.names
+        i, j = shown[0], shown[-1]
         claim = f"Samples {i} and {j} are cannot-linked"
         if self.labels is not None:
             claim = f"Samples {i} and {j} have the labels {self.labels[0]} and {self.labels[1]}"
@@ -51,8 +55,9 @@ class Conflict:
     def _proof(self) -> str:
         if self.steps == ("label",):
             return "their equal labels put them in"
-        chain = str(self.chain[0])
-        for sample, step in zip(self.chain[1:], self.steps, strict=True):
+        shown = self.chain if self.names is None else self.names
+        chain = str(shown[0])
+        for sample, step in zip(shown[1:], self.steps, strict=True):
             chain += f" {'-' if step == 'must-link' else '='} {sample}"
         if "label" in self.steps:
             return f"the must-links (-) and equal labels (=) {chain} put them in"
@@ -101,3 +106,4 @@ class Suspect(NamedTuple):
     row: int  # position among the pairs of its kind as they were given, or the sample
     probability: float | None = None  # of being wrong, if the method estimates it
     strength: float | None = None  # smallest penalty from which on it is satisfied; inf if never
+    names: tuple[str, ...] | None = None  # of the samples, if the constraints name them

@@ -194,7 +194,9 @@ def _raise_certificate(
     witness = _samples_of(contraction, found.vertices)
     if found.kind == "odd ring":
         witness = messages.around_ring(proof)
-    what = messages.certificate_in_words(found, proof, witness=witness, n_clusters=n_clusters)
+    what = messages.certificate_in_words(
+        found, proof, witness=witness, n_clusters=n_clusters, name=facts.name
+    )
     message = f"{what} {messages.remedy(proof, bracket)}"
     raise ConflictError(
         message,
@@ -229,7 +231,10 @@ def _raise_undecided(constraints: Constraints, n_clusters: int, attempt: Colorin
     pairs = tuple((int(i), int(j)) for i, j in facts.cannot_link[unsatisfied].tolist())
     core = peel(graph, n_clusters).core
     bracket = (_lower(graph, n_clusters), _upper(contraction, n_clusters))
-    left = messages.positions("cannot-link", rows, pairs) or "different labels in one cluster"
+    left = (
+        messages.positions("cannot-link", rows, pairs, name=facts.name)
+        or "different labels in one cluster"
+    )
     message = (
         f"Could not decide whether {n_clusters} clusters can satisfy all constraints "
         f"({facts.n_samples} samples, {len(facts.must_link)} certain must-links, "

@@ -7,6 +7,7 @@ that have it; two labels in one group are a contradiction, which needs no pairs 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,6 +39,11 @@ class Facts(NamedTuple):
     labelled: Ints  # samples with a known label, ascending
     class_of: Ints  # for each of those, the position of its label in `classes`
     classes: AnyArray  # distinct labels, ascending; their names if they have some
+    ids: Any = None  # names of the samples, by which messages name them
+
+    def name(self, sample: int) -> str:
+        """Return what messages call a sample."""
+        return str(sample) if self.ids is None else str(self.ids[sample])
 
 
 class Contraction(NamedTuple):
@@ -62,7 +68,7 @@ class Contradictions(NamedTuple):
     total: int  # number of cannot-links and pairs of labels that contradict the must-links
 
 
-def facts_of(n_samples: int, table: PairTable, labels: Labels | None) -> Facts:
+def facts_of(n_samples: int, table: PairTable, labels: Labels | None, ids: Any = None) -> Facts:
     """Return the certain part of a sorted table, and the labels as classes."""
     certain = table.kept(table.belief == 1)
     n_must = int(certain.is_must_link.sum())
@@ -79,6 +85,7 @@ def facts_of(n_samples: int, table: PairTable, labels: Labels | None) -> Facts:
         *(pairs[:n_must], pairs[n_must:]),
         *(row[:n_must], row[n_must:]),
         *(labelled, class_of, classes),
+        ids,
     )
 
 
@@ -168,7 +175,10 @@ def explain(facts: Facts, found: Contradictions, limit: int | None) -> list[Conf
             a, b = label_pairs[k]
             labels = tuple(facts.classes[[a, b]].tolist())
         path, path_rows = vertices[low:high].tolist(), rows[low : high - 1].tolist()
-        conflicts.append(_conflict(path, path_rows, n, cannot_link_row=apart_row, labels=labels))
+        one = _conflict(path, path_rows, n, cannot_link_row=apart_row, labels=labels)
+        if facts.ids is not None:
+            one = replace(one, names=tuple(map(facts.name, one.chain)))
+        conflicts.append(one)
     return conflicts
 
 

@@ -268,7 +268,7 @@ def make_suspects(
     An item is a row of ``constraints.table`` or, counted on from there, a labelled sample
     in ascending order. `probability` and `strength` have one entry per item.
     """
-    table, labels = constraints.table, constraints.labels
+    table, labels, ids = constraints.table, constraints.labels, constraints.ids
     labelled = () if labels is None else (labels >= 0).nonzero()[0].tolist()
     n_pairs = len(table.pairs)
     found = []
@@ -281,5 +281,6 @@ def make_suspects(
             kind, samples = "label", (row,)
         wrong = None if probability is None else float(probability[position])
         penalty = None if strength is None else float(strength[position])
-        found.append(Suspect(kind, samples, row, wrong, penalty))
+        names = None if ids is None else tuple(str(ids[sample]) for sample in samples)
+        found.append(Suspect(kind, samples, row, wrong, penalty, names))
     return tuple(found)

@@ -99,6 +99,7 @@ class Constraints:
     classes: AnyArray | None = field(init=False)  # name of each label
     table: PairTable = field(init=False)  # all explicit pairs; the four arrays are views of it
     row_names: ClassVar[Any] = None  # of a column of labels, its index: to notice another order
+    ids: ClassVar[Any] = None  # names of the samples, if pairs were given by name: for messages
 
     def __init__(
         self,
@@ -123,7 +124,9 @@ class Constraints:
         vars(self).update(vars(self._of(n, table.unique(n), known)))
 
     @classmethod
-    def _of(cls, n_samples: int, table: PairTable, known: Labels | None) -> Constraints:
+    def _of(
+        cls, n_samples: int, table: PairTable, known: Labels | None, ids: Any = None
+    ) -> Constraints:
         """Return the constraints of a table that is sorted and without duplicates."""
         for column in table:
             column.setflags(write=False)
@@ -143,12 +146,16 @@ class Constraints:
             classes=classes,
             table=table,
         )
+        if ids is not None:
+            vars(made)["ids"] = ids
         return made
 
     # Builders ------------------------------------------------------------------------------
 
     @classmethod
-    def from_table(cls, n_samples: int, table: PairTable, *, labels: Any = None) -> Constraints:
+    def from_table(
+        cls, n_samples: int, table: PairTable, *, labels: Any = None, ids: Any = None
+    ) -> Constraints:
         """Return the constraints of a table; proofs name the rows that it holds.
 
         Parameters
@@ -159,9 +166,12 @@ class Constraints:
             The pairs, as in `table`.
         labels : array-like of shape (n_samples,) or None, default=None
             Partial labels; see `from_labels`.
+        ids : sequence of length n_samples or None, default=None
+            Names of the samples, by which messages name them.
         """
         known = None if labels is None else as_labels(labels, n_samples)
-        return cls._of(n_samples, table.unique(n_samples), known)
+        names = None if ids is None else np.array(list(map(str, ids)), dtype=object)
+        return cls._of(n_samples, table.unique(n_samples), known, names)
 
     @classmethod
     def from_labels(cls, y: Any) -> Constraints:
@@ -224,11 +234,10 @@ class Constraints:
         >>> Constraints.from_frame(table, 3, columns=("a", "b", "verdict"))
         Constraints(n_samples=3, must_link=1, cannot_link=1)
         """
-        return cls.from_table(
-            *parsing.pair_table(
-                frame_columns(df), n_samples, ids, columns=columns, skip_unknown=skip_unknown
-            )
+        found = parsing.pair_table(
+            frame_columns(df), n_samples, ids, columns=columns, skip_unknown=skip_unknown
         )
+        return cls.from_table(*found, ids=ids)
 
     @classmethod
     def from_csv(
@@ -248,7 +257,8 @@ class Constraints:
             Other parameters of `from_frame`, such as ``ids``.
         """
         columns = FORMATS[".csv"].read(Path(path))
-        return cls.from_table(*parsing.pair_table(columns, n_samples, **how))
+        found = parsing.pair_table(columns, n_samples, **how)
+        return cls.from_table(*found, ids=how.get("ids"))
 
     @classmethod
     def from_file(
@@ -268,7 +278,8 @@ class Constraints:
             Other parameters of `from_frame`, such as ``ids``.
         """
         columns = format_of(path).read(Path(path))
-        return cls.from_table(*parsing.pair_table(columns, n_samples, **how))
+        found = parsing.pair_table(columns, n_samples, **how)
+        return cls.from_table(*found, ids=how.get("ids"))
 
     @classmethod
     def sample(cls, y: Any, n_pairs: int, random_state: RandomState = None) -> Constraints:
@@ -357,8 +368,8 @@ class Constraints:
     @cached_property
     def facts(self) -> logic.Facts:
         """The certain part, which all logic is about."""
-        facts = logic.facts_of(self.n_samples, self.table, self.known_labels)
-        for array in facts[1:]:
+        facts = logic.facts_of(self.n_samples, self.table, self.known_labels, self.ids)
+        for array in facts[1:-1]:
             read_only(array)
         return facts
 
@@ -647,7 +658,7 @@ class Constraints:
             table, labels = tables.all_pairs(self, "with_belief turns labels into pairs"), None
         beliefs = as_beliefs(belief, table.pairs, "must_link")
         return self._of(
-            self.n_samples, table._replace(belief=beliefs).unique(self.n_samples), labels
+            self.n_samples, table._replace(belief=beliefs).unique(self.n_samples), labels, self.ids
         )
 
     def to_csv(self, path: str | os.PathLike[str], *, ids: Sequence[object] | None = None) -> None:
@@ -701,7 +712,7 @@ class Constraints:
         must = as_pairs(must_link, self.n_samples, "must_link")
         cannot = as_pairs(cannot_link, self.n_samples, "cannot_link")
         table = self.table.joined(PairTable.of(must, cannot))
-        return self._of(self.n_samples, table.unique(self.n_samples), self.known_labels)
+        return self._of(self.n_samples, table.unique(self.n_samples), self.known_labels, self.ids)
 
     def restrict(self, indices: ArrayLike | slice) -> Constraints:
         """Return the constraints on some samples, renumbered in the order given.
@@ -727,7 +738,8 @@ class Constraints:
         inside = (pairs >= 0).all(axis=1)
         table = self.table.kept(inside)._replace(pairs=np.sort(pairs[inside], axis=1))
         labels = None if self.labels is None else Labels(self.labels[chosen], self.classes)
-        return self._of(chosen.size, table.unique(chosen.size), labels)
+        ids = None if self.ids is None else self.ids[chosen]
+        return self._of(chosen.size, table.unique(chosen.size), labels, ids)
 
     def split(
         self, n_folds: int, random_state: RandomState = None
@@ -767,7 +779,7 @@ class Constraints:
         train = self.subset(~is_test)
         entailed = train._closure.relation(*self.table.pairs.T) != 0
         test = self.table.kept(is_test & ~entailed)
-        return train, self._of(self.n_samples, test, None)
+        return train, self._of(self.n_samples, test, None, self.ids)
 
     def subset(self, kept: Bools) -> Constraints:
         """Return some of the explicit pairs, chosen by rows of `table`, and the labels.
@@ -777,7 +789,7 @@ class Constraints:
         kept : ndarray of bool
             Which rows of `table` to keep.
         """
-        return self._of(self.n_samples, self.table.kept(kept), self.known_labels)
+        return self._of(self.n_samples, self.table.kept(kept), self.known_labels, self.ids)
 
     # Being indexed by scikit-learn's cross-validation --------------------------------------
 
@@ -809,10 +821,10 @@ class Constraints:
     def __deepcopy__(self, memo: object) -> Constraints:
         return self
 
-    def __getstate__(self) -> tuple[int, PairTable, Labels | None]:
-        return self.n_samples, self.table, self.known_labels
+    def __getstate__(self) -> tuple[int, PairTable, Labels | None, Any]:
+        return self.n_samples, self.table, self.known_labels, self.ids
 
-    def __setstate__(self, state: tuple[int, PairTable, Labels | None]) -> None:
+    def __setstate__(self, state: tuple[int, PairTable, Labels | None, Any]) -> None:
         vars(self).update(vars(self._of(*state)))
 
 

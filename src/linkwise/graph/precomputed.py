@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from linkwise._quiet import user_level
 from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.linalg.laplacian import symmetric_components
 
@@ -128,6 +129,29 @@ def _warn_if_distances(W: Floats) -> None:
         'affinity=linkwise.Affinity(metric="precomputed").'
     )
     warnings.warn(message, UserWarning, stacklevel=8)
+
+
+def warn_if_graph(X: Graph, name: str) -> None:
+    """Warn if what was given as features is a graph or a matrix of distances.
+
+    No table of features is symmetric by chance. `name` is that of the estimator.
+    """
+    n = X.shape[0]
+    if n != X.shape[1] or n < LEAST_ROWS:
+        return
+    values: Floats = X.data if issparse(X) else X  # type: ignore[assignment]
+    if not values.size or values.min() < 0 or not _looks_symmetric(X):
+        return
+    is_dense = not issparse(X) and np.count_nonzero(X) >= DENSE * n * (n - 1)
+    if is_dense and not X.diagonal().any():
+        what, call = "of distances", 'affinity=linkwise.Affinity(metric="precomputed")'
+    else:
+        what, call = "of a graph", 'affinity="precomputed"'
+    message = (
+        f"X is square and symmetric, like the matrix {what}, but each column was taken for a "
+        f"feature. If it is one, pass {name}(..., {call})."
+    )
+    warnings.warn(message, UserWarning, stacklevel=user_level())
 
 
 def _likeness(W: Floats, rows: Ints, others: Ints) -> float:

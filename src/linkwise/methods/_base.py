@@ -27,6 +27,7 @@ from linkwise.constraints.feasible import raise_too_few_groups
 from linkwise.constraints.labels import check_row_names, cluster_names, looks_partial, row_names
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.graph import Affinity, Prepared
+from linkwise.graph.precomputed import warn_if_graph
 from linkwise.methods._by_blocks import takes_dask_arrays
 from linkwise.result import Result
 from linkwise.search.bound import CutCertificate
@@ -220,6 +221,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         if y is not None:
             _check_ignored(y, constraints, step=type(self).__name__.lower())
         prepared = Prepared.of(X, getattr(self, "affinity", None))
+        if getattr(self, "affinity", "") is None and prepared is not X:
+            warn_if_graph(prepared.X, type(self).__name__)
         self._check_samples(prepared)
         if constraints is None:
             return prepared
