@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
+
+import pytest
 
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 if IS_WORKER:  # the processes share the cores; read by BLAS and OpenMP when NumPy is imported
@@ -19,3 +22,11 @@ settings.register_profile("linkwise", deadline=None, derandomize=True, max_examp
 # `pytest --hypothesis-profile=thorough` looks at new examples each time.
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
 settings.load_profile("linkwise")
+
+
+def pytest_collection_modifyitems(items):
+    """Skip the examples of a module whose library is an extra that is not installed."""
+    missing = pytest.mark.skip(reason="the examples of linkwise.tl need anndata")
+    for item in items:
+        if find_spec("anndata") is None and item.name.startswith("linkwise.tl."):
+            item.add_marker(missing)

@@ -35,6 +35,8 @@ from linkwise.distributed.cluster import Cluster, local_client  # noqa: E402
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of processes that were ended
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    # Of Dask 2024.8, about tests that compute in this process beside the shared cluster.
+    pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler"),
 ]
 N, K = 1_200, 4
 PAIRS = ["SpectralLearning", "CSC", "SignedCSC", "FastGE", "E2CP"]

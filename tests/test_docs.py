@@ -18,6 +18,7 @@ READ = [
     *ROOT.glob("docs/methods/*.md"),
     *(ROOT / "docs" / f"{name}.md" for name in ("glossary", "benchmarks")),
 ]
+OPTIONAL = ("anndata", "dask", "pandas", "pyamg", "scanpy")  # extras, which may be missing
 WORDS_BEFORE_A_PICTURE = 250  # well below a screen and a half
 ids = [str(page.relative_to(ROOT)) for page in PAGES]
 
@@ -30,6 +31,9 @@ def python_blocks(page):
     "page", [page for page in PAGES if python_blocks(page)], ids=lambda p: p.name
 )
 def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    for library in OPTIONAL:
+        if f"import {library}" in "\n".join(python_blocks(page)):
+            pytest.importorskip(library, reason=f"the page needs {library}")
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     for block in python_blocks(page):

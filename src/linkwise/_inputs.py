@@ -5,11 +5,15 @@ No compiled code sees an index outside a sparse matrix.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SHOWN = 8  # columns in a message
 GRAPH = "With affinity='precomputed' pass its adjacency matrix:"
@@ -45,6 +49,33 @@ def check_foreign(X: Any) -> None:
             )
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         _check_text(X)
+    problem = problem_of(X) if isinstance(X, np.ndarray) else None
+    if problem is not None:
+        what, remedy = problem
+        raise ValueError(f"X holds {what}. {remedy}")
+
+
+def problem_of(X: Any) -> tuple[str, str] | None:
+    """Return what an array holds that is read as other numbers than are meant, and the remedy."""
+    if X.dtype.kind in "mM":
+        return f"dates or durations ({X.dtype})", "Turn them into numbers, such as days."
+    if X.dtype.kind == "V":
+        return f"records ({X.dtype})", "Put their numbers into columns of one type."
+    if np.ma.is_masked(X):
+        return "masked values", "Fill them, for example by X.filled(0), or leave these rows out."
+    return None
+
+
+@contextmanager
+def checked_numbers() -> Iterator[None]:
+    """Let a check of numbers refuse what leaves the range of floating-point numbers, in words."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
+    except OverflowError as error:
+        raise ValueError(
+            "X holds an integer that is too large for a floating-point number. Correct it."
+        ) from error
 
 
 def _check_text(X: Any) -> None:

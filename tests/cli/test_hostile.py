@@ -155,13 +155,13 @@ def test_an_array_that_is_cut_short_is_damaged(cluster, tmp_path):
 
 
 def test_repeated_columns_are_found_without_comparing_all_with_each_other(cluster, tmp_path):
-    from linkwise.cli.formats import _check_distinct
+    from linkwise.cli.formats import check_distinct_names
 
     class Header(list):
         def count(self, _):
             raise AssertionError("of n names, n^2 comparisons")
 
-    _check_distinct(Header(f"g{k}" for k in range(100)), "wide.csv")
+    check_distinct_names(Header(f"g{k}" for k in range(100)), "wide.csv")
     (tmp_path / "t.csv").write_text("id,a,a\nx,1,2\n")
     assert "more than one column called 'a'" in cluster().error
 

@@ -205,6 +205,132 @@ def test_a_missing_value_is_named_by_its_own_row(linkwise, here):
     assert "row 7 of chunk 1" in linkwise("cluster", "part-*.parquet", *options).error
 
 
+def refused(linkwise, *options, pattern="part-*.parquet"):
+    given = ("-k", 3, "-m", "sl", "--drop", "id", "--workers", 1, "-o", "out", *options)
+    done = linkwise("cluster", pattern, *given)
+    assert done.code == 2, done.err
+    assert not list(Path("out").rglob("*.unfinished*"))
+    return done.error
+
+
+def test_a_missing_value_is_named_by_its_file_and_column(linkwise, here):
+    """A part without rows is no chunk: the number of a chunk is not that of its file."""
+    frame, _ = write_parts()
+    frame[:0].to_parquet("part-0.parquet")
+    frame.loc[107, "b"] = np.nan
+    frame[100:200].to_parquet("part-1.parquet")
+    assert "part-1.parquet, column 'b': X holds nan" in refused(linkwise)
+
+
+def test_a_missing_date_is_no_number(linkwise, here):
+    """It was -9.2e18, the oldest date that there is."""
+    frame, y = write_parts()
+    for number in range(3):
+        dates = frame[["a", "b", "c"]][100 * number : 100 * number + 100] * 1e15
+        dates = dates.apply(pd.to_datetime).assign(id=0.0, b=lambda d: d["b"].dt.date)
+        dates.to_parquet(f"part-{number}.parquet")
+    cluster_parts(linkwise, "part-*.parquet", "--drop", "id")
+    found = pd.concat([pd.read_parquet(f"out/part-{number}.parquet") for number in range(3)])
+    from linkwise import metrics
+
+    assert metrics.adjusted_rand(np.asarray(found["cluster"]), y) > 0.9
+    dates.loc[dates.index[4], "a"] = pd.NaT
+    dates.to_parquet("part-2.parquet")
+    assert "part-2.parquet, column 'a': X holds nan (column 0) in row 4" in refused(linkwise)
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "end", "folder", "link", "pipe"])
+def test_a_damaged_part_is_named_before_anything_starts(linkwise, no_workers, damage):
+    write_parts()
+    path = Path("part-1.parquet")
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "folder":
+        path.mkdir()
+    elif damage == "link":
+        path.symlink_to("nowhere")
+    elif damage == "pipe":  # which was waited for, without end
+        os.mkfifo(path)
+    else:
+        kept = {"empty": 0, "cut": len(content) // 2, "end": len(content) - 1}[damage]
+        path.write_bytes(content[:kept])
+    assert refused(linkwise).startswith("Error: part-1.parquet is ")
+
+
+def test_damage_that_workers_find_is_named(linkwise, here):
+    import pyarrow.parquet as pq
+
+    write_parts()
+    path = Path("part-1.parquet")
+    first = pq.read_metadata(path).row_group(0).column(2).data_page_offset
+    content = bytearray(path.read_bytes())
+    content[first : first + 40] = b"\xff" * 40
+    path.write_bytes(content)
+    assert "part-1.parquet is no readable Parquet file" in refused(linkwise)
+
+
+def test_a_column_that_a_part_has_twice_is_named(linkwise, no_workers):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    write_parts()
+    values = pa.array(np.arange(9.0))
+    pq.write_table(pa.table([values] * 5, names=["id", "a", "b", "c", "b"]), "part-1.parquet")
+    assert "part-1.parquet has more than one column called 'b'" in refused(linkwise)
+
+
+def test_a_small_part_that_asks_for_much_is_refused(linkwise, no_workers):
+    frame, _ = write_parts()
+    many = pd.DataFrame(0.0, index=range(200_000), columns=frame.columns)
+    many.to_parquet("part-1.parquet", index=False)
+    assert Path("part-1.parquet").stat().st_size < 20_000
+    assert "part-1.parquet has" in (said := refused(linkwise, "--max-gb", 0.001))
+    assert "raise it with --max-gb" in said
+
+
+@pytest.mark.parametrize("kind", ["one file", "folder", "file above", "link", "no rights"])
+def test_what_cannot_be_written_is_said_before_anything_starts(linkwise, no_workers, kind):
+    """Before, the first three were found when all clusters were there; two parts of one file lost
+    the clusters of one of them."""
+    write_parts()
+    out, pattern = Path("out"), "part-*.parquet"
+    if kind == "link":
+        out.symlink_to("nowhere")
+    else:
+        out.mkdir()
+    if kind == "one file":
+        for number in range(2):
+            (out / f"part-{number}.parquet").symlink_to("same.parquet")
+    elif kind == "folder":
+        (out / "part-2.parquet").mkdir()
+    elif kind == "file above":
+        pattern = "*/part.parquet"
+        for number in range(3):
+            Path(f"year={number}").mkdir()
+            Path(f"part-{number}.parquet").rename(f"year={number}/part.parquet")
+        (out / "year=1").write_text("mine")
+    elif kind == "no rights":
+        if os.geteuid() == 0:
+            pytest.skip("the superuser may write everywhere")
+        out.chmod(0o500)
+    said = {
+        "one file": "out/part-1.parquet and out/part-0.parquet are one file",
+        "folder": "out/part-2.parquet is a folder",
+        "file above": "is no folder",
+        "link": "-o out is a link to nothing",
+        "no rights": "nothing can be written",
+    }
+    assert said[kind] in refused(linkwise, pattern=pattern)
+
+
+def test_a_name_with_brackets_is_a_name(linkwise, here):
+    write_parts()
+    Path("part-0.parquet").rename("part[1].parquet")
+    done = cluster_parts(linkwise, "part[1].parquet", "--drop", "id")
+    assert "100 rows in 1 part x 3" in done.err
+    assert Path("out/part[1].parquet").exists()
+
+
 @pytest.mark.parametrize("index", [None, "id"])
 def test_the_index_of_a_frame_is_no_feature(linkwise, here, index):
     frame, _ = write_parts()

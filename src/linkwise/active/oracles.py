@@ -99,8 +99,9 @@ def ask_oracle(
     >>> fruits = ["red apple", "green apple", "red cherry", "sour cherry", "sweet cherry"]
     >>> session = Session([[0.0], [1.0], [5.0], [6.0], [7.0]], 2, random_state=0)
     >>> asked = ask_oracle(session, lambda a, b: a[-5:] == b[-5:], 10, items=fruits)
-    >>> asked.left, session.labels[0] == session.labels[1] != session.labels[2]
-    ([], np.True_)
+    >>> labels = session.labels.tolist()
+    >>> asked.left, labels[0] == labels[1] != labels[2]
+    ([], True)
     """
     run = Run(session, oracle, items=items, batch_size=batch_size)
     for _ in run.answers(as_count(budget, "budget", minimum=0)):

@@ -187,7 +187,7 @@ def _read_excel(source: Source, _: DataRequest, __: Sequence[str | int]) -> Any:
     except UNREADABLE as error:
         raise BadInput(f"{source} is no readable .xlsx file ({error}).") from error
     frame.columns = [str(name) for name in frame.columns]
-    _check_distinct(list(frame.columns), source)
+    check_distinct_names(list(frame.columns), source)
     return frame
 
 
@@ -217,7 +217,7 @@ def _read_parquet(source: Source, request: DataRequest, _: Sequence[str | int]) 
     except (ValueError, OSError) as error:  # pyarrow's errors are one or the other
         raise BadInput(f"{source} is no readable Parquet file ({error}).") from error
     frame.columns = [str(name) for name in frame.columns]
-    _check_distinct(list(frame.columns), source)
+    check_distinct_names(list(frame.columns), source)
     index = frame.index
     if isinstance(index, pandas.MultiIndex):
         index = index.map(lambda key: "/".join(map(str, key)))
@@ -267,7 +267,7 @@ def _checked_header(source: Source, encoding: str, separator: str) -> list[str]:
                     f"{source} has one column, {header[0][:60]!r}, which holds {other!r}. "
                     f"Use --delimiter {'$' * (other == chr(9))}{other!r}."
                 )
-    _check_distinct(header, source)
+    check_distinct_names(header, source)
     return header
 
 
@@ -291,7 +291,8 @@ def _is_all_numbers(texts: Iterable[str]) -> bool:
         return False
 
 
-def _check_distinct(header: list[str], source: Source) -> None:
+def check_distinct_names(header: Sequence[str], source: Source | str) -> None:
+    """Raise if a name of the columns is repeated."""
     repeated = sorted(name for name, times in Counter(header).items() if times > 1)
     if repeated:
         remedy = "Rename one."

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import logging
+import os
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from linkwise._optional import require
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 # Dask advises to scatter large arguments. What is scattered is lost with its worker; the arguments
 # of a task are not.
 UNLIMITED = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
+# Variables that Dask gives to the processes it starts, and leaves behind in this one.
+FOR_WORKERS = ("PYTHONHASHSEED", "__DASK_PARENT_PID")
 
 
 class Cluster:
@@ -30,17 +35,25 @@ class Cluster:
         self.dask = require("dask", extra="dask", purpose="linkwise.distributed")
         require("dask.array", extra="dask", purpose="linkwise.distributed")
         self._owned = None
+        self._variables: dict[str, str | None] = {}
         if client is None:
             try:
                 client = self.distributed.get_client()
             except ValueError:  # there is none
+                self._variables = _variables()
                 # Not the default of the process: it ends with this object, others must not use it.
                 client = self._owned = local_client(set_as_default=False)
         self.client = client
+        try:
+            self._look_at(client)
+        except BaseException:  # nobody else could end what was started here
+            self.close()
+            raise
+
+    def _look_at(self, client: Any) -> None:
         self.address = client.scheduler.address
         self._workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
         if not self._workers:
-            self.close()
             raise RuntimeError(
                 f"The Dask cluster at {self.address} has no workers. Start some, for example by "
                 f"`dask worker {self.address}`."
@@ -58,6 +71,7 @@ class Cluster:
             if self._owned.cluster is not None:
                 self._owned.cluster.close()
             self._owned = None
+            _set_variables(self._variables)  # a worker may have been started again in between
 
     def submit(
         self, function: Callable[..., Any], *args: Any, at: float | None = None, **settings: Any
@@ -68,7 +82,7 @@ class Cluster:
             address = self._workers[int(at * len(self._workers))]
             where = {"workers": [address], "allow_other_workers": True}
         self._check_open()
-        with self.dask.config.set(UNLIMITED):
+        with _unlimited(self.dask):
             return self.client.submit(function, *args, pure=False, **where, **settings)
 
     def each(self, function: Callable[..., Any], *lists: Sequence[Any]) -> list[Any]:
@@ -82,7 +96,7 @@ class Cluster:
     def compute(self, tasks: Sequence[Any]) -> list[Any]:
         """Return the futures of lazy tasks."""
         self._check_open()
-        with self.dask.config.set(UNLIMITED):
+        with _unlimited(self.dask):
             futures: list[Any] = self.client.compute(list(tasks))
         return futures
 
@@ -119,18 +133,67 @@ class Cluster:
         return answers
 
 
+class _Blocks:
+    """The blocks that send work at the moment, in all threads, and the setting they share."""
+
+    lock = threading.Lock()
+    n = 0
+    setting: Any = None
+
+
+@contextmanager
+def _unlimited(dask: Any) -> Iterator[None]:
+    """Let Dask take large arguments without advice.
+
+    Its configuration belongs to the process: the first block sets it and the last one takes it
+    back. Two threads that did so crosswise would leave it behind for good.
+    """
+    with _Blocks.lock:
+        _Blocks.n += 1
+        if _Blocks.n == 1:
+            _Blocks.setting = dask.config.set(UNLIMITED)
+    try:
+        yield
+    finally:
+        with _Blocks.lock:
+            _Blocks.n -= 1
+            if not _Blocks.n:
+                _Blocks.setting.__exit__(None, None, None)
+                _Blocks.setting = None
+
+
+def _variables() -> dict[str, str | None]:
+    """Return the variables of this process that Dask sets for its workers."""
+    dask = require("dask", extra="dask", purpose="linkwise.distributed")
+    names = {*FOR_WORKERS, *dask.config.get("distributed.nanny.pre-spawn-environ", {})}
+    return {name: os.environ.get(name) for name in names}
+
+
+def _set_variables(values: dict[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
 def local_client(n_workers: int | None = None, *, set_as_default: bool = True) -> Any:
     """Start a cluster of processes on this machine, one thread each; return its client."""
     distributed = require("distributed", extra="dask", purpose="linkwise.distributed")
-    return distributed.Client(
-        n_workers=n_workers,
-        set_as_default=set_as_default,
-        threads_per_worker=1,
-        processes=True,
-        silence_logs=logging.ERROR,  # a worker that takes its time to end is no news
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",  # any free port: there may be other clusters
-    )
+    before = _variables()
+    try:
+        return distributed.Client(
+            n_workers=n_workers,
+            set_as_default=set_as_default,
+            threads_per_worker=1,
+            processes=True,
+            # A worker that takes its time to end is no news, and errors of tasks are raised here.
+            silence_logs=logging.CRITICAL,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",  # any free port: there may be other clusters
+        )
+    finally:
+        _set_variables(before)
 
 
 def identity(value: Any) -> Any:

@@ -150,7 +150,8 @@ ALLOWED = {
 
 
 def check_affinity(affinity: Affinity) -> None:
-    """Raise ValueError if the affinity has a parameter that is for one machine."""
+    """Raise ValueError if a parameter of the affinity is wrong, or for one machine."""
+    affinity._validate_params()
     for name, allowed in ALLOWED.items():
         if getattr(affinity, name) != allowed:
             raise ValueError(

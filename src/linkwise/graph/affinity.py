@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from linkwise._inputs import checked_format
+from linkwise._inputs import checked_format, checked_numbers
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise._quiet import kept_filters
 from linkwise._threads import kept_limits
@@ -504,7 +504,7 @@ class Affinity(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         sparse = False if self.metric == "precomputed" else "csr"
         X = checked_format(X)
-        with kept_filters():
+        with kept_filters(), checked_numbers():
             X = validate_data(self, X, reset=False, accept_sparse=sparse, dtype=np.float64)
         X = X if self.reduction_ is None else self.reduction_.transform(X)
         X = self._search.in_same_format(X)
@@ -520,7 +520,7 @@ class Affinity(TransformerMixin, BaseEstimator):
     def _checked(self, X: Any) -> Any:
         sparse = False if self.metric == "precomputed" else "csr"
         X = checked_format(X)
-        with kept_filters():
+        with kept_filters(), checked_numbers():
             X = validate_data(self, X, accept_sparse=sparse, dtype=np.float64, ensure_min_samples=2)
         self._kind = "nearest" if isinstance(self.neighbors, Integral) else "transformer"
         if self.radius is not None or self.neighbors is None:

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, validate_data
 
-from linkwise._inputs import check_foreign, checked_format, missing_in
+from linkwise._inputs import check_foreign, checked_format, checked_numbers, missing_in
 from linkwise.graph import storage
 from linkwise.graph.affinity import Affinity
 from linkwise.graph.precomputed import check_affinity
@@ -104,7 +104,8 @@ class Prepared:
         check_foreign(X)
         options = {"accept_sparse": "csr", "dtype": np.float64, "input_name": "X"}
         try:
-            checked = check_array(checked_format(X), ensure_min_samples=2, **options)
+            with checked_numbers():
+                checked = check_array(checked_format(X), ensure_min_samples=2, **options)
         except ValueError as error:
             if str(error).startswith("Input X contains NaN"):
                 raise ValueError(missing_in(X)) from error

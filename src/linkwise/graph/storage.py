@@ -11,9 +11,10 @@ import zipfile
 import zlib
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib import format as npy
 from scipy.sparse import csc_array, csr_array, issparse
 
 from linkwise._files import atomic
@@ -139,7 +140,18 @@ def save(data: Prepared, path: str | os.PathLike[str]) -> None:
     facts["digest"] = _digest(arrays)
     arrays["prepared"] = np.array(json.dumps(facts))
     with atomic(path) as unfinished, unfinished.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
+        _write_archive(file, arrays)
+
+
+def _write_archive(file: IO[bytes], arrays: dict[str, AnyArray]) -> None:
+    """Write what `np.savez` writes, in any version of NumPy, and never a pickle.
+
+    Older versions of `savez` take ``allow_pickle=False`` for one more array.
+    """
+    with zipfile.ZipFile(file, "w", allowZip64=True) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                npy.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
 def _digest(arrays: dict[str, AnyArray]) -> str:

@@ -258,6 +258,10 @@ def _by_multigrid(
 def _multigrid(A: csr_array, kernel: Floats) -> Any:
     pyamg = require("pyamg", extra="large", purpose="solver='multigrid'")
     shifted = csr_array(A + REGULARIZATION * eye_array(A.shape[0], format="csr"))
+    # pyamg takes no others; SciPy 1.13 makes those of a sum 64 bits long.
+    shifted.indices, shifted.indptr = (
+        part.astype(np.int32, copy=False) for part in (shifted.indices, shifted.indptr)
+    )
     # The profile of the kernel, once for all components, is what coarse levels must represent.
     near_kernel = np.abs(kernel).max(axis=1, keepdims=True)
     return pyamg.smoothed_aggregation_solver(shifted, B=near_kernel).aspreconditioner()

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._docs import inherit_docs
-from linkwise._inputs import check_foreign, checked_format
+from linkwise._inputs import check_foreign, checked_format, checked_numbers
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise._quiet import kept_filters, user_level
 from linkwise._threads import kept_limits
@@ -403,7 +403,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         if isinstance(X, Prepared):
             raise TypeError("New samples are given as an array; Prepared is for fit. Pass its .X.")
         X = checked_format(X)
-        with kept_filters():
+        with kept_filters(), checked_numbers():
             return validate_data(
                 self, X, accept_sparse=accept_sparse, dtype=np.float64, reset=False
             )
