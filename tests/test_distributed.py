@@ -21,14 +21,14 @@ from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.linalg.blocks import BlockMatrix, kept_where
 from linkwise.linalg.laplacian import symmetric_components
 
-dask = pytest.importorskip("dask", reason="the extra `dask` is not installed")
 da = pytest.importorskip("dask.array", reason="the extra `dask` is not installed")
 distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
 psutil = pytest.importorskip("psutil")
 
 from linkwise.distributed import Prepared as OnDask  # noqa: E402
-from linkwise.distributed import prepared, search  # noqa: E402
+from linkwise.distributed import prepared, regions, search  # noqa: E402
 from linkwise.distributed.cluster import Cluster, local_client  # noqa: E402
+from linkwise.distributed.regions import CellGraph  # noqa: E402
 
 # Tests of processes share one cluster, which takes seconds to start. What blocks compute is tested
 # in this process: the same calls, without Dask's scheduler between them.
@@ -145,6 +145,72 @@ def test_cells_find_what_they_find_on_one_machine(samples, monkeypatch):
     W = Affinity(search="approximate").fit(samples[0])
     assert_allclose(found.W.sum(axis=1), W.affinity_matrix_.sum(axis=1), rtol=1e-9)
     assert found.recall_ == pytest.approx(W.recall_, abs=0.01)
+
+
+@pytest.mark.usefixtures("here")
+def test_of_many_cells_those_around_are_searched(samples, monkeypatch):
+    """Centres are found, assigned and chosen by cells of their own; the neighbours are the same."""
+    monkeypatch.setattr(search, "EXACT_SAMPLES", 500)
+    monkeypatch.setattr(search, "CELLS_PER_REGION", 40)
+    found = OnDask(da.from_array(samples[0], chunks=(400, 5)))
+    total = found.W.sum()
+    monkeypatch.setattr(search, "ALL_CELLS", 30)
+    monkeypatch.setattr(search, "AROUND", 1.5)
+    near = OnDask(da.from_array(samples[0], chunks=(400, 5)))
+    assert near.W.sum() == pytest.approx(total, rel=0.01)
+    assert min(found.recall_, near.recall_) >= 0.97
+
+
+def cells_of_blobs(n_clusters, n_cells=60):
+    """Cells on clusters in a row that touch, the clusters of the cells, and a sample."""
+    rng = np.random.RandomState(0)
+    middle = 6 * np.arange(n_clusters)[:, None] * np.eye(3)[:1]
+    sample = np.repeat(middle, 600, axis=0) + rng.normal(size=(600 * n_clusters, 3))
+    centres = sample[rng.permutation(len(sample))[: n_cells * n_clusters]]
+    return sample, centres, np.rint(centres[:, 0] / 6).clip(0, n_clusters - 1).astype(int)
+
+
+@pytest.mark.parametrize(("n_workers", "n_regions"), [(2, 2), (2, 4), (4, 4), (3, 3)])
+def test_regions_are_cut_between_clusters(n_workers, n_regions):
+    sample, centres, cluster = cells_of_blobs(n_clusters=12)
+    graph = CellGraph(sample, centres)
+    region = graph.divided(n_workers, n_regions)
+    assert_array_equal(np.unique(region), np.arange(n_regions))
+    sizes = np.bincount(region, graph.weights)
+    assert sizes.max() <= 1.25 * sizes.sum() / n_regions
+    # All cells of a cluster, but for a few on its rim, are on one worker.
+    worker = region * n_workers // n_regions
+    most = [np.bincount(worker[cluster == c]).max() for c in range(12)]
+    assert sum(most) >= 0.98 * cluster.size
+
+
+def test_moves_mend_a_bad_bisection():
+    sample, centres, cluster = cells_of_blobs(n_clusters=2)
+    graph = CellGraph(sample, centres)
+    bounds = regions._bounds(graph.weights, 0.5)
+    rng = np.random.RandomState(0)
+    start = (cluster == 0) ^ (rng.uniform(size=cluster.size) < 0.04)
+    found = regions._refined(graph.links, graph.weights, start, bounds)
+    assert regions._cut(graph.links, found) < 0.2 * regions._cut(graph.links, start)
+    assert bounds[0] <= graph.weights[found].sum() <= bounds[1]
+
+
+def test_there_may_be_fewer_cells_than_regions():
+    X = np.arange(6.0).reshape(3, 2)
+    region = CellGraph(X, X).divided(4, 8)
+    assert_array_equal(np.sort(region), np.arange(3))
+    assert_array_equal(CellGraph(X[:1], X[:1]).divided(2, 2), [0])
+
+
+@pytest.mark.usefixtures("here")
+def test_few_rows_travel_where_the_samples_have_clusters():
+    X, _ = make_blobs(3_000, 8, centers=8, cluster_std=1.5, random_state=0)
+    found = OnDask(da.from_array(X, chunks=(700, 8)))
+    assert found.W.n_blocks == 2
+    assert 0 < found.W.halo_share < 0.1
+    # On one worker nothing travels, however many blocks there are.
+    found.cluster.n_workers = 1
+    assert found.W.halo_share == 0
 
 
 @pytest.mark.parametrize(("scale", "symmetrize"), [("connectivity", "mutual"), (1.5, "mean")])
@@ -496,8 +562,13 @@ def started(program, *options):
 @pytest.fixture
 def processes(tmp_path):
     """A scheduler and a worker of their own, as on a cluster."""
-    file = str(tmp_path / "scheduler.json")
+    path = tmp_path / "scheduler.json"
+    file = str(path)
     scheduler = started("scheduler", "--port", "0", "--scheduler-file", file)
+    for _ in range(600):  # it writes its address when it listens
+        if path.exists():
+            break
+        time.sleep(0.1)
     options = ("--nthreads", "1", "--death-timeout", "30", "--local-directory", str(tmp_path))
     worker = started("worker", "--scheduler-file", file, *options)
     yield file, scheduler, worker
@@ -506,15 +577,19 @@ def processes(tmp_path):
         process.wait(timeout=30)
 
 
+def fit_again_and_again(there):
+    """Fit until there is an error: one fit may be done before the scheduler is killed."""
+    while True:
+        NCut(K, random_state=0).fit(there.cold())
+
+
 @pytest.mark.parametrize("moment", ["while chunks are read", "before a fit", "during a fit"])
 def test_a_scheduler_that_is_gone_is_an_error_and_leaves_nothing(processes, samples, moment):
     file, scheduler, worker = processes
     X = da.from_array(samples[0], chunks=(400, 5))
     before = set(psutil.Process().children(recursive=True))
-    with (
-        dask.config.set({"distributed.comm.timeouts.connect": "3s"}),  # that it is waited for
-        distributed.Client(scheduler_file=file, set_as_default=False, timeout=60) as client,
-    ):
+    # A scheduler that does not answer is waited for, by default for 30 seconds.
+    with distributed.Client(scheduler_file=file, set_as_default=False, timeout=5) as client:
         client.wait_for_workers(1, timeout=60)
         family = set(psutil.Process(worker.pid).children(recursive=True))
         if moment == "while chunks are read":
@@ -532,8 +607,7 @@ def test_a_scheduler_that_is_gone_is_an_error_and_leaves_nothing(processes, samp
             if moment == "before a fit":
                 scheduler.wait(timeout=30)
             with pytest.raises(RuntimeError, match=r"scheduler at tcp://127.* is gone"):
-                while True:  # a fit may be done before the scheduler is killed
-                    NCut(K, random_state=0).fit(there.cold())
+                fit_again_and_again(there)
     assert worker.wait(timeout=60) is not None  # ends by itself
     assert not psutil.wait_procs(family, timeout=30)[1]
     assert set(psutil.Process().children(recursive=True)) <= before

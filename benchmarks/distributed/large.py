@@ -2,7 +2,7 @@
 
     python benchmarks/distributed/large.py write 8000000 /tmp/blobs
     python benchmarks/distributed/large.py one 1000000 /tmp/blobs results.jsonl SpectralLearning
-    python benchmarks/distributed/large.py dask 8000000 /tmp/blobs results.jsonl SpectralLearning Auto
+    python benchmarks/distributed/large.py dask 8000000 /tmp/blobs results.jsonl Auto
 
 Notes for each step: seconds, CPU seconds of the client (with the scheduler) and of the workers,
 the largest resident memory of each process so far, the quality, and what workers got from each
@@ -52,13 +52,16 @@ class Notes:
         self.start()
 
     def workers(self, function):
+        """Return what a function returns on each worker."""
         return list(self.client.run(function).values()) if self.client else []
 
     def start(self):
+        """Begin to count anew."""
         self.wall, self.here = time.monotonic(), time.process_time()
         self.there = sum(self.workers(time.process_time))
 
     def add(self, step, **row):
+        """Write a line, and begin to count anew."""
         seconds, here = time.monotonic() - self.wall, time.process_time() - self.here
         there = sum(self.workers(time.process_time)) - self.there
         row = {

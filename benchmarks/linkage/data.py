@@ -104,7 +104,6 @@ GENERATED = {
     "voices2": lambda rng: voices(rng, 600, 12, 160),
     "broad": broad,
     "broad2": lambda rng: broad(rng, 3_000, 60, 30),
-    "large": lambda rng: clusters(rng, 100_000, 20_000, 32, spread=0.25, exponent=0.3),
 }
 
 

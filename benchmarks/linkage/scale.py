@@ -1,8 +1,8 @@
-"""`Linkage` on 100,000 x 32 samples in 20,000 clusters: CPU seconds, memory, ARI.
+"""`Linkage` on generated samples of 32 features in n/5 clusters: CPU seconds, memory, ARI.
 
-Run: python benchmarks/linkage/scale.py [pairs]
+Run: python benchmarks/linkage/scale.py [samples] [pairs]
 
-The first fit in a fresh checkout compiles the kernels; run it twice.
+100,000 samples unless told. The first fit in a fresh checkout compiles the kernels; run it twice.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import time
 
 import numpy as np
-from data import load
+from data import clusters
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
@@ -31,8 +31,8 @@ def neighbours_reviewed(X, y, m):
 
 
 threadpool_limits(1)
-X, y = load("large")
-n_pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+n, n_pairs, *_ = [int(word) for word in (*sys.argv[1:], *("100000", "0")[len(sys.argv) - 1 :])]
+X, y = clusters(np.random.RandomState(1000), n, n // 5, 32, spread=0.25, exponent=0.3)
 known = neighbours_reviewed(X, y, n_pairs) if n_pairs else None
 start = time.process_time()
 model = Linkage(random_state=0).fit(X, constraints=known)
@@ -40,5 +40,7 @@ spent = time.process_time() - start
 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 score = adjusted_rand_score(y, model.labels_)
 print(
-    f"{n_pairs} pairs: ARI {score:.4f}, k {model.n_clusters_}, {spent:.1f} CPU s, {memory:.0f} MB"
+    f"{n} samples, {n_pairs} pairs: ARI {score:.4f}, k {model.n_clusters_}, {spent:.1f} CPU s, "
+    f"{memory:.0f} MB",
+    flush=True,
 )

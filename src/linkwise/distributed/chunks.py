@@ -166,7 +166,8 @@ def looked_at(chunk: Any) -> Seen:
     """Check a chunk, and measure it."""
     problem = _of_another_kind(chunk)
     if problem is not None:
-        return _refused(*(chunk.shape if issparse(chunk) else (0, 0)), problem)
+        n_rows, n_columns = chunk.shape if issparse(chunk) else (0, 0)
+        return _refused(n_rows, n_columns, problem)
     n_rows, n_columns = chunk.shape
     chunk = np.asarray(chunk)
     try:

@@ -289,9 +289,10 @@ class _TrueNeighbors:
 
 
 def divided(
-    chunk: Any, first: int, nearest: NearestCentre, region_of: Ints, dtype: Any
+    chunk: Any, first: int, nearest: NearestCentre, *of: Any
 ) -> list[tuple[AnyArray, Int64s, Int32s]]:
     """Divide the rows of a chunk among regions: rows, samples and cells."""
+    region_of, dtype = of
     X = numbers(chunk, dtype)
     cell = nearest.cells(X)
     region = region_of[cell]

@@ -152,7 +152,7 @@ def _f1_gains(x: Floats, n_pairs: Floats, n_samples: int) -> Floats:
 
     A sample and itself are half a pair: without any duplicates, all alone is right.
     """
-    joined = np.bincount(_bins(x), n_pairs, minlength=STEPS)
+    joined = np.bincount(_bins(x), n_pairs, minlength=STEPS).astype(np.float64)
     total, same = (n_samples / 2 + _from_above(pairs) for pairs in (joined, _curves() * joined))
     f1 = 2 * same[..., CUTS] / (total[CUTS] + same[..., :1])
     return np.asarray(f1 - f1[..., CUTS.size // 2, None])
