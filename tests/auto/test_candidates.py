@@ -254,21 +254,34 @@ def test_on_a_graph_candidates_need_no_features(blobs):
 # Label propagation -------------------------------------------------------------------------------
 
 
-def test_label_propagation_is_the_harmonic_function_of_each_label(blobs):
+def test_label_propagation_is_the_mean_of_three_ways(blobs):
+    """Zhu et al. 2003, equations 5 and 9; Zhou et al. 2003, with classes of equal mass."""
     X, y = blobs
     W = Affinity().fit_transform(X)
     labels = np.full(y.size, -1)
     labels[::6] = y[::6]
+    labels[:12] = y[:12]  # more of the first class
     known = Constraints.from_labels(labels)
     view = view_of(W, affinity="precomputed")
     trial = trial_of(view, known)
     found = np.exp(found_by("label propagation", trial).log_probability) - EPS
-    harmonic = GFHF(3, affinity="precomputed").fit(W, constraints=known).label_distributions_
-    free = labels < 0
-    # A label says nothing about its own sample: that is added later, and may be doubted.
-    mean = (W @ harmonic) / np.asarray(W.sum(axis=1)).reshape(-1, 1)
-    sharp = np.where(free[:, None], harmonic, mean) ** 3
-    assert_allclose(found, sharp / sharp.sum(axis=1, keepdims=True), atol=1e-8)
+    model = GFHF(3, affinity="precomputed").fit(W, constraints=known)
+    A, labelled = W.toarray(), labels >= 0
+    d, Y = A.sum(axis=1), np.where(labelled[:, None], np.eye(3)[labels], 0.0)
+    S = A / np.sqrt(np.outer(d, d))
+
+    def without_own(F):
+        # A label says nothing about its own sample: that is added later, and may be doubted.
+        return np.where(labelled[:, None], A @ F / d[:, None], F)
+
+    harmonic = without_own(model.label_distributions_)
+    spread = without_own(np.linalg.solve(np.eye(y.size) - 0.9 * S, Y))
+    mass = (Y.sum(axis=0) + 1) / harmonic.sum(axis=0)
+    expected = np.zeros_like(found)
+    for F in (harmonic, harmonic * mass, spread / spread.sum(axis=0)):
+        sharp = (F / F.sum(axis=1, keepdims=True)) ** 3
+        expected += sharp / sharp.sum(axis=1, keepdims=True) / 3
+    assert_allclose(found, expected, atol=1e-7)
 
 
 def test_label_propagation_needs_a_graph_alone_and_two_labels(blobs):

@@ -7,16 +7,17 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_blobs
 
-from linkwise import Affinity, Auto, Constraints
+from linkwise import Auto, Constraints, Prepared
 from linkwise.auto import n_clusters
-from linkwise.auto.bases import build_bases
 from linkwise.auto.n_clusters import (
     choose_n_clusters,
     gap_prior,
+    has_declined,
     least_clusters,
     numbers_of_clusters,
     range_of_clusters,
 )
+from linkwise.auto.views import Views
 
 
 def test_at_least_what_cannot_links_require():
@@ -56,58 +57,96 @@ def four_blobs():
     """Return two near and two distant blobs: by the spectrum, three clusters."""
     centers = [(0, 0), (3, 0), (30, 0), (0, 30)]
     X, y = make_blobs(120, centers=np.array(centers), cluster_std=0.8, random_state=0)
-    return build_bases(X, Affinity().fit_transform(X), 6), y
+    views = Views.of(Prepared(X))
+    return views, y[views.order]
+
+
+def choose(views, constraints, numbers=(2, 3, 4, 5), callback=ignore):
+    scaling = views.scalings[0]
+    return choose_n_clusters(views, scaling, constraints, numbers=numbers, callback=callback)
+
+
+def gaps(views, numbers=(2, 3, 4, 5)):
+    return gap_prior(views.bases(views.scalings[0], 5)[1].spectrum.values, numbers)
 
 
 def test_without_constraints_the_gaps_decide(four_blobs):
-    bases, _ = four_blobs
-    choice = choose_n_clusters(bases, Constraints(120), (2, 3, 4, 5), callback=ignore)
-    assert_allclose(np.log(choice.probability), gap_prior(bases.spectrum.values, (2, 3, 4, 5)))
+    views, _ = four_blobs
+    choice = choose(views, Constraints(120))
+    assert_allclose(np.log(choice.probability), gaps(views))
     assert choice.best == 3
     one = Constraints(120, must_link=[(0, 1)])  # nothing is left when it is held out
-    again = choose_n_clusters(bases, one, (2, 3, 4, 5), callback=ignore)
+    again = choose(views, one)
     assert_allclose(again.probability, choice.probability)
 
 
 def test_predicted_constraints_outweigh_the_gaps(four_blobs):
-    bases, y = four_blobs
+    views, y = four_blobs
     known = Constraints.sample(y, 80, random_state=0)
     shares = []
-    choice = choose_n_clusters(
-        bases, known, (2, 3, 4, 5), callback=lambda share, what: shares.append((share, what))
-    )
+    choice = choose(views, known, callback=lambda share, what: shares.append((share, what)))
     assert choice.best == 4
     assert_allclose(choice.probability.sum(), 1.0)
-    assert shares == [(at / 4, f"{at + 1} clusters") for at in (1, 2, 3, 4)]
+    assert shares[:4] == [(at / 4, f"{at + 1} clusters") for at in (1, 2, 3, 4)]
+    assert choice.numbers == tuple(range(2, 2 + len(shares)))
     merged = Constraints.sample(np.minimum(y, 1), 80, random_state=0)
-    choice = choose_n_clusters(bases, merged, (2, 3, 4, 5), callback=ignore)
+    choice = choose(views, merged)
     assert choice.best < 4
-    assert choice.probability[0] > np.exp(gap_prior(bases.spectrum.values, (2, 3, 4, 5))[0])
+    assert choice.probability[0] > np.exp(gaps(views)[0])
+
+
+def test_learners_see_classes_that_the_graph_does_not():
+    """Two long classes side by side in five pieces each: only a plane tells them apart."""
+    rng = np.random.RandomState(0)
+    y = np.repeat([0, 1], 100)
+    X = np.column_stack((8 * rng.randint(5, size=200), y)) + 0.25 * rng.normal(size=(200, 2))
+    X = np.column_stack((X, rng.normal(size=(200, 8))))
+    known = Constraints.sample(y, 100, random_state=0)
+    assert Auto(random_state=0).fit(X, constraints=known).n_clusters_ == 2
+
+
+def test_there_may_be_more_clusters_than_were_to_be_tried(four_blobs):
+    views, y = four_blobs
+    known = Constraints.sample(y, 80, random_state=0)
+    choice = choose(views, known, numbers=(2, 3))
+    assert choice.best == 4
+    X, y = make_blobs(300, centers=15, center_box=(-60, 60), random_state=2)
+    known = Constraints.sample(y, 150, random_state=0)
+    assert Auto(random_state=0).fit(X, constraints=known).n_clusters_ == 15
+
+
+def test_the_search_ends_when_nothing_is_probable_any_more():
+    rise = np.array([-30.0, -10, -2, 0])
+    assert not has_declined(rise, is_last=False)
+    assert not has_declined(rise, is_last=True)  # the last one is the best
+    assert not has_declined(np.append(rise, [-3.0, -4.0, -6.0]), is_last=False)
+    assert has_declined(np.append(rise, [-3.0, -4.0, -6.0]), is_last=True)
+    assert has_declined(np.append(rise, [-8.0, -9.0, -12.0]), is_last=False)
+    assert not has_declined(np.append(rise, [-3.0, -9.0, -12.0]), is_last=False)
 
 
 def test_interrupting_leaves_the_other_numbers_out(four_blobs):
-    bases, y = four_blobs
+    views, y = four_blobs
     known = Constraints.sample(y, 40, random_state=0)
 
     def stop(share, what):
         if what.startswith("3"):
             raise KeyboardInterrupt
 
-    choice = choose_n_clusters(bases, known, (2, 3, 4, 5), callback=stop)
+    choice = choose(views, known, callback=stop)
     assert choice.interrupted
-    assert choice.best in (2, 3)
-    assert_allclose(choice.probability[2:], 0.0)
+    assert choice.numbers == (2, 3)
 
 
 def test_interrupting_at_once_leaves_the_gaps(four_blobs, monkeypatch):
-    bases, y = four_blobs
+    views, y = four_blobs
 
     def stops(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(n_clusters, "_predictive_score", stops)
+    monkeypatch.setattr(n_clusters, "log_evidence", stops)
     known = Constraints.sample(y, 40, random_state=0)
-    choice = choose_n_clusters(bases, known, (2, 3, 4, 5), callback=ignore)
+    choice = choose(views, known)
     assert choice.interrupted
     assert choice.best == 3
 

@@ -103,7 +103,9 @@ def test_a_number_of_clusters_that_is_a_guess_is_called_so(iris):
     assert report.n_clusters_probability[report.n_clusters] < 0.5
     assert "a guess; give the number if you know it" in report.summary()[0]
     sure = replace(report, n_clusters=3, n_clusters_probability={2: 0.1, 3: 0.8, 4: 0.1})
-    assert sure.summary()[0] == "3 clusters (chosen of 2 to 4, probability 80%)"
+    assert sure.summary()[0] == "3 clusters (chosen of 2 to 4, probability 80%, then 2 with 10%)"
+    clear = replace(sure, n_clusters_probability={2: 0.01, 3: 0.98, 4: 0.01})
+    assert clear.summary()[0] == "3 clusters (chosen of 2 to 4, probability 98%)"
     most = replace(sure, n_clusters=4)
     assert most.summary()[0].endswith(
         "the most that was tried; for many more there is linkwise.Linkage)"

@@ -31,8 +31,8 @@ from linkwise.constraints import Constraints
 from linkwise.constraints.coloring import find_coloring
 from linkwise.constraints.feasible import feasible_groups
 from linkwise.exceptions import ConflictError, TooLargeError
-from linkwise.linalg.laplacian import degrees
-from linkwise.linalg.solve import dirichlet
+from linkwise.linalg.laplacian import degrees, normalized_adjacency
+from linkwise.linalg.solve import dirichlet, resolvent
 from linkwise.methods.e2cp import propagated_graph
 from linkwise.methods.ncut import normalized_cut
 from linkwise.partition import kmeans
@@ -43,13 +43,14 @@ from linkwise.search.problem import rescaled
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from linkwise._types import Ints
+    from linkwise._types import Floats, Ints
     from linkwise.auto.evidence import Trial
 
 
 MIXTURE_COMPONENTS = 10  # principal components that mixtures describe
 MIXTURE_ROWS = 3_000  # samples that a mixture is fitted to
 SHARPENED = 3  # power of the probabilities of label propagation
+SPREADING = 0.9  # share of a label that goes on to the neighbours; `alpha` of LLGC
 TINY = 1e-300  # instead of a degree of zero
 CUT_OPTIMISM = 0.3  # by which the log of a cut seems lower than it is to a candidate that sought it
 CUT_PENALTY = 1.0  # of a violated pair of lower belief in a constrained cut; see `ConstrainedCut`
@@ -188,20 +189,39 @@ def _propagation(trial: Trial) -> Partition:
     return from_labels(labels[trial.rows], trial.view.k)
 
 
-def _harmonic(trial: Trial) -> Partition:
-    """Spread the labels over the graph: their harmonic functions (GFHF)."""
+def _label_propagation(trial: Trial) -> Partition:
+    """Spread the labels over the graph, in three ways that err differently, and average.
+
+    They are harmonic functions (GFHF), the same with the mass of a class as large as its share of
+    the labels (Zhu et al. 2003), and the spreading of LLGC, in which labels of a class that has
+    many do not count for more.
+    """
     W, model = trial.view.W, trial.model
     labelled = model.vertices[model.labelled]
     if not labelled.size:  # in a fold without labels
         return from_probability(np.zeros((trial.rows.size, model.k)))
+    Y = np.eye(model.k)[model.label]
     known = np.zeros(trial.view.n_samples, bool)
     known[labelled] = True
-    F = dirichlet(W, known, np.eye(model.k)[model.label]).x
-    # What a label says about its own sample is added later: here it has the mean of its neighbours.
-    F[labelled] = np.asarray(W[labelled] @ F) / np.maximum(degrees(W)[labelled], TINY)[:, None]
-    # Walks from far away meet all labels alike: the probabilities are flatter than they should be.
-    P = F[trial.rows] ** SHARPENED
-    return from_probability(P / np.maximum(P.sum(axis=1, keepdims=True), TINY))
+    F = dirichlet(W, known, Y).x
+    B = np.zeros((trial.view.n_samples, model.k))
+    B[labelled] = Y
+    G = np.maximum(resolvent(normalized_adjacency(W), SPREADING, B).x, 0.0)
+    for H in (F, G):
+        # What a label says about its own sample is added later: here it has the mean of its
+        # neighbours.
+        H[labelled] = np.asarray(W[labelled] @ H) / np.maximum(degrees(W)[labelled], TINY)[:, None]
+    count = Y.sum(axis=0)
+    mass = (count + (count > 0)) / np.maximum(F.mean(axis=0), TINY)  # with one more of each class
+    ways = (F, F * mass, G / np.maximum(G.sum(axis=0), TINY))
+    return from_probability(np.mean([_sharpened(one[trial.rows]) for one in ways], axis=0))
+
+
+def _sharpened(F: Floats) -> Floats:
+    """Return probabilities: walks from far away meet all labels alike, and `F` is too flat."""
+    P = (F / np.maximum(F.max(axis=1, keepdims=True), TINY)) ** SHARPENED
+    sharpened: Floats = P / np.maximum(P.sum(axis=1, keepdims=True), TINY)
+    return sharpened
 
 
 def _can_spread(trial: Trial) -> bool:
@@ -338,8 +358,8 @@ CANDIDATES = (
     Candidate("e2cp", Group("propagation", 0.05), _propagation, least=41, applies=_can_propagate),
     Candidate(
         "label propagation",
-        Group("label propagation", 0.1),
-        _harmonic,
+        Group("label propagation", 0.1, stacked=0.6),
+        _label_propagation,
         needs_labels=True,
         least=9,
         applies=_can_spread,

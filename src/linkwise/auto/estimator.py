@@ -336,8 +336,7 @@ class Auto(ConstrainedClusterer):
         if self.max_clusters is not None and numbers[0] > self.max_clusters:
             self._refuse_many(numbers[0])
         scaling = self._scalings(views, constraints)[0]
-        bases = views.bases(scaling, numbers[-1])[1]
-        return choose_n_clusters(bases, constraints, numbers, callback=callback)
+        return choose_n_clusters(views, scaling, constraints, numbers=numbers, callback=callback)
 
     def _keep_view(self, view: View, views: Views, result: AutoResult) -> None:
         """Keep the graph of the view, and what `predict` needs."""

@@ -9,26 +9,42 @@ from scipy.special import softmax
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
 from linkwise.auto.coarse_cut import coarse_cuts
-from linkwise.auto.consensus import EPS, ERROR_RATE, TRUST, centred_mean, softened
+from linkwise.auto.consensus import (
+    ERROR_RATE,
+    TRUST,
+    Partition,
+    centred_mean,
+    from_labels,
+    from_probability,
+    softened,
+)
 from linkwise.auto.constraint_model import ConstraintModel, log_likelihood
-from linkwise.auto.evidence import Prediction, held_out_probability, make_folds, without_held
-from linkwise.auto.views import representative_rows
+from linkwise.auto.evidence import Prediction, Trial, held_out_probability, make_folds
+from linkwise.auto.views import View
 from linkwise.exceptions import ConflictError
 from linkwise.partition import kmeans
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from linkwise._types import Floats
-    from linkwise.auto.bases import Bases
+    from linkwise._types import Floats, Ints
+    from linkwise.auto.coarse_cut import CoarseCut
+    from linkwise.auto.evidence import Fold
+    from linkwise.auto.views import Scaling, Views
     from linkwise.constraints import Constraints
 
 
-MOST = 12  # clusters that are considered
+MOST = 12  # clusters that are considered, unless the last numbers are the most probable ones
 MORE = 4  # clusters considered beyond the least that the constraints require
+LIMIT = 100  # clusters in any case
+DECLINE = 3  # numbers in a row, all improbable, that end the search
+IMPROBABLE = 7.0  # nats by which their evidence is lower than the highest
 N_COARSE, N_FOLDS = 3, 3  # micro-clusterings and folds for each number
-PENALTIES = (0.05, 0.2)  # of a violated pair; the better one counts
-NUMBERS = 2.0  # log-likelihood that makes a number of clusters e times as probable
+PENALTIES = (0.05, 0.2)  # of a violated pair
+STARTS = 3  # of k-means
+LINEAR = ("linear",)  # basis of the learners
+LEARN_FROM = 9  # constraints from which on learners are among those that predict
+OTHER_ROWS = 600  # unconstrained samples that learners learn from
 
 
 class Choice(NamedTuple):
@@ -73,9 +89,13 @@ def numbers_of_clusters(constraints: Constraints) -> tuple[int, ...]:
     """Return the numbers of clusters to choose from."""
     n = constraints.n_samples
     numbers = range_of_clusters(least_clusters(constraints, n), n)
-    # No more clusters than groups that must-links leave, if they contradict nothing
-    n_groups = max(int(constraints.components().max(initial=0)) + 1, numbers[0])
+    n_groups = max(groups_left(constraints), numbers[0])
     return tuple(k for k in numbers if k <= n_groups)
+
+
+def groups_left(constraints: Constraints) -> int:
+    """Return the most clusters that must-links leave, if they contradict nothing."""
+    return int(constraints.components().max(initial=0)) + 1
 
 
 def gap_prior(eigenvalues: Floats, numbers: tuple[int, ...]) -> Floats:
@@ -94,54 +114,113 @@ def gap_prior(eigenvalues: Floats, numbers: tuple[int, ...]) -> Floats:
 
 
 def choose_n_clusters(
-    bases: Bases,
+    views: Views,
+    scaling: Scaling | None,
     constraints: Constraints,
-    numbers: tuple[int, ...],
     *,
+    numbers: tuple[int, ...],
     callback: Callable[[float, str], None] | None,
 ) -> Choice:
     """Return how probable each number of clusters is.
 
-    Coarse cuts predict held-out constraints, for each number. Interrupting leaves out the numbers
-    that were not looked at yet.
+    Some candidates predict held-out constraints, for each number in turn. The search ends when
+    several numbers in a row are improbable, and goes on beyond the last one given while the most
+    probable number is among the last. Interrupting leaves out the numbers that were not looked at
+    yet.
     """
-    prior = gap_prior(bases.spectrum.values, numbers)
-    n_constraints = ConstraintModel.of(constraints, 2).n_constraints
-    scores, interrupted = np.full(len(numbers), -np.inf), False
+    data, bases = views.bases(scaling, numbers[-1])
+    if ConstraintModel.of(constraints, 2).n_constraints < 2 or len(numbers) < 2:
+        return _choice(numbers, gap_prior(bases.spectrum.values, numbers))
+    tried: list[int] = []
+    evidence: list[float] = []
+    highest = max(min(constraints.n_samples // 2, groups_left(constraints), LIMIT), numbers[-1])
+    interrupted = False
     try:
-        for at, k in enumerate(numbers if n_constraints > 1 and len(numbers) > 1 else ()):
-            scores[at] = _predictive_score(bases.for_clusters(k), constraints) / NUMBERS
+        for k in range(numbers[0], highest + 1):
+            if k > bases.n_clusters:
+                data, bases = views.bases(scaling, 2 * k)
+            evidence.append(log_evidence(View(data, scaling, bases.for_clusters(k)), constraints))
+            tried.append(k)
             if callback is not None:
-                callback((at + 1) / len(numbers), f"{k} clusters")
+                callback(min(len(tried) / len(numbers), 1.0), f"{k} clusters")
+            if has_declined(np.array(evidence), is_last=k >= numbers[-1]):
+                break
     except INTERRUPTS as error:
         raise_if_not_interrupt(error)
         interrupted = True
-    if not np.isfinite(scores).any():
-        scores[:] = 0.0
-    probability = softmax(scores + prior)
-    return Choice(numbers[int(probability.argmax())], numbers, probability, interrupted)
+    if not tried:
+        return _choice(numbers, gap_prior(bases.spectrum.values, numbers))._replace(
+            interrupted=True
+        )
+    prior = gap_prior(bases.spectrum.values, tuple(tried))
+    return _choice(tuple(tried), prior + evidence)._replace(interrupted=interrupted)
 
 
-def _predictive_score(bases: Bases, constraints: Constraints) -> float:
-    """Return the log-likelihood of held-out constraints by coarse cuts, at the better penalty."""
-    k, rng = bases.n_clusters, np.random.RandomState(0)
-    model = ConstraintModel.of(constraints, k)
+def has_declined(evidence: Floats, *, is_last: bool) -> bool:
+    """Whether several numbers in a row are improbable, or no better at the end of the range."""
+    if evidence.size <= DECLINE:
+        return False
+    loss = float(evidence.max() - evidence[-DECLINE:].max())
+    return loss > (0.0 if is_last else IMPROBABLE)
+
+
+def _choice(numbers: tuple[int, ...], log_probability: Floats) -> Choice:
+    probability = softmax(log_probability)
+    return Choice(numbers[int(probability.argmax())], numbers, probability)
+
+
+def log_evidence(view: View, constraints: Constraints) -> float:
+    """Return the log-likelihood of held-out constraints, averaged over candidates.
+
+    They are k-means, spectral clustering, coarse cuts, and linear learners that begin with the
+    first two.
+    """
+    model = ConstraintModel.of(constraints, view.k)
     folds = make_folds(model, np.random.RandomState(0), N_FOLDS)
     if not folds:  # a single question, asked twice
         return 0.0
-    given = [without_held(constraints, fold.hidden).signed_pairs() for fold in folds]
-    start = kmeans(bases.embedding(k), k, rng, n_init=3).labels
-    rows = np.union1d(representative_rows(start.size), model.vertices)
-    vertices = np.searchsorted(rows, model.vertices)
-    cuts = coarse_cuts(bases, start, N_COARSE, rng=rng)
-    scores = []
-    for penalty in PENALTIES:
-        said = []
-        for pairs, weight in given:
-            found = [labels for cut in cuts for labels in cut.partitions(pairs, weight, penalty)]
-            parts = [softened(labels[rows], k, TRUST) for labels in found]
-            mean = centred_mean(parts, np.ones(len(parts)), power=2.0).probability
-            said.append(Prediction(np.log(mean[vertices] + EPS), ERROR_RATE))
-        held_out = held_out_probability(model, folds, said)
-        scores.append(float(log_likelihood(held_out, model.reliability, ERROR_RATE)))
-    return max(scores)
+    held_out = _held_out(view, constraints, model, folds=folds)
+    scores = log_likelihood(np.array(held_out), model.reliability, ERROR_RATE)
+    return float(np.logaddexp.reduce(scores) - np.log(scores.size))
+
+
+def _held_out(
+    view: View, constraints: Constraints, model: ConstraintModel, *, folds: list[Fold]
+) -> list[Floats]:
+    """Return the probability of each constraint by each candidate, found without it."""
+    rng = np.random.RandomState(0)
+    starts = [kmeans(view.bases.embedding(view.k), view.k, rng, n_init=STARTS).labels]
+    cuts = coarse_cuts(view.bases, starts[0], N_COARSE, rng=rng)
+    if view.bases.scores is not None:
+        labels = np.zeros(view.n_samples, np.intp)
+        known = np.union1d(view.rows, model.vertices)
+        labels[known] = kmeans(view.bases.scores[known], view.k, rng, n_init=STARTS).labels
+        starts.append(labels)
+    rows = learning_rows(view, model.vertices)
+    design = view.design(rows, model.vertices)
+    whole = Trial(view, constraints, model, rows, lambda: design)
+    trials = [whole.without(fold.hidden, whole.design) for fold in folds]
+    found = [[from_labels(labels[rows], view.k)] * len(folds) for labels in starts]
+    found += [[_coarse_cut(trial, cuts, penalty) for trial in trials] for penalty in PENALTIES]
+    for number, labels in enumerate(starts if model.n_constraints >= LEARN_FROM else ()):
+        learnt = [trial.learn(f"start {number}", LINEAR, labels[rows]) for trial in trials]
+        found.append(learnt)
+    at, predicted = np.searchsorted(rows, model.vertices), []
+    for partitions in found:
+        said = [Prediction(one.log_probability[at], one.error_rate) for one in partitions]
+        predicted.append(held_out_probability(model, folds, said))
+    return predicted
+
+
+def _coarse_cut(trial: Trial, cuts: list[CoarseCut], penalty: float) -> Partition:
+    found = [labels for cut in cuts for labels in cut.partitions(*trial.pairs, penalty)]
+    parts = [softened(labels[trial.rows], trial.view.k, TRUST) for labels in found]
+    return from_probability(centred_mean(parts, np.ones(len(parts)), power=2.0).probability)
+
+
+def learning_rows(view: View, constrained: Ints) -> Ints:
+    """Return the constrained samples, and some others."""
+    free = np.setdiff1d(view.rows, constrained)
+    if free.size > OTHER_ROWS:
+        free = np.random.RandomState(0).choice(free, OTHER_ROWS, replace=False)
+    return np.union1d(constrained, free)

@@ -25,7 +25,7 @@ NAMES = {
     "micro-clusters, 2 k": "micro-clusters merged by pairs",
     "micro-clusters, 4 k": "smaller micro-clusters merged by pairs",
     "e2cp": "pairs spread over the graph (E2CP)",
-    "label propagation": "labels spread over the graph (GFHF)",
+    "label propagation": "labels spread over the graph",
     "constrained cut": "normalised cut that satisfies the constraints",
 }
 MODELS = {

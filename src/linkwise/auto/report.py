@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from linkwise.constraints.conflict import Suspect
 
 
+RUNNER_UP = 0.05  # probability from which on another number of clusters is named
 GUESS = 0.5  # probability of a number of clusters below which it is called a guess
 CLEAR = 0.9  # probability of a kind of clusters above which it is called clear
 N_SHOWN = 6  # candidates that a report lists
@@ -158,7 +159,11 @@ class AutoReport:
         if len(numbers) < 2:
             return "given"
         share = numbers[self.n_clusters]
+        rest = {k: p for k, p in numbers.items() if k != self.n_clusters}
+        second = max(rest, key=lambda k: rest[k])
         why = f"chosen of {min(numbers)} to {max(numbers)}, probability {share:.0%}"
+        if rest[second] >= RUNNER_UP:
+            why += f", then {second} with {rest[second]:.0%}"
         if self.n_clusters == max(numbers):
             why += ": the most that was tried; for many more there is linkwise.Linkage"
         elif share < GUESS:
