@@ -63,7 +63,7 @@ test-minimum: ## the tests on the oldest supported versions of the dependencies
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check \
 	  'numpy==1.26.*' 'scipy==1.13.*' 'scikit-learn==1.6.*' 'numba==0.60.*' 'joblib==1.3.*' 'threadpoolctl==3.5.*' \
 	  'matplotlib==3.9.*' 'pandas==2.2.*' 'pytest==8.2.*' 'pytest-xdist==3.6.*' 'hypothesis==6.100.*' 'psutil==6.0.*' \
-	  'jinja2==3.1.*' 'click==8.1.*' 'tqdm==4.66.*' 'starlette==0.40.*' 'uvicorn==0.30.*' 'httpx==0.27.*' \
+	  'jinja2==3.1.*' 'click==8.1.*' 'tqdm==4.66.*' 'starlette==0.40.*' 'uvicorn==0.30.*' 'anyio==4.10.*' 'httpx==0.27.*' \
 	  'pyarrow==16.*' 'anndata==0.11.*' 'openpyxl==3.1.*' 'pyamg==5.3.*' 'dask[array]==2024.8.*' 'distributed==2024.8.*'
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@# Kernels apart: another Numba would overwrite those of the usual environment.
