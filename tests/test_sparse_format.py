@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import coo_array, csr_array, lil_array, random_array
+from scipy.sparse import coo_array, csr_array, diags_array, lil_array, random_array
 
 from linkwise import METHODS, Affinity, NCut, Prepared
 from linkwise._inputs import checked_format
@@ -15,6 +15,12 @@ from linkwise.report import render_report
 
 FAR, NEGATIVE = 10**9, -7
 labels = np.repeat([0, 1], 10)
+
+
+def features():
+    """As many rows as columns, but not symmetric, as a graph would be."""
+    A = a_graph()
+    return csr_array(diags_array(np.arange(1.0, A.shape[0] + 1)) @ A)
 
 
 def a_graph():
@@ -81,7 +87,7 @@ def test_every_method_refuses_a_damaged_matrix(key):
 DOORS = {
     "Affinity.fit": lambda A: Affinity().fit(A),
     "Affinity.extend": lambda A: Affinity().fit(a_graph()).extend(A),
-    "predict": lambda A: NCut(2, random_state=0).fit(a_graph()).predict(A),
+    "predict": lambda A: NCut(2, random_state=0).fit(features()).predict(A),
     "predict, graph": lambda A: (
         NCut(2, affinity="precomputed", random_state=0).fit(a_graph()).predict(A)
     ),

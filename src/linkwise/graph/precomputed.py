@@ -132,12 +132,12 @@ def _warn_if_distances(W: Floats) -> None:
 
 
 def warn_if_graph(X: Graph, name: str) -> None:
-    """Warn if what was given as features is a graph or a matrix of distances.
+    """Warn if a square table of features is a graph or a matrix of distances.
 
     No table of features is symmetric by chance. `name` is that of the estimator.
     """
     n = X.shape[0]
-    if n != X.shape[1] or n < LEAST_ROWS:
+    if n < LEAST_ROWS:
         return
     values: Floats = X.data if issparse(X) else X  # type: ignore[assignment]
     if not values.size or values.min() < 0 or not _looks_symmetric(X):

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
 
 if TYPE_CHECKING:
-    from linkwise._types import Bools, Floats, Int64s, Ints
+    from linkwise._types import Bools, Floats, Int64s
     from linkwise.linkage.tree import Tree
 
 
 BINS = 1_000
 CLEAR = 4.0  # distance of two Gaussians, in standard deviations, that makes them two
-DOUBT = 1.64  # standard deviations that a gain must be above 0: nineteen times in twenty
-PULL = 11.0  # log-odds against a cut that is a unit of the prior away, or more
+ANCHOR = 2.0  # answers that it takes to move the cut at all
+PULL = 5.0  # answers that it takes in addition to move it far
+DOUBT = 1.0  # standard errors that are taken off what answers gain
 WRONG = np.array([0.1, 0.03, 0.01])  # shares of wrong answers
-RIGHT_BEFORE, WRONG_BEFORE = 9.0, 1.0  # the share of wrong answers is Beta(1, 9) before any
-SLOPES = 1.5 * 2.0 ** np.arange(6)  # of the log-odds of two samples, in units of the prior
+BEFORE = 48  # answers, all of them right, that are known before: Beta(1, 49)
+LOG_ODDS = float(logit(1 - WRONG[0]))  # that an answer is worth at least
+SLOPES = 6.0 * 2.0 ** np.arange(4)  # of the log-odds of two samples, in units of the prior
+MODELS = np.array(list(product(SLOPES, WRONG)))  # slopes with shares of wrong answers
 REACH = 3  # units of the prior that the cut may move
-STEPS = 400  # into which heights are sorted
-EDGES = np.arange(-STEPS // 2, STEPS // 2 + 1) / 50  # from -4 to 4; 0 is among them
-CENTRES = (EDGES[1:] + EDGES[:-1]) / 2
-CUTS = np.arange(50, STEPS - 49, 2)  # edges at which the tree may be cut; the middle one is 0
+STEPS = 400  # into which the heights of answers are sorted
+EDGES = np.linspace(-REACH - 1, REACH + 1, STEPS + 1)
 NO_ANSWERS = 0.03  # share of wrong answers to expect before there are any
 
 
@@ -103,81 +105,78 @@ def _two_gaussians(odds: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def choose_cut(tree: Tree, answers: Answers, prior: Prior) -> float:
-    """Return the prior cut, or one whose clusters are better by the answers beyond doubt.
+    """Return the prior cut, or a height that is better by the answers beyond doubt.
 
-    The answers tell how likely pairs are one thing that join at a height: a logistic curve, of
-    which there is a posterior. With a curve, every cut has an expected F1 over all pairs of
-    samples; a merge joins as many of them as the product of its two sizes. The cut moves where F1
-    rises by more than `DOUBT` posterior standard deviations; with few answers, nowhere.
+    A cut gains the log-likelihood of the answers over that of the prior cut. It loses a standard
+    error of this gain; what two answers are worth, and up to five more far from the prior cut; and
+    as much as the share of all pairs that it joins in addition is of the answers, since these tell
+    little of giant clusters. With few answers, or answers that disagree, no other cut gains.
 
-    The number of answers that a cut violates would mislead. Reviewed pairs are near ones. If most
-    of these are different, no cut violates less than the one that leaves all samples alone. And a
-    cluster of a hundred samples has 4,950 pairs, but few answers.
+    A cut goes down only for answers that it violates. It may also go up, until it is well between
+    the two kinds of answers: what is merged below all that was answered "same" has no support.
     """
     if not answers.joins.size or not tree.n_merges:
         return prior.cut
     height = np.append(tree.height, -np.inf)[answers.joins]
-    weight = _posterior((height - prior.cut) / prior.scale, answers)
-    gain = _f1_gains((tree.height - prior.cut) / prior.scale, tree.n_joined, tree.n)
-    mean, square = (np.einsum("st,stc->c", weight, x) for x in (gain, gain**2))
-    sure = mean - DOUBT * np.sqrt(np.maximum(square - mean**2, 0.0))
-    moves = EDGES[CUTS]
-    best = np.flatnonzero(sure >= sure.max() - 1e-9)  # all of the same clusters
-    if sure.max() < 1e-9:
-        return prior.cut
-    return float(prior.cut + moves[best[best.size // 2]] * prior.scale)
+    moves = np.linspace(-REACH, REACH, 60 * REACH + 1)  # in units of the prior; 0 is among them
+    x = (height - prior.cut) / prior.scale
+    violated, between = (_sure_gains(x, answers, moves, models) for models in (MODELS, MODELS[:1]))
+    gain = np.where(moves > 0, np.maximum(violated, between), violated)
+    cuts = prior.cut + moves * prior.scale
+    joined = tree.joined_shares_above(np.append(cuts, prior.cut))
+    joined = np.maximum(joined[:-1] - joined[-1], 0.0) * answers.belief.sum()
+    penalty = ANCHOR * (moves != 0) + PULL * np.minimum(1.0, moves**2) + joined
+    return float(cuts[np.argmax(gain - LOG_ODDS * penalty)])
 
 
-def _posterior(x: Floats, answers: Answers) -> Floats:
-    """Return the probability of curves: for each slope, and each height of even odds."""
-    same, different = (_tally(x, answers, sign) for sign in (1, -1))
-    p = _curves()
-    log = np.zeros((WRONG.size, *p.shape[:2]))
-    for at, wrong in enumerate(WRONG):
-        right = wrong + (1 - 2 * wrong) * p
-        log[at] = np.log(right) @ same + np.log1p(-right) @ different
-    log += ((RIGHT_BEFORE - 1) * np.log1p(-WRONG))[:, None, None]
-    log -= PULL * np.minimum(1.0, EDGES[CUTS] ** 2)
-    weight = np.exp(log - log.max()).sum(axis=0)
-    return np.asarray(weight / weight.sum())
+def _sure_gains(x: Floats, answers: Answers, moves: Floats, models: Floats) -> Floats:
+    """Return the log-likelihood that moves of the cut gain, less its standard error."""
+    gain, error = _gains(x, answers, moves, models)
+    return gain - DOUBT * error
 
 
-def _curves() -> Floats:
-    """Return P(same) at each height, for each slope and each height of even odds."""
-    return np.asarray(expit(SLOPES[:, None, None] * (CENTRES - EDGES[CUTS, None])))
+def _gains(x: Floats, answers: Answers, moves: Floats, models: Floats) -> tuple[Floats, Floats]:
+    """Return the log-likelihood that moves of the cut gain, and its standard error.
 
-
-def _f1_gains(x: Floats, n_pairs: Floats, n_samples: int) -> Floats:
-    """Return what cuts gain in F1 over the prior cut, for each curve.
-
-    A sample and itself are half a pair: without any duplicates, all alone is right.
+    Each cut has the model that suits it best: a slope, and a share of wrong answers. With one slope
+    for all, answers that a cut satisfies push it away until they are far from it; with one share,
+    an answer among many that agree is worth no more than one among many that do not.
     """
-    joined = np.bincount(_bins(x), n_pairs, minlength=STEPS).astype(np.float64)
-    total, same = (n_samples / 2 + _from_above(pairs) for pairs in (joined, _curves() * joined))
-    f1 = 2 * same[..., CUTS] / (total[CUTS] + same[..., :1])
-    return np.asarray(f1 - f1[..., CUTS.size // 2, None])
+    tallies = [_tally(x, answers, sign) for sign in (1, -1)]
+    logs = np.array([_log_likelihoods(moves, *model) for model in models])
+    before = BEFORE * np.log1p(-models[:, 1:])
+    total = sum((tally[0] @ logs[:, at] for at, tally in enumerate(tallies)), before)
+    best = np.argmax(total, axis=0)
+    here = int(np.flatnonzero(moves == 0)[0])
+    each = np.arange(moves.size)
+    gain = total[best, each] - total[best[here], here]
+    square = np.zeros(moves.size)
+    for at, tally in enumerate(tallies):
+        changed = logs[best, at, :, each] - logs[best[here], at, :, here]
+        square += changed**2 @ tally[1]
+    return gain, np.sqrt(square)
 
 
-def _from_above(counts: Floats) -> Floats:
-    return np.asarray(np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1])
-
-
-def _tally(x: Floats, answers: Answers, sign: int) -> Floats:
-    """Return the sum of beliefs at each height: there may be a million answers."""
+def _tally(x: Floats, answers: Answers, sign: int) -> tuple[Floats, Floats]:
+    """Return the sums of beliefs and of their squares at each height: there may be a million."""
     kept = answers.is_must == (sign > 0)
-    return np.bincount(_bins(x[kept]), answers.belief[kept], minlength=STEPS).astype(np.float64)
+    at = np.clip(np.searchsorted(EDGES, x[kept]) - 1, 0, STEPS - 1)
+    belief = answers.belief[kept]
+    total = np.bincount(at, belief, minlength=STEPS).astype(np.float64)
+    return total, np.bincount(at, belief**2, minlength=STEPS).astype(np.float64)
 
 
-def _bins(x: Floats) -> Ints:
-    return np.clip(np.searchsorted(EDGES, x) - 1, 0, STEPS - 1)
+def _log_likelihoods(moves: Floats, slope: float, wrong: float) -> Floats:
+    """Return the log-likelihood of "same" and "different" at each height, for each cut."""
+    x = slope * ((EDGES[1:] + EDGES[:-1])[:, None] / 2 - moves)
+    return np.log(wrong + (1 - 2 * wrong) * np.array([expit(x), expit(-x)]))
 
 
 def calibrate(height: Floats, answers: Answers, cut: float, scale: float) -> Calibration:
     """Fit the slope and the share of wrong answers by expectation-maximisation.
 
-    It starts steep: from a flat slope, wrong answers would be taken for a flat slope. The share
-    is Beta(1, 9) before, so that few answers do not hold against all samples of two clusters; two
-    answers of .1 and .9 on either side keep the slope finite.
+    It starts steep: from a flat slope, wrong answers would be taken for a flat slope. The share is
+    Beta(1, 49) before; two answers of .1 and .9 on either side keep the slope finite.
     """
     a0 = 6.0 / scale
     if not height.size or not answers.belief.sum():
@@ -191,8 +190,7 @@ def calibrate(height: Floats, answers: Answers, cut: float, scale: float) -> Cal
         wrong = model.wrong(x, answers.is_must, np.ones_like(w))
         same = np.where(answers.is_must, 1 - wrong, wrong)
         a = _slope(xs, np.append(same, [0.1, 0.9]), ws, a)
-        counts = WRONG_BEFORE + w @ wrong, RIGHT_BEFORE + w @ (1 - wrong)
-        before, rate = rate, float(np.clip(counts[0] / sum(counts), 1e-3, 0.4))
+        before, rate = rate, float(np.clip((w @ wrong + 1) / (w.sum() + 50), 1e-3, 0.4))
         if abs(rate - before) < 1e-6:
             break
     return Calibration(cut, a, rate)

@@ -43,9 +43,6 @@ class Reviewed(NamedTuple):
     belief: Floats
 
 
-NOTHING = Reviewed(np.zeros((0, 2), np.intp), np.zeros(0, bool), np.zeros(0))
-
-
 class Task(NamedTuple):
     """Coordinates, answers, and settings."""
 
@@ -67,35 +64,26 @@ class Learned(NamedTuple):
     rule: MergeRule
     calibration: Calibration
     n_merges: int  # up to the cut
-    is_moved: bool  # the cut, by the answers
 
 
 def learn(task: Task, n_rounds: int) -> Learned:
-    """Learn the metric from its own clusters, and the cut from the answers.
-
-    The answers come in with the last round: clusters of a first metric that few of them have
-    changed would change all that follows. So if they do not move the cut, all is as without them.
-    If they do, the metric is learned once more, from better clusters.
-    """
+    """Learn the metric from its own clusters, and the cut from the answers."""
     Z = task.Z
     T = total_covariance(Z)
     table = nearest(Z, task.neighbors, task.rng)[1]
     scatter = start = neighbor_scatter(Z, table)
-    last, share = n_rounds - 1, None
-    for number in range(n_rounds + 1):
+    share = None
+    for number in range(n_rounds):
         odds = LogOdds.of(shrunk_covariance(scatter, T), T, len(Z))
         if number:
             table = nearest(odds.terms(Z)[0], task.neighbors, task.rng)[1]
         # A metric learned from pieces of clusters makes pieces: rather too large at first.
-        lower = LOWER if number == 0 < last else 0.0
-        asked = task if number >= last else task._replace(reviewed=NOTHING)
-        found = _round(asked, odds, candidate_pairs(table), share=share, lower=lower)
-        if number == last and not found.is_moved:
-            break
+        lower = LOWER if number == 0 < n_rounds - 1 else 0.0
+        found = _round(task, odds, candidate_pairs(table), share=share, lower=lower)
         scatter = within_scatter(Z, found.tree.labels(found.n_merges))
         if scatter.freedom < LEAST_FREEDOM:
             scatter = start
-        if number >= last - 1:
+        if number == n_rounds - 2:
             share = found.tree.joined_share(found.n_merges)
     return found
 
@@ -131,13 +119,11 @@ def _round(task: Task, odds: LogOdds, pairs: Ints, *, share: float | None, lower
     answers = Answers(tree.joins(reviewed.pairs), reviewed.is_must, reviewed.belief)
     if task.n_clusters is None:
         cut = choose_cut(tree, answers, prior)
-        is_moved = cut != prior.cut
     else:
-        is_moved = False
         cut = _between(tree, h.size - task.n_clusters)
     calibration = calibrate(tree.join_heights(reviewed.pairs), answers, cut, prior.scale)
     rule = rule._replace(cut=cut, slope=calibration.slope, stop=calibration.slope * (floor - cut))
-    return Learned(odds, g, h, pairs, tree, rule, calibration, tree.n_above(cut), is_moved)
+    return Learned(odds, g, h, pairs, tree, rule, calibration, tree.n_above(cut))
 
 
 def _grown(task: Task, items: Items, rule: MergeRule) -> Tree:

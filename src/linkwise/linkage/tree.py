@@ -167,6 +167,11 @@ class Tree:
         """Return the share of all pairs of samples that are in one cluster after some merges."""
         return float(np.append(0.0, self.joined_shares())[n_merges])
 
+    def joined_shares_above(self, heights: Floats) -> Floats:
+        """Return the share of all pairs of samples that are in one cluster at cuts."""
+        n_merges = np.searchsorted(-self.height, -heights, side="left")
+        return np.append(0.0, self.joined_shares())[n_merges]
+
     def mate_probability(self, n_merges: int) -> Floats:
         """Return the mean probability that a sample and another of its cluster are one.
 

@@ -221,7 +221,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         if y is not None:
             _check_ignored(y, constraints, step=type(self).__name__.lower())
         prepared = Prepared.of(X, getattr(self, "affinity", None))
-        if getattr(self, "affinity", "") is None and prepared is not X:
+        is_table = getattr(self, "affinity", "") is None and prepared is not X
+        if is_table and prepared.X.shape[0] == prepared.X.shape[1]:
             warn_if_graph(prepared.X, type(self).__name__)
         self._check_samples(prepared)
         if constraints is None:
