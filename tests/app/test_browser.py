@@ -548,6 +548,20 @@ def test_dates_and_money_are_compared_as_what_they_are(browser, tmp_path):
     assert seen[0, 3] == [["equal"], ["close"]]
 
 
+def test_similar_values_are_marked_by_letters_and_others_by_words(page):
+    marked = """async ([left, right]) => {
+      const { differences } = await import("/static/cards.js");
+      const texts = (side) => side.filter((one) => one.text).map((one) => one.text);
+      return differences(left, right).map(texts);
+    }"""
+    assert page.evaluate(marked, ["Jon Smith", "John Smith"]) == [[], ["h"]]
+    assert page.evaluate(marked, ["Paul Braun", "Paul Müller"]) == [["Braun"], ["Müller"]]
+    assert page.evaluate(marked, ["Tina Richter", "Anna Fischer"]) == [
+        ["Tina", "Richter"],
+        ["Anna", "Fischer"],
+    ]
+
+
 # 16
 def test_everything_by_keyboard_and_at_any_size(browser, server, page, room):
     page.keyboard.press("Tab")
@@ -587,6 +601,35 @@ def test_everything_by_keyboard_and_at_any_size(browser, server, page, room):
         }).map((node) => node.textContent)"""
     )
     assert small == []
+
+
+def test_the_context_shows_others_than_the_two(page):
+    page.keyboard.press("c")
+    page.wait_for_selector("#context:not([hidden]) li")
+    shown = page.locator("#context li b").all_text_contents()
+    ids = page.locator("#cards .item-id").all_text_contents()
+    assert len(shown) > 4
+    assert len(ids) == 2
+    assert not {*ids} & {*shown}
+
+
+def test_a_key_is_changed_by_pressing_another(page, room):
+    page.keyboard.press("?")
+    later = page.locator("[aria-label='Key for Later']")
+    assert later.input_value() == "Space"
+    same = page.locator("[aria-label='Key for Same']")
+    same.focus()
+    page.keyboard.press("n")  # taken
+    assert same.input_value() == "Y"
+    page.keyboard.press("q")
+    assert same.input_value() == "Q"
+    page.keyboard.press("Backspace")
+    assert same.input_value() == "Q"
+    page.keyboard.press("Escape")
+    page.holds("!document.querySelector('dialog[open]')")  # Chromium closes it a moment later
+    before = len(room.project.ledger.facts.answers)
+    page.press("q")
+    assert len(room.project.ledger.facts.answers) == before + 1
 
 
 def test_nothing_moves_by_itself_with_reduced_motion(page):

@@ -347,8 +347,17 @@ def test_far_samples_do_not_shrink_the_map():
 def test_summaries_are_words_and_differences_of_numbers_are_measured():
     numbers = [1.0, 2.0, 3.0]
     items = Items(["a", "b", "c"], "row", {"x": numbers, "name": ["Ann", "Bo", ""]})
-    assert items.quantities["x"].usual == pytest.approx(np.std(numbers))
+    assert items.quantities["x"].usual == pytest.approx(1 / 1.349)  # of the middle half
     assert [items.summary(k) for k in range(3)] == ["Ann", "Bo", "x 3"]
+
+
+def test_a_few_large_sums_do_not_make_all_others_alike():
+    paid = [10.0, 12.0, 14.0, 16.0, 90.0, 5000.0]
+    usual = Items(list("abcdef"), "row", {"paid": paid}).quantities["paid"].usual
+    assert usual < 90 - 10
+    mostly_one = [0.0] * 9 + [5.0]
+    usual = Items(list("abcdefghij"), "row", {"paid": mostly_one}).quantities["paid"].usual
+    assert usual == pytest.approx(np.std(mostly_one))
 
 
 def test_money_and_dates_are_quantities_and_codes_are_not():

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from linkwise.app.room import Room
 
 LOCKS = ("", "pure", "complete")
+TRIED = 12  # clear cases of a cluster that are looked at for an open one
 
 
 def resolution(room: Room, body: Mapping[str, Any], who: str) -> list[Event]:
@@ -139,8 +140,8 @@ def _clear_of_each(room: Room, a: int) -> list[int]:
     numbers = [] if labels is None else np.unique(labels).tolist()
     found = []
     for number in numbers:
-        clear = [one for one in clear_cases(room, number, 2) if room.evidence.is_open(a, one)]
-        found += [one for one in clear if one != a][:1]
+        clear = [one for one in clear_cases(room, number, TRIED) if one != a]
+        found += [one for one in clear if room.evidence.is_open(a, one)][:1]
     return found
 
 

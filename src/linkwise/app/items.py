@@ -29,6 +29,7 @@ MAX_WHOLE_NUMBER = 1e15  # up to here a whole number is written with all its dig
 LONG = 1_000_000  # numbers from here on may be codes
 SOME = 5_000  # values that tell the kind of a column
 N_BARS = 24  # features of a bare point
+NORMAL_QUARTILES = 1.349  # distance of the quartiles of a normal distribution
 CODE = re.compile(r"\D*0\d")  # no amount begins so, but telephone numbers and postal codes do
 MAGIC = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -50,7 +51,7 @@ class Quantity(NamedTuple):
 
     kind: str  # "number", "amount" or "date"
     values: Floats  # NaN where missing
-    usual: float  # standard deviation: what a difference is measured by
+    usual: float  # what a difference is measured by: see `_usual_difference`
 
 
 class MissingImageError(Exception):
@@ -145,7 +146,7 @@ class Items:
         return {name: one for name, one in found.items() if one is not None}
 
     def _amount(self, name: str, sample: int) -> float | None:
-        """Return a value in standard deviations of its column, if it is a quantity."""
+        """Return a value in usual differences of its column, if it is a quantity."""
         if name not in self.quantities:
             return None
         _, values, usual = self.quantities[name]
@@ -261,8 +262,19 @@ def _quantity(column: Sequence[Any]) -> Quantity | None:
         if kind and len(some) < len(column):
             kind, values = _written_quantity(column)
     known = values[np.isfinite(values)]
-    usual = float(known.std()) if kind and known.size else 0.0
+    usual = _usual_difference(known) if kind and known.size else 0.0
     return Quantity(kind, values, usual) if usual > 0 else None
+
+
+def _usual_difference(known: Floats) -> float:
+    """Return the standard deviation, or that of the middle half if it is smaller.
+
+    A few large sums would make all others seem alike.
+    """
+    low, high = np.quantile(known, [0.25, 0.75])
+    middle = float(high - low) / NORMAL_QUARTILES
+    spread = float(known.std())
+    return min(middle, spread) if middle > 0 else spread
 
 
 def _are_codes(values: Floats) -> bool:

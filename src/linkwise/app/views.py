@@ -175,14 +175,15 @@ def brief(room: Room, sample: int) -> dict[str, Any]:
 
 
 def context(room: Room, sample: int) -> dict[str, Any]:
-    """Return the nearest neighbours of a sample, and clear cases of its cluster."""
+    """Return the nearest neighbours of a sample, and other clear cases of its cluster."""
     near: list[int] = []
     if room.data.has_graph:
         row = csr_array(room.data.W[[sample]])
         order = np.argsort(-np.asarray(row.data))[:N_EXAMPLES]
         near = [int(k) for k in np.asarray(row.indices)[order] if k != sample]
     labels = room.clustering.labels
-    clear = [] if labels is None else clear_cases(room, int(labels[sample]), 2)
+    clear = [] if labels is None else clear_cases(room, int(labels[sample]), N_EXAMPLES + 1)
+    clear = [k for k in clear if k != sample][:N_EXAMPLES]
     return {
         "near": [brief(room, k) for k in near],
         "clear": [brief(room, k) for k in clear],

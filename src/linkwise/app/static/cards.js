@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { el, svg, plural } from "./dom.js";
 
 const MAX_FIELDS = 12;
+const SIMILAR = 0.7; // share of letters from which on two values are marked letter by letter, else word by word
 const MAX_DIFF = 400; // letters of a value that are compared one by one
 
 export function pairView(question, given) {
@@ -62,7 +63,7 @@ function breakable(name) {
   return String(name).split(/(?<=[_./-])/).flatMap((part, k) => (k ? [el("wbr"), part] : [part]));
 }
 
-// Amounts are in standard deviations: below a quarter they are close, from one on they are marked.
+// Amounts are in usual differences: below a quarter they are close, from one on they are marked.
 function compared(left, right) {
   if (left === null || right === null) return "differs";
   const gap = Math.abs(left - right);
@@ -95,7 +96,7 @@ export function differences(left, right) {
   const sides = diff([...left], [...right], "");
   const shared = sides[0].filter((part) => typeof part === "string").join("").length;
   // Letters that two different words happen to share say nothing.
-  return shared < 0.5 * Math.max(left.length, right.length) ? [[{ text: left }], [{ text: right }]] : sides;
+  return shared < SIMILAR * Math.max(left.length, right.length) ? wordDifferences(left, right) : sides;
 }
 
 const isNumber = (text) => text.trim() !== "" && Number.isFinite(Number(text));

@@ -62,20 +62,22 @@ export class Keys {
   show() {
     for (const node of document.querySelectorAll("[data-key]")) {
       const key = this.key(node.dataset.key);
-      node.textContent = key === " " ? "Space" : key.toUpperCase();
+      node.textContent = shown(key);
       node.hidden = this.off;
     }
   }
 
   table() {
     const rows = Object.entries(ACTIONS).map(([action, [name]]) => {
-      const input = el("input", { type: "text", maxlength: "1", value: this.key(action), "aria-label": `Key for ${name}`,
-        onchange: () => {
-          const key = input.value.toLowerCase();
+      const input = el("input", { type: "text", value: shown(this.key(action)), "aria-label": `Key for ${name}`,
+        onfocus: () => input.select(),
+        oninput: (event) => {
+          const key = event.data?.slice(-1).toLowerCase(); // nothing when a letter is deleted
           const taken = Object.keys(ACTIONS).find((other) => other !== action && this.key(other) === key);
-          if (!key || taken) { input.value = this.key(action); return; }
-          this.own = { ...this.own, [action]: key };
+          if (key && !taken) this.own = { ...this.own, [action]: key };
           remember("keys", this.own);
+          input.value = shown(this.key(action));
+          input.select();
           this.show();
         } });
       return el("tr", {}, el("td", { text: name }), el("td", {}, input), el("td", { class: "small", text: also(action) }));
@@ -90,7 +92,9 @@ export class Keys {
   }
 }
 
+const shown = (key) => (key === " " ? "Space" : key.toUpperCase());
+
 function also(action) {
-  return { same: "or 1", different: "or 2", unsure: "or 3", undo: "or Backspace, Ctrl+Z; with Shift: redo", later: "a space" }[action] ?? "";
+  return { same: "or 1", different: "or 2", unsure: "or 3", undo: "or Backspace, Ctrl+Z; with Shift: redo" }[action] ?? "";
 }
 

@@ -316,12 +316,14 @@ async function act(path, body, words) {
 async function context() {
   const box = $("context");
   if (!box.hidden || !page.question) { box.hidden = true; return; }
-  const found = await Promise.all([page.question.a, page.question.b].map((index) => get(`/api/context?id=${index}`)));
+  const pair = [page.question.a, page.question.b];
+  const found = await Promise.all(pair.map((index) => get(`/api/context?id=${index}`)));
+  // A and B are in full view above.
+  const others = (items, most) => items.filter((item) => !pair.includes(item.index)).slice(0, most);
+  const list = (items) => el("ul", { class: "examples" }, items.map((item) => el("li", {}, ...brief(item))));
   replace(box, el("div", { class: "two" }, found.map((one, k) => el("div", {},
-    el("p", { class: "small" }, letter("AB"[k]), "nearest items"),
-    el("ul", { class: "examples" }, one.near.map((item) => el("li", {}, ...brief(item)))),
-    el("p", { class: "small", text: "clear cases of its cluster now" }),
-    el("ul", { class: "examples" }, one.clear.map((item) => el("li", {}, ...brief(item))))))));
+    el("p", { class: "small" }, letter("AB"[k]), "nearest items"), list(others(one.near, 3)),
+    el("p", { class: "small", text: "clear cases of its cluster now" }), list(others(one.clear, 2))))));
   box.hidden = false;
 }
 
