@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from threading import Timer
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from sklearn.datasets import make_blobs
 import linkwise
 from linkwise import Affinity, Constraints, NCut, Prepared
 from linkwise.exceptions import DisconnectedGraphWarning
+from linkwise.graph import cells
 from linkwise.linalg.blocks import BlockMatrix, kept_where
 from linkwise.linalg.laplacian import symmetric_components
 
@@ -27,7 +29,7 @@ psutil = pytest.importorskip("psutil")
 
 from linkwise.distributed import Prepared as OnDask  # noqa: E402
 from linkwise.distributed import prepared, regions, search  # noqa: E402
-from linkwise.distributed.cluster import Cluster, local_client  # noqa: E402
+from linkwise.distributed.cluster import Cluster, _unmoved, local_client  # noqa: E402
 from linkwise.distributed.regions import CellGraph  # noqa: E402
 
 # Tests of processes share one cluster, which takes seconds to start. What blocks compute is tested
@@ -73,9 +75,6 @@ class Here:
         return answer
 
     lazy = submit
-
-    def each(self, function, *lists):
-        return [self.submit(function, *args) for args in zip(*lists, strict=True)]
 
     def close(self):
         self.is_closed = True
@@ -159,6 +158,60 @@ def test_of_many_cells_those_around_are_searched(samples, monkeypatch):
     near = OnDask(da.from_array(samples[0], chunks=(400, 5)))
     assert near.W.sum() == pytest.approx(total, rel=0.01)
     assert min(found.recall_, near.recall_) >= 0.97
+
+
+@pytest.mark.usefixtures("here")
+def test_neighbours_of_neighbours_spare_cells(monkeypatch):
+    monkeypatch.setattr(search, "EXACT_SAMPLES", 500)
+    monkeypatch.setattr(search, "CELLS_PER_REGION", 100)
+    X, _ = make_blobs(6_000, 8, centers=3, cluster_std=2.0, random_state=0)
+
+    def found():
+        chunks = OnDask(da.from_array(X, chunks=(2_000, 8))).chunks
+        return search.find_neighbors(chunks, 10, np.random.RandomState(0))
+
+    by_cells = found()
+    monkeypatch.setattr(search, "PROPORTIONAL_FROM", 5_000)
+    joined = found()
+    assert joined.n_probes <= 0.8 * by_cells.n_probes
+    assert joined.recall >= 0.98
+    # Where they find nothing more, the cells are searched that hold enough.
+    monkeypatch.setattr(search, "join_neighbors", take_the_first)
+    searched_again = found()
+    assert searched_again.n_probes == by_cells.n_probes
+    assert searched_again.recall == by_cells.recall
+
+
+def take_the_first(X, unit, lists, joined):
+    for part, first in zip(lists, joined, strict=True):
+        first[:] = part[:, : first.shape[1]]
+
+
+def test_joined_lists_hold_the_nearest_of_the_neighbours_of_neighbours():
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(60, 3)).astype(np.float32)
+    n = 50  # the last ten have no lists
+    squares = ((X[:, None] - X) ** 2).sum(axis=2) / 4
+    given = np.array([rng.permutation(np.delete(np.arange(60), i))[:6] for i in range(n)])
+    given = np.take_along_axis(given, np.argsort(np.take_along_axis(squares[:n], given, 1)), 1)
+    given[0, 3:] = -1
+    lists = cells.Found(np.take_along_axis(squares[:n], given, 1), given.astype(np.int32))
+    joined = cells.Found.nothing(n, 4)
+    cells.join_neighbors(X, 2.0, lists, joined)
+    for i in range(n):
+        near = given[i][given[i] >= 0]
+        far = np.concatenate([near, *(given[j] for j in near if j < n)])
+        far = np.setdiff1d(far, [i, -1])
+        assert_array_equal(joined.positions[i], far[np.argsort(squares[i, far])][:4])
+        assert_allclose(joined.squares[i], squares[i, joined.positions[i]], rtol=1e-5)
+
+
+def test_centres_are_ranked_as_lists_rank_them():
+    rng = np.random.RandomState(0)
+    X, centres = rng.normal(size=(30, 4)), rng.normal(size=(200, 4))
+    ranked = cells.ranked_centres(2 * X, centres, unit=2.0)
+    assert_array_equal(ranked, cells.nearest_centres(X, centres, 200, n_threads=1))
+    assert_array_equal(cells.centres_around(X, centres, 20), np.sort(ranked[:, :20], axis=1))
 
 
 def cells_of_blobs(n_clusters, n_cells=60):
@@ -439,6 +492,43 @@ def test_any_fitted_estimator_predicts_dask_arrays(client, samples):
         assert_array_equal(model.predict(chunks).compute(), model.predict(X))
 
 
+def test_work_stays_with_its_worker(client):
+    """Also while the other is idle: what a block needs is where its worker is."""
+    cluster = Cluster(client)
+    pids = client.run(os.getpid)
+
+    def pid_of_worker(_):
+        time.sleep(0.05)
+        return os.getpid()
+
+    first, second = (pids[address] for address in sorted(pids))
+    for at, pid in ((0.0, first), (0.5, second)):
+        asked = [cluster.submit(pid_of_worker, i, at=at) for i in range(10)]
+        assert cluster.fetch(asked) == [pid] * 10
+        asked = [cluster.lazy(pid_of_worker, i, at=at) for i in range(10)]
+        assert cluster.fetch(cluster.compute(asked)) == [pid] * 10
+
+
+def test_only_the_halo_travels(client, samples, monkeypatch):
+    monkeypatch.setattr(search, "REGIONS_PER_WORKER", 4)
+    W = OnDask(da.from_array(samples[0], chunks=(500, 5)), client=client).W
+    assert W.n_blocks == 8
+    V = np.ones((N, 16), dtype=np.float32)
+    one = np.ones(16)
+    W.recurrence(None, V, [(one, one, one)], center=0.0, scale=0.1)
+
+    def received(dask_worker):
+        return sum(entry["total"] for entry in dask_worker.transfer_incoming_log)
+
+    travelled = []
+    for n_steps in (2, 7):
+        before = sum(client.run(received).values())
+        W.recurrence(None, V, [(one, one, one)] * n_steps, center=0.0, scale=0.1)
+        travelled.append(sum(client.run(received).values()) - before)
+    share = (travelled[1] - travelled[0]) / 5 / V.nbytes
+    assert share == pytest.approx(W.halo_share, rel=0.2)
+
+
 def test_processes_answer_as_one_machine(client, one, samples):
     X, y = samples
     there = OnDask(da.from_array(X, chunks=(500, 5)), client=client)
@@ -638,3 +728,15 @@ def test_a_file_that_is_missing_is_not_taken_for_a_missing_scheduler(client):
     X = da.map_blocks(block, chunks=((10,) * 2, (2,)), dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(FileNotFoundError, match=r"part-3\.npy"):
         OnDask(X, client=client)
+
+
+def test_the_message_of_killed_workers_names_the_step(client):
+    cluster = Cluster(client)
+    error = cluster.distributed.scheduler.KilledWorker(_unmoved(max), None, 3)
+
+    def gather(futures):
+        raise error
+
+    cluster.client = SimpleNamespace(gather=gather)
+    with pytest.raises(RuntimeError, match=r"same step \(max\)\. Mostly they ran out of memory"):
+        cluster.fetch([None])

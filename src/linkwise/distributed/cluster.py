@@ -7,6 +7,7 @@ import os
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from linkwise._optional import require
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 UNLIMITED = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
 # Variables that Dask gives to the processes it starts, and leaves behind in this one.
 FOR_WORKERS = ("PYTHONHASHSEED", "__DASK_PARENT_PID")
+# The scheduler gives waiting tasks to idle workers, data and all, even if they have a preferred
+# worker. It leaves those with this name where they are: it takes them for short ones.
+UNMOVED = "split-stage"
 
 
 class Cluster:
@@ -77,21 +81,22 @@ class Cluster:
         self, function: Callable[..., Any], *args: Any, at: float | None = None, **settings: Any
     ) -> Any:
         """Return the future of a call; `at`, in [0, 1), is a place among the workers."""
-        where: dict[str, Any] = {}
         if at is not None:
-            address = self._workers[int(at * len(self._workers))]
-            where = {"workers": [address], "allow_other_workers": True}
+            settings |= {"key": _unmoved(function), **self._preferred(at)}
         self._check_open()
         with _unlimited(self.dask):
-            return self.client.submit(function, *args, pure=False, **where, **settings)
+            return self.client.submit(function, *args, pure=False, **settings)
 
-    def each(self, function: Callable[..., Any], *lists: Sequence[Any]) -> list[Any]:
-        """Return the futures of a call for each entry of the lists."""
-        return [self.submit(function, *args) for args in zip(*lists, strict=True)]
+    def _preferred(self, at: float) -> dict[str, Any]:
+        """Return where a task runs: on the worker at a place, or on others when it is gone."""
+        address = self._workers[int(at * len(self._workers))]
+        return {"workers": [address], "allow_other_workers": True}
 
-    def lazy(self, function: Callable[..., Any], *args: Any) -> Any:
+    def lazy(self, function: Callable[..., Any], *args: Any, at: float) -> Any:
         """Return a call that is sent to the workers with those that depend on it."""
-        return self.dask.delayed(function, pure=False, traverse=False)(*args)
+        with self.dask.annotate(**self._preferred(at)):
+            task = self.dask.delayed(function, pure=False, traverse=False)
+            return task(*args, dask_key_name=_unmoved(function))
 
     def compute(self, tasks: Sequence[Any]) -> list[Any]:
         """Return the futures of lazy tasks."""
@@ -120,8 +125,8 @@ class Cluster:
         except self.distributed.scheduler.KilledWorker as error:
             raise RuntimeError(
                 f"Workers of the Dask cluster at {self.address} died several times in the same "
-                f"step ({error.task}). Mostly they ran out of memory: give workers more, use more "
-                "of them, or smaller chunks."
+                f"step ({_step(error.task)}). Mostly they ran out of memory: give workers more, "
+                "use more of them, or smaller chunks."
             ) from error
         except (self.distributed.client.FutureCancelledError, OSError, TimeoutError) as error:
             if isinstance(error, OSError) and self.client.status == "running":
@@ -131,6 +136,16 @@ class Cluster:
                 "cluster again, and the fit from its beginning."
             ) from error
         return answers
+
+
+def _step(key: Any) -> str:
+    """Return the name of a task for a message."""
+    return str(key[1] if isinstance(key, tuple) and key[0] == UNMOVED else key)
+
+
+def _unmoved(function: Callable[..., Any]) -> tuple[str, str, str]:
+    """Return the key of a task that the scheduler does not move to an idle worker."""
+    return UNMOVED, getattr(function, "__name__", type(function).__name__), uuid4().hex
 
 
 class _Blocks:

@@ -18,6 +18,8 @@ from linkwise.graph.precomputed import listed_sizes
 from linkwise.linalg.blocks import smallest_positive_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from linkwise._types import Floats, Int64s, Ints
     from linkwise.distributed.chunks import Chunks
     from linkwise.distributed.search import Neighbors, Table
@@ -69,43 +71,45 @@ class Builder:
         """Return the scale of each sample, in the order of places; None if there is one for all."""
         if self.affinity.scale != "local":
             return None
-        cluster = self.cluster
-        found = cluster.fetch([cluster.submit(scales_of, t, self.rank) for t in neighbors.tables])
+        found = self.cluster.fetch(self._of_tables(neighbors, scales_of, self.rank))
         smallest = min(low for _, low in found)
         scales = np.concatenate([part for part, _ in found])
         return np.where(scales > 0, scales, smallest if np.isfinite(smallest) else 1.0)
 
-    def _formula(self, scales: Floats | None) -> tuple[str | float, float | None]:
-        """Return the name of the weight function, and its scale if that is one number."""
-        scale = self.affinity.scale
-        if scales is not None or isinstance(scale, str):
-            return scale, None
-        return float(scale), float(scale)
+    def _of_tables(
+        self, neighbors: Neighbors, function: Callable[..., Any], *args: Any
+    ) -> list[Any]:
+        """Return the futures of a call for each table of neighbours."""
+        places = zip(neighbors.tables, neighbors.layout.at, strict=True)
+        return [self.cluster.submit(function, table, *args, at=at) for table, at in places]
 
     def _symmetric(self, neighbors: Neighbors, scales: Floats | None) -> RowBlockMatrix:
         cluster, layout = self.cluster, neighbors.layout
         scale = self.affinity.scale
         given: list[Any] = [None] * layout.n_blocks
         if scales is not None:
-            asked = [cluster.submit(distinct_places, table, self.k) for table in neighbors.tables]
+            asked = self._of_tables(neighbors, distinct_places, self.k)
             for number, named in enumerate(cluster.fetch(asked)):
                 own = scales[layout.start[number] : layout.start[number + 1]]
                 given[number] = (own, named, scales[named])
         weighted = [
-            cluster.submit(weighted_rows, table, self.k, scale, those)
-            for table, those in zip(neighbors.tables, given, strict=True)
+            cluster.submit(weighted_rows, table, self.k, scale, those, at=at)
+            for table, those, at in zip(neighbors.tables, given, layout.at, strict=True)
         ]
         blocks, outside = [], []
         for number in range(layout.n_blocks):
             rows = (int(layout.start[number]), int(layout.start[number + 1]))
             arriving = [
-                cluster.submit(entries_into, other, int(first), rows)
-                for other, first in zip(weighted, layout.start[:-1], strict=True)
+                cluster.submit(entries_into, other, int(first), rows, at=at)
+                for other, first, at in zip(weighted, layout.start[:-1], layout.at, strict=True)
             ]
+            at = layout.at[number]
             settings = (layout.n, self.affinity.symmetrize)
-            both = cluster.submit(symmetric_block, weighted[number], arriving, rows, settings)
-            blocks.append(cluster.submit(item, both, 0))
-            outside.append(cluster.submit(item, both, 1))
+            both = cluster.submit(
+                symmetric_block, weighted[number], arriving, rows, settings, at=at
+            )
+            blocks.append(cluster.submit(item, both, 0, at=at))
+            outside.append(cluster.submit(item, both, 1, at=at))
         halo = [layout.grouped(places) for places in cluster.fetch(outside)]
         return RowBlockMatrix(cluster, layout, blocks, halo)
 

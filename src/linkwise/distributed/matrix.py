@@ -121,7 +121,7 @@ class RowBlockMatrix(BlockMatrix):
         for number, block in enumerate(self.blocks):
             columns = self.columns(number) if vectors else None
             parts = (vector[columns] for vector in vectors)
-            futures.append(self.cluster.submit(function, block, *parts))
+            futures.append(self.cluster.submit(function, block, *parts, at=self.layout.at[number]))
         return futures
 
     def mapped(self, function: Callable[..., csr_array], *vectors: AnyArray) -> RowBlockMatrix:
@@ -147,7 +147,8 @@ class RowBlockMatrix(BlockMatrix):
         for number, block in enumerate(self.blocks):
             part, pieces = self._block_of(Q, number)
             halo.append(self.halo[number] + pieces)
-            blocks.append(self.cluster.submit(merge, function, block, part, *args))
+            at = self.layout.at[number]
+            blocks.append(self.cluster.submit(merge, function, block, part, *args, at=at))
         return self._with(blocks, halo)
 
     def _block_of(self, Q: csr_array, number: int) -> tuple[csr_array, list[Piece]]:
@@ -170,7 +171,10 @@ class RowBlockMatrix(BlockMatrix):
         numbers = np.unique(block)
         futures = [
             self.cluster.submit(
-                rows_of_block, self.blocks[b], place[block == b] - self.layout.start[b]
+                rows_of_block,
+                self.blocks[b],
+                place[block == b] - self.layout.start[b],
+                at=self.layout.at[b],
             )
             for b in numbers
         ]
@@ -206,8 +210,10 @@ class RowBlockMatrix(BlockMatrix):
             return self._product(np.asarray(X))
         pieces = self.pieces(X.parts, self.cluster.submit)
         parts = [
-            self.cluster.submit(multiplied, block, own, *others)
-            for block, own, others in zip(self.blocks, X.parts, pieces, strict=True)
+            self.cluster.submit(multiplied, block, own, *others, at=at)
+            for block, own, others, at in zip(
+                self.blocks, X.parts, pieces, self.layout.at, strict=True
+            )
         ]
         return RowBlocks(self, parts)
 
@@ -222,10 +228,10 @@ class RowBlockMatrix(BlockMatrix):
         for number, halo in enumerate(self.halo):
             mine = []
             for place, piece in enumerate(halo):
+                at = self.layout.at[piece.block]
                 if (number, place) not in self._sent:
-                    rows = self.cluster.submit(identity, piece.rows, at=self.layout.at[piece.block])
-                    self._sent[number, place] = rows
-                mine.append(call(taken, parts[piece.block], self._sent[number, place]))
+                    self._sent[number, place] = self.cluster.submit(identity, piece.rows, at=at)
+                mine.append(call(taken, parts[piece.block], self._sent[number, place], at=at))
             found.append(mine)
         return found
 
@@ -239,8 +245,11 @@ class RowBlockMatrix(BlockMatrix):
         scale: float,
     ) -> AnyArray:
         """Return the last of ``Y = alpha (scale A E - center E + gamma R) - beta Y``, E = Y."""
-        cluster = self.cluster
-        single = [cluster.submit(in_single_precision, block, scale) for block in self.blocks]
+        cluster, at = self.cluster, self.layout.at
+        single = [
+            cluster.submit(in_single_precision, block, scale, at=place)
+            for block, place in zip(self.blocks, at, strict=True)
+        ]
         residuals = self.in_blocks(np.asarray(R, dtype=np.float32)).parts
         E: list[Any] = [None] * len(single)
         if start is not None:
@@ -251,7 +260,9 @@ class RowBlockMatrix(BlockMatrix):
             numbers.append(np.array([center], dtype=np.float32))
             pieces = [[] for _ in single] if E[0] is None else self.pieces(E, cluster.lazy)
             new = [
-                cluster.lazy(advanced, single[b], E[b], residuals[b], Y[b], numbers, *pieces[b])
+                cluster.lazy(
+                    advanced, single[b], E[b], residuals[b], Y[b], numbers, *pieces[b], at=at[b]
+                )
                 for b in range(len(single))
             ]
             E, Y = new, E
@@ -275,7 +286,8 @@ class RowBlocks:
         parts = []
         for number, part in enumerate(self.parts):
             given = (o.parts[number] if isinstance(o, RowBlocks) else o for o in others)
-            parts.append(self.matrix.cluster.submit(function, part, *given))
+            at = self.matrix.layout.at[number]
+            parts.append(self.matrix.cluster.submit(function, part, *given, at=at))
         return RowBlocks(self.matrix, parts)
 
     def times(self, A: RowBlockMatrix) -> RowBlocks:

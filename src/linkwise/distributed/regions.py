@@ -18,6 +18,8 @@ from linkwise.graph.cells import nearest_centres
 from linkwise.linalg.embedding import random_walk_vectors, spectral_embedding
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from linkwise._types import AnyFloats, Floats, Ints
 
 NEAR = 4  # centres beside the nearest one that a sample links its cell with
@@ -37,11 +39,15 @@ class CellGraph:
         Some of the samples, in the units of the centres.
     centres : ndarray of shape (n_cells, n_features)
         The centres of the cells.
+    nearest : callable, optional
+        Finds the nearest centres instead of `nearest_centres`.
     """
 
-    def __init__(self, sample: AnyFloats, centres: Floats) -> None:
+    def __init__(
+        self, sample: AnyFloats, centres: Floats, nearest: Callable[..., Any] = nearest_centres
+    ) -> None:
         n = centres.shape[0]
-        near = nearest_centres(sample, centres, min(1 + NEAR, n), n_threads=1)
+        near = nearest(sample, centres, min(1 + NEAR, n), n_threads=1)
         self.weights = np.bincount(near[:, 0], minlength=n).astype(np.float64)
         own = np.repeat(near[:, 0], near.shape[1] - 1)
         ends = (own, near[:, 1:].ravel())

@@ -22,12 +22,15 @@ from linkwise.graph.cells import (
     Cells,
     Found,
     cells_of,
+    centres_around,
     halved,
+    join_neighbors,
     largest_cell,
     nearest_centres,
     nearest_exactly,
     power_above,
     ranked,
+    ranked_centres,
     search_cells,
     trained,
     training_rows,
@@ -36,11 +39,16 @@ from linkwise.graph.transformer import SAMPLE_SIZE, recall_of
 
 if TYPE_CHECKING:
     from linkwise._types import AnyArray, AnyFloats, Floats, Int32s, Int64s, Ints
+    from linkwise.distributed.cluster import Cluster
 
 
 RECALL = 0.98  # as on one machine
+# Beyond `PROPORTIONAL_FROM` samples cells are searched for this share of the neighbours, in lists
+# of this length, and most others are found among the neighbours of neighbours. The cells that hold
+# 0.98 of them become more with the samples: 33, 46 and 72 of 1, 2 and 8 million blobs.
+SEARCHED_RECALL, LISTED = 0.95, 16
 # Cells grow in number with the root of the samples up to here, as on one machine, and with the
-# samples beyond: the work for a sample stays the same.
+# samples beyond, so that a cell holds as many as before.
 PROPORTIONAL_FROM = 1_000_000
 REGION_ROWS = 1_000_000  # at most, about
 REGIONS_PER_WORKER = 1  # at least; every further one makes more, smaller tasks
@@ -96,7 +104,8 @@ def find_neighbors(chunks: Chunks, k: int, rng: np.random.RandomState) -> Neighb
     sample = chunks.rows(rows) / unit
     centres = trained_cells(sample, n_cells, rng)
     # Which cells are a region, and the rows of each
-    region_of = CellGraph(sample, centres).divided(n_workers, n_regions)
+    nearest = nearest_centres if n_cells <= ALL_CELLS else _nearest_of_many
+    region_of = CellGraph(sample, centres, nearest).divided(n_workers, n_regions)
     n_regions = int(region_of.max()) + 1
     pieces = chunks.mapped(divided, NearestCentre(centres, unit), region_of, chunks.dtype)
     regions = [
@@ -110,7 +119,11 @@ def find_neighbors(chunks: Chunks, k: int, rng: np.random.RandomState) -> Neighb
         for number in range(n_regions)
     ]
     del pieces
-    seen = cluster.fetch(cluster.each(outline, regions))
+    outlines = [
+        cluster.submit(outline, region, at=number / n_regions)
+        for number, region in enumerate(regions)
+    ]
+    seen = cluster.fetch(outlines)
     kept = [number for number, outlined in enumerate(seen) if outlined[0].size]
     regions, seen = [regions[i] for i in kept], [seen[i] for i in kept]
     layout = Layout([samples for samples, _, _ in seen], [i / n_regions for i in kept])
@@ -126,7 +139,7 @@ def trained_cells(sample: Floats, n_cells: int, rng: np.random.RandomState) -> F
 
 
 def _nearest_of_many(X: AnyFloats, centres: Floats, k: int, *, n_threads: int) -> Int32s:
-    return NearestCentre(centres, 1.0).cells(X)[:, None]
+    return NearestCentre(centres, 1.0).nearest(X, k)
 
 
 class NearestCentre:
@@ -141,12 +154,15 @@ class NearestCentre:
         if centres.shape[0] > ALL_CELLS:
             self.search = ApproximateNeighbors(1, recall=RECALL, n_jobs=1).fit(centres)
 
+    def nearest(self, X: AnyFloats, k: int) -> Int32s:
+        """Return the cells of the `k` nearest centres of each sample."""
+        if self.search is None:
+            return nearest_centres(X, self.centres, k, unit=self.unit, n_threads=1)
+        return self.search.kneighbors(X / X.dtype.type(self.unit), k)[1].astype(np.int32)
+
     def cells(self, X: AnyFloats) -> Int32s:
         """Return the cell of each sample."""
-        if self.search is None:
-            return nearest_centres(X, self.centres, 1, unit=self.unit, n_threads=1)[:, 0]
-        found = self.search.kneighbors(X / X.dtype.type(self.unit), 1)[1]
-        return found[:, 0].astype(np.int32)
+        return self.nearest(X, 1)[:, 0]
 
 
 class CellIndex:
@@ -169,14 +185,6 @@ class CellIndex:
         inside = np.searchsorted(self.starts[region], row, side="right") - 1
         return np.asarray(self.first[region] + inside)
 
-    def around(self, region: int, n_probes: int) -> Int32s | None:
-        """Return the cells that the samples of each cell may look at; None for all, if few."""
-        n_around = max(ALL_CELLS, AROUND * n_probes)
-        if self.n_cells <= n_around:
-            return None
-        own = self.centres[self.first[region] : self.first[region + 1]]
-        return nearest_centres(own, self.centres, n_around, n_threads=1)
-
 
 def _searched(
     chunks: Chunks,
@@ -192,38 +200,79 @@ def _searched(
     n, cluster = layout.n, chunks.cluster
     sample = rng.permutation(n)[: 2 * SAMPLE_SIZE]
     chooses, tests = (np.sort(part) for part in np.array_split(sample, 2))
+    tables = _Tables(cluster, regions, layout, index=index, k=k)
     if n <= EXACT_SAMPLES:
-        n_probes, farthest = index.n_cells, None
-    else:
-        true = _TrueNeighbors(chunks, regions, layout, sample=np.sort(sample), k=k)
-        n_probes = true.n_probes(chooses, index, unit)
-        farthest = true.distances[np.searchsorted(true.sample, tests), -1:]
-    tables = []
-    for number, region in enumerate(regions):
-        around = index.around(number, n_probes)
-        probes = cluster.submit(probed, region, index.centres, around, n_probes)
-        needed = cluster.submit(distinct, probes, index.n_cells)
-        tables.append((probes, needed))
-    wanted = cluster.fetch([needed for _, needed in tables])
-    found = []
-    for number, region in enumerate(regions):
-        cells = wanted[number]
-        pieces, parts = [], []
-        for other in range(len(regions)):
-            inside = cells[(cells >= index.first[other]) & (cells < index.first[other + 1])]
+        return Neighbors(layout, tables.exact(), 1.0, index.n_cells, index.n_cells)
+    true = _TrueNeighbors(chunks, regions, layout, sample=np.sort(sample), k=k)
+    joins = n > PROPORTIONAL_FROM
+    error = np.sqrt(RECALL * (1 - RECALL) / chooses.size)  # of what is measured on them
+    found: list[Any] = []
+    for share in (SEARCHED_RECALL, RECALL) if joins else (RECALL,):
+        n_probes = true.n_probes(chooses, index, unit, share)
+        found.clear()  # so that workers do not hold the tables of both searches
+        found = tables.searched(n_probes, joins=joins)
+        if not joins or true.recall_of(found, chooses) >= RECALL - error:
+            break
+    return Neighbors(layout, found, true.recall_of(found, tests), index.n_cells, n_probes)
+
+
+class _Tables:
+    """Searches the regions."""
+
+    def __init__(
+        self, cluster: Cluster, regions: list[Any], layout: Layout, *, index: CellIndex, k: int
+    ) -> None:
+        self.cluster, self.regions, self.layout = cluster, regions, layout
+        self.index, self.k = index, k
+
+    def exact(self) -> list[Any]:
+        """Return the tables of neighbours, by comparison of all samples."""
+        everything = np.arange(self.index.n_cells)
+        return [
+            self._of_region(number, None, everything, is_exact=True)
+            for number in range(len(self.regions))
+        ]
+
+    def searched(self, n_probes: int, *, joins: bool) -> list[Any]:
+        """Return the tables of neighbours in some cells and, if `joins`, of their neighbours."""
+        probes = [
+            self.cluster.submit(probed, region, self.index.centres, n_probes, at=at)
+            for region, at in zip(self.regions, self.layout.at, strict=True)
+        ]
+        needed = [
+            self.cluster.submit(distinct, part, self.index.n_cells, at=at)
+            for part, at in zip(probes, self.layout.at, strict=True)
+        ]
+        cells = self.cluster.fetch(needed)
+        found: list[Any] = [None] * len(self.regions)
+        for number in self._by_turns():
+            found[number] = self._of_region(number, probes[number], cells[number], joins=joins)
+        return found
+
+    def _by_turns(self) -> list[int]:
+        """Return the regions, the first ones of all workers first.
+
+        What a region needs of another worker is asked for before that one has searched all its own.
+        """
+        place = [at * self.cluster.n_workers % 1 for at in self.layout.at]
+        return sorted(range(len(place)), key=lambda number: (place[number], number))
+
+    def _of_region(
+        self, number: int, probes: Any, cells: Ints, *, is_exact: bool = False, joins: bool = False
+    ) -> Any:
+        """Return the table of a region that needs some cells, its own ones apart."""
+        first, layout = self.index.first, self.layout
+        pieces, parts = [], [np.arange(first[number], first[number + 1])]
+        for other, region in enumerate(self.regions):
+            inside = cells[(cells >= first[other]) & (cells < first[other + 1])]
             if other != number and inside.size:
-                here = inside - index.first[other]
-                first = int(layout.start[other])
-                pieces.append(cluster.submit(extracted, regions[other], here, first))
+                here, start = inside - first[other], int(layout.start[other])
+                at = layout.at[other]
+                pieces.append(self.cluster.submit(extracted, region, here, start, at=at))
                 parts.append(inside)
-        own = np.arange(index.first[number], index.first[number + 1])
-        known = np.concatenate([own, *parts])
-        settings = (k, known, int(layout.start[number]), farthest is None)
-        found.append(cluster.submit(searched, region, tables[number][0], pieces, settings))
-    recall = 1.0
-    if farthest is not None:
-        recall = recall_of(_rows_of_tables(cluster, found, layout, tests), farthest)
-    return Neighbors(layout, found, recall, index.n_cells, n_probes)
+        settings = (self.k, np.concatenate(parts), int(layout.start[number]), is_exact, joins)
+        at = layout.at[number]
+        return self.cluster.submit(searched, self.regions[number], probes, pieces, settings, at=at)
 
 
 def _rows_of_tables(cluster: Any, tables: list[Any], layout: Layout, samples: Ints) -> Floats:
@@ -234,7 +283,8 @@ def _rows_of_tables(cluster: Any, tables: list[Any], layout: Layout, samples: In
     for number in range(len(tables)):
         mine = np.flatnonzero((place >= layout.start[number]) & (place < layout.start[number + 1]))
         rows = place[mine] - layout.start[number]
-        distances.append(cluster.submit(distances_at, tables[number], rows))
+        at_region = layout.at[number]
+        distances.append(cluster.submit(distances_at, tables[number], rows, at=at_region))
         at.append(mine)
     found = np.concatenate(cluster.fetch(distances))
     ordered = np.empty_like(found)
@@ -249,11 +299,13 @@ class _TrueNeighbors:
         self, chunks: Chunks, regions: list[Any], layout: Layout, *, sample: Ints, k: int
     ) -> None:
         self.sample, self.X = sample, chunks.rows(sample).astype(np.float64)
+        self.cluster, self.layout = chunks.cluster, layout
         place = layout.place[sample]
         futures = []
         for number, region in enumerate(regions):
             own = place - layout.start[number]
-            futures.append(chunks.cluster.submit(nearest_in_region, region, self.X, own, k))
+            task = (nearest_in_region, region, self.X, own, k)
+            futures.append(chunks.cluster.submit(*task, at=layout.at[number]))
         distances, rows, of_region = [], [], []
         for number, (far, near) in enumerate(chunks.cluster.fetch(futures)):
             distances.append(far)
@@ -265,8 +317,13 @@ class _TrueNeighbors:
         self.rows = np.take_along_axis(np.hstack(rows), order, axis=1)
         self.regions = np.take_along_axis(np.hstack(of_region), order, axis=1)
 
-    def n_probes(self, chooses: Ints, index: CellIndex, unit: float) -> int:
-        """Return how many cells hold the wanted share of the neighbours of some samples.
+    def recall_of(self, tables: list[Any], some: Ints) -> float:
+        """Return the share of the neighbours of some samples that tables hold."""
+        found = _rows_of_tables(self.cluster, tables, self.layout, some)
+        return recall_of(found, self.distances[np.searchsorted(self.sample, some), -1:])
+
+    def n_probes(self, chooses: Ints, index: CellIndex, unit: float, share: float) -> int:
+        """Return how many cells hold a share of the neighbours of some samples.
 
         A neighbour is found if its cell is among those that are searched, the nearest ones.
         """
@@ -275,12 +332,12 @@ class _TrueNeighbors:
         for region in np.unique(self.regions[mine]):
             here = self.regions[mine] == region
             cells[here] = index.cell_of(int(region), self.rows[mine][here])
-        order = nearest_centres(self.X[mine], index.centres, index.n_cells, unit=unit, n_threads=1)
+        order = ranked_centres(self.X[mine], index.centres, unit=unit)
         rank = np.empty_like(order)
-        np.put_along_axis(rank, order, np.arange(index.n_cells, dtype=order.dtype)[None], axis=1)
+        np.put_along_axis(rank, order, np.arange(index.n_cells)[None], axis=1)
         needed = np.take_along_axis(rank, cells, axis=1)
         n_probes = 1
-        while (needed < n_probes).mean() < RECALL and n_probes < index.n_cells:
+        while (needed < n_probes).mean() < share and n_probes < index.n_cells:
             n_probes = min(more_probes(n_probes), index.n_cells)
         return n_probes
 
@@ -289,10 +346,9 @@ class _TrueNeighbors:
 
 
 def divided(
-    chunk: Any, first: int, nearest: NearestCentre, *of: Any
+    chunk: Any, first: int, nearest: NearestCentre, region_of: Ints, dtype: Any
 ) -> list[tuple[AnyArray, Int64s, Int32s]]:
     """Divide the rows of a chunk among regions: rows, samples and cells."""
-    region_of, dtype = of
     X = numbers(chunk, dtype)
     cell = nearest.cells(X)
     region = region_of[cell]
@@ -326,18 +382,19 @@ def outline(region: Region) -> tuple[Int64s, Floats, Int64s]:
     return region.samples, region.cells.centres, region.cells.start
 
 
-def probed(region: Region, centres: Floats, around: Int32s | None, n_probes: int) -> Int32s:
+def probed(region: Region, centres: Floats, n_probes: int) -> Int32s:
     """Return the cells that each sample looks at, from near to far.
 
-    They are chosen among all, or among those `around` the cell of the sample.
+    They are chosen among all or, if these are many, among those around the cell of the sample.
     """
-    unit, start = region.cells.unit, region.cells.start
-    if around is None:
+    own, unit = region.cells, region.cells.unit
+    n_around = max(ALL_CELLS, AROUND * n_probes)
+    if len(centres) <= n_around:
         k = min(n_probes, len(centres))
         return nearest_centres(region.X, centres, k, unit=unit, n_threads=1)
     found = np.empty((region.X.shape[0], n_probes), dtype=np.int32)
-    for cell, near in enumerate(around):
-        part = slice(start[cell], start[cell + 1])
+    for cell, near in enumerate(centres_around(own.centres, centres, n_around)):
+        part = slice(own.start[cell], own.start[cell + 1])
         chosen = nearest_centres(region.X[part], centres[near], n_probes, unit=unit, n_threads=1)
         found[part] = near[chosen]
     return found
@@ -361,7 +418,7 @@ def extracted(region: Region, cells: Ints, first: int) -> tuple[AnyArray, ...]:
 
 def searched(region: Region, probes: Int32s, pieces: list[Any], settings: tuple[Any, ...]) -> Table:
     """Search the cells of a region and those around it for the neighbours of its samples."""
-    k, known, first, is_exact = settings
+    k, known, first, is_exact, joins = settings
     own, n_rows = region.cells, region.X.shape[0]
     X, places, members, centres, sizes = (
         np.concatenate(parts)
@@ -379,12 +436,15 @@ def searched(region: Region, probes: Int32s, pieces: list[Any], settings: tuple[
     cells = Cells(own.unit, centres, start, np.arange(places.size), members)
     local = np.full(int(known.max(initial=0)) + 1, -1, dtype=np.int32)
     local[known] = np.arange(known.size, dtype=np.int32)
-    found = Found.nothing(n_rows, k + SPARE)
+    found = Found.nothing(n_rows, (max(k, LISTED) if joins else k) + SPARE)
     for cell in range(own.centres.shape[0]):
         part = slice(own.start[cell], own.start[cell + 1])
         queries = np.ascontiguousarray(own.members[part, :-1])
         lists = Found(found.squares[part], found.positions[part])
         search_cells(cells, cell, queries, local[probes[part]], part.start, lists)
+    if joins:
+        lists, found = found, Found.nothing(n_rows, k + SPARE)
+        join_neighbors(X, own.unit, lists, found)
     distances, rows = ranked(region.X, X, found.positions, k=k, unit=own.unit, n_threads=1)
     missing = np.flatnonzero(rows[:, -1] < 0)
     if missing.size:

@@ -56,17 +56,21 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_neighbors : int, default=10
-        Neighbours of each sample, the sample itself not counted.
+        Neighbours of each sample, the sample itself not counted. Take as many as the graph needs.
     recall : float, default=0.98
-        Share of the true neighbours to find. With 1 every sample is compared with all.
+        Share of the true neighbours to find. With 1 every sample is compared with all. Raise it if
+        neighbours must not be missed; the search is then slower.
     n_cells : int, default=None
-        Cells; by default about 1.5 times the root of the number of samples.
+        Cells; by default about 1.5 times the root of the number of samples. Leave it, unless you
+        measure.
     n_probes : int, default=None
-        Cells searched for each sample. By default found, for the wanted recall.
+        Cells searched for each sample. By default found, for the wanted recall. Set it to fix the
+        work instead of the recall.
     n_jobs : int, default=None
-        Threads; None for as many as BLAS may use.
+        Threads; None for as many as BLAS may use. Set -1 to use all cores.
     random_state : int, RandomState instance or None, default=0
-        Seed of the cells and of the samples that the recall is measured on.
+        Seed of the cells and of the samples that the recall is measured on. Change it to see how
+        much the answer depends on it.
 
     Attributes
     ----------

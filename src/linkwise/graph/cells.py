@@ -190,6 +190,27 @@ def nearest_centres(
     return found.positions
 
 
+def ranked_centres(X: AnyFloats, centres: Floats, *, unit: float) -> Ints:
+    """Return all cells from near to far, for each of a few samples.
+
+    `nearest_centres` keeps ordered lists, and the time for all would grow with their square.
+    """
+    offset = centres.mean(axis=0)
+    scores = doubled(X / unit - offset) @ augmented(centres - offset).T
+    return np.argsort(scores, axis=1, kind="stable")
+
+
+def centres_around(own: Floats, centres: Floats, k: int) -> Int32s:
+    """Return the `k` centres that are nearest to each of some, ascending by number."""
+    offset = centres.mean(axis=0)
+    columns = augmented(centres - offset)
+    found = np.empty((own.shape[0], k), np.int32)
+    for block in row_blocks(own.shape[0], QUERY_ROWS):
+        scores = doubled(own[block] - offset) @ columns.T
+        found[block] = np.sort(np.argpartition(scores, k - 1, axis=1)[:, :k], axis=1)
+    return found
+
+
 def augmented(X: AnyFloats) -> Singles:
     """Append the squared norms, so that one product with `doubled` rows gives |x|^2 - 2 q'x."""
     rows = np.empty((X.shape[0], X.shape[1] + 1), np.float32)
@@ -323,6 +344,50 @@ def search_cells(  # noqa: PLR0912, PLR0917  (one kernel: buffers are made once)
                 for r in range(n):
                     scores[r, self_position + chosen[r] - begin] = np.inf
             keep_smallest(scores, norms, chosen, begin, found)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+def join_neighbors(X: Any, unit: float, lists: Any, joined: Any) -> None:
+    """Look among the neighbours of neighbours for nearer ones (NN-Descent; Dong et al. 2011).
+
+    `lists` are those of the first rows of `X`, and their nearest entries the first of `joined`,
+    which may be shorter. Rows without a list are nobody's way to others.
+    """
+    n, width = lists.positions.shape
+    kept = joined.positions.shape[1]
+    scale = X.dtype.type(1.0 / unit)
+    seen = np.full(X.shape[0], -1, np.int32)
+    for i in range(n):
+        seen[i] = i
+        for a in range(width):
+            j = lists.positions[i, a]
+            if j < 0:
+                break
+            seen[j] = i
+            if a < kept:
+                joined.squares[i, a] = lists.squares[i, a]
+                joined.positions[i, a] = j
+        limit = joined.squares[i, kept - 1]
+        for a in range(width):
+            j = lists.positions[i, a]
+            if j < 0:
+                break
+            if j >= n:
+                continue
+            for b in range(width):
+                c = lists.positions[j, b]
+                if c < 0:
+                    break
+                if seen[c] == i:
+                    continue
+                seen[c] = i
+                square = scale * 0
+                for f in range(X.shape[1]):
+                    difference = (X[i, f] - X[c, f]) * scale
+                    square += difference * difference
+                if square < limit:
+                    insert(joined, i, square, c)
+                    limit = joined.squares[i, kept - 1]
 
 
 @njit(cache=True, nogil=True)
