@@ -95,6 +95,7 @@ def test_all_bases_have_a_penalty(blobs):
         assert basis.features.shape == (80, basis.penalty.size)
         assert_allclose(some[name].features, basis.features[[3, 5]])
         assert_array_equal(some[name].penalty, basis.penalty)
+    assert list(bases.at(slice(None), ("linear", "graph"))) == ["linear", "graph"]
 
 
 def test_a_graph_alone(blobs):

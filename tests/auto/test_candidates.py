@@ -18,6 +18,7 @@ from linkwise.auto.constraint_model import ConstraintModel
 from linkwise.auto.evidence import Trial, without_held
 from linkwise.auto.views import Views
 from linkwise.constraints import feasible
+from linkwise.methods import _propagation
 
 BY_NAME = {one.name: one for one in CANDIDATES}
 
@@ -161,6 +162,17 @@ def test_constraints_are_propagated_where_they_are_not_too_many(blobs, monkeypat
     assert BY_NAME["e2cp"].is_used(labelled)
     monkeypatch.setattr(candidates, "PROPAGATION_LABELS", 44)
     assert not BY_NAME["e2cp"].is_used(labelled)
+
+
+def test_no_column_is_propagated_again_in_a_fold(blobs, monkeypatch):
+    X, y = blobs
+    trial = trial_of(view_of(X), Constraints.sample(y, 50, random_state=0))
+    part = trial.without(np.arange(50) % 3 == 0, trial.design)
+    found_by("e2cp", trial)
+    n_calls = []
+    monkeypatch.setattr(_propagation, "resolvent_columns", n_calls.append)
+    assert adjusted_rand_score(y, found_by("e2cp", part).labels) == 1.0
+    assert not n_calls
 
 
 # The constrained cut ----------------------------------------------------------------------------

@@ -110,6 +110,31 @@ def test_pairs_that_contradict_the_anchor_leave_it():
     )
 
 
+@pytest.mark.parametrize("m", [consensus.STACK_FROM, 100, 1_000])
+def test_many_pairs_that_tell_nothing_do_not_leave_the_anchor(m):
+    """All predict them alike: most candidates agree on another partition, and it is not taken."""
+    another, flat = np.random.RandomState(0).permutation(Y), np.full(m, 0.95)
+    anchor = member("anchor", group="anchor", prior=1.0, held_out=flat)
+    others = [
+        member("a", another, prior=1.0, held_out=flat),
+        member("b", another, group="learner", prior=0.5, held_out=flat),
+        member("c", another, group="learner", prior=0.5, held_out=flat),
+    ]
+    found = find_consensus([anchor, *others], given(np.ones(m)))
+    assert_array_equal(found.probability.argmax(axis=1), Y)
+    # Its share of the stacking, .1 of .7, of what the prior does not keep for it
+    assert_allclose(found.weights[0], 0.6 + 0.4 / 7, atol=1e-3)
+
+
+def test_many_pairs_that_a_learner_predicts_better_leave_the_anchor():
+    m, another = 100, np.random.RandomState(0).permutation(Y)
+    anchor = member("anchor", another, group="anchor", prior=1.0, held_out=np.full(m, 0.7))
+    learner = member("b", Y, group="learner", prior=1.0, held_out=np.full(m, 0.95))
+    found = find_consensus([anchor, learner], given(np.ones(m)))
+    assert found.weights[0] < 0.1
+    assert_array_equal(found.probability.argmax(axis=1), Y)
+
+
 def test_coarse_cuts_are_doubted_while_constraints_are_few():
     def weights(m, **options):
         flat = np.full(m, 0.5)

@@ -101,7 +101,8 @@ def test_the_scaling_is_said_and_how_to_change_it(report):
 def test_a_number_of_clusters_that_is_a_guess_is_called_so(iris):
     report = Auto(random_state=0).fit(iris[0]).report_
     assert report.n_clusters_probability[report.n_clusters] < 0.5
-    assert "a guess; give the number if you know it" in report.summary()[0]
+    guess = "a guess; give the number if you know it, or take linkwise.Linkage"
+    assert guess in report.summary()[0]
     sure = replace(report, n_clusters=3, n_clusters_probability={2: 0.1, 3: 0.8, 4: 0.1})
     assert sure.summary()[0] == "3 clusters (chosen of 2 to 4, probability 80%, then 2 with 10%)"
     clear = replace(sure, n_clusters_probability={2: 0.01, 3: 0.98, 4: 0.01})
@@ -110,6 +111,13 @@ def test_a_number_of_clusters_that_is_a_guess_is_called_so(iris):
     assert most.summary()[0].endswith(
         "the most that was tried; for many more there is linkwise.Linkage)"
     )
+
+
+def test_many_small_clusters_of_unknown_number_are_what_linkage_is_for():
+    rng = np.random.RandomState(0)
+    y = np.repeat(np.arange(150), 5)
+    X = rng.normal(size=(150, 8))[y] + 0.1 * rng.normal(size=(750, 8))
+    assert "linkwise.Linkage" in Auto(random_state=0).fit(X).report_.summary()[0]
 
 
 def test_small_clusters_are_named(report):

@@ -30,9 +30,12 @@ from linkwise.linalg.laplacian import degrees, symmetric_components
 from linkwise.partition import unit_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from linkwise._types import Floats, Ints
 
 
+NAMES = ("linear", "kernel", "graph")  # of the bases
 VARIANCE, MIN_COMPONENTS, MAX_COMPONENTS = 0.98, 10, 40
 WIDE = 2_000  # samples and features beyond which not all components are computed
 N_LANDMARKS, LANDMARK_SAMPLE = 100, 20_000
@@ -197,8 +200,8 @@ class Bases:
         spectrum = self.spectrum.first(n_vectors(k, self.W.shape[0]))
         return replace(self, spectrum=spectrum, n_clusters=k)
 
-    def at(self, rows: Ints | slice) -> dict[str, Basis]:
-        """Return every basis at some of the samples, the most rigid one first."""
+    def at(self, rows: Ints | slice, names: Sequence[str] = NAMES) -> dict[str, Basis]:
+        """Return bases at some of the samples, the most rigid one first; those there are."""
         penalty = GRAPH_PENALTY * self.spectrum.values + CONSTANT_PENALTY
         graph, k = Basis(self.spectrum.vectors[rows], penalty), self.n_clusters
         if self.scores is None or self.landmarks is None:
@@ -207,10 +210,12 @@ class Bases:
         linear = np.hstack((scores / self.rms, np.ones((scores.shape[0], 1))))
         paid = np.full(linear.shape[1], LINEAR_PENALTY)
         paid[-1] = CONSTANT_PENALTY
-        squares = _squares(scores, self.landmarks.centers)
-        radial = np.exp(-squares / self.landmarks.bandwidth) @ self.landmarks.whiten
-        kernel = Basis(radial, np.full(radial.shape[1], KERNEL_PENALTY))
-        return {"linear": Basis(linear, paid), "kernel": kernel, "graph": graph}
+        found = {"linear": Basis(linear, paid)}
+        if "kernel" in names:  # the only one that takes time
+            squares = _squares(scores, self.landmarks.centers)
+            radial = np.exp(-squares / self.landmarks.bandwidth) @ self.landmarks.whiten
+            found["kernel"] = Basis(radial, np.full(radial.shape[1], KERNEL_PENALTY))
+        return found | {"graph": graph}
 
     def embedding(self, m: int) -> Floats:
         """Return the first `m` functions on the graph, rows scaled to length 1."""

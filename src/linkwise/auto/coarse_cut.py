@@ -292,7 +292,7 @@ def _descend(graph: PenalisedGraph, clusters: Clusters) -> float:
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _sum_up(graph: PenalisedGraph, clusters: Clusters) -> None:
     """Compute all sums from the partition."""
     group, links, penalty = clusters.group, clusters.links, clusters.penalty
@@ -316,7 +316,7 @@ def _loss(inside: float, volume: float) -> float:
     return 1.0 - inside / volume if volume > NO_VOLUME else 1.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _best_cluster(graph: PenalisedGraph, clusters: Clusters, a: int) -> int:
     """Return the cluster in which a micro-cluster has the lowest value; never leave one empty."""
     here = clusters.group[a]
@@ -336,7 +336,7 @@ def _best_cluster(graph: PenalisedGraph, clusters: Clusters, a: int) -> int:
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _move(graph: PenalisedGraph, clusters: Clusters, a: int, to: int) -> None:
     here, own = clusters.group[a], graph.affinity[a, a]
     clusters.group[a] = to
@@ -353,7 +353,7 @@ def _move(graph: PenalisedGraph, clusters: Clusters, a: int, to: int) -> None:
     clusters.volume[to] += graph.degree[a]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _fill_empty(clusters: Clusters, stream: UInt64s) -> None:
     """Give every empty cluster a micro-cluster of one that has several."""
     group, size = clusters.group, clusters.size
@@ -371,7 +371,7 @@ def _fill_empty(clusters: Clusters, stream: UInt64s) -> None:
             a = (a + 1) % group.size
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _split_merge(graph: PenalisedGraph, clusters: Clusters, stream: UInt64s) -> None:
     """Merge two clusters with many edges between them, and split a third one in two."""
     group, size, volume, between = (
@@ -412,7 +412,7 @@ def _split_merge(graph: PenalisedGraph, clusters: Clusters, stream: UInt64s) -> 
                 group[a] = free
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _close_clusters(between: Floats, volume: Floats, stream: UInt64s) -> tuple[int, int]:
     """Return the two clusters that share most of the smaller one's edges, times a random factor."""
     first, second, highest = 0, 1, -1.0

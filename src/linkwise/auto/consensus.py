@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import softmax
+from scipy.special import expit, logit, softmax
 
 from linkwise.auto.constraint_model import (
     Reliability,
@@ -216,7 +216,8 @@ def weigh(members: Sequence[Member], given: Reliability | None) -> Floats:
     evidence = log_likelihood(predicted, given, least_rate(n_constraints))
     logits = (np.log(prior + 1e-12) + evidence) / temperature(n_constraints)
     if n_constraints >= STACK_FROM:
-        return _stacked(members, logits, predicted, given=given)
+        stacked = _stacked(members, logits, predicted, given=given)
+        return _beside_anchor(members, stacked, predicted, given=given)
     weights: Floats = softmax(logits)
     return weights
 
@@ -232,6 +233,27 @@ def _stacked(
         within[at, inside] = softmax(logits[inside])
     prior = np.array([one.prior if one.stacked is None else one.stacked for one in groups])
     return stacking_weights(within @ held_out, given, prior) @ within
+
+
+def _beside_anchor(
+    members: Sequence[Member], weights: Floats, held_out: Floats, *, given: Reliability
+) -> Floats:
+    """Return weights with the anchor's raised as far as constraints do not speak against it.
+
+    Where all candidates predict the constraints alike, these tell nothing, and the answer without
+    them is to be kept. It is, with the odds of its prior times the ratio of the likelihoods of the
+    anchor and of the mixture.
+    """
+    groups = [one.group for one in members]
+    if ANCHOR not in groups:  # interrupted before there was one
+        return weights
+    anchor = groups.index(ANCHOR)
+    compared = np.array([held_out[anchor], weights @ held_out])
+    of_anchor, of_mixture = log_likelihood(compared, given, LEAST_RATE)
+    kept = expit(logit(ANCHOR.prior) + of_anchor - of_mixture)
+    raised: Floats = (1 - kept) * weights
+    raised[anchor] += kept
+    return raised
 
 
 def stacking_weights(predicted: Floats, given: Reliability, prior: Floats) -> Floats:

@@ -91,42 +91,46 @@ class Found(NamedTuple):
 class Auto(ConstrainedClusterer):
     """Clusters by the consensus of partitions of many kinds: the default method.
 
-    Without constraints, partitions of different kinds are made: by k-means, spectral clustering,
-    coarse cuts, spanning trees, mixtures of Gaussians. The samples themselves tell which of them to
-    believe: if Gaussians describe them, the likelihood decides, otherwise the cut of the neighbour
-    graph. With constraints, others join that learn from them, and all are judged by constraints
-    that were held out. The consensus of those that predict best is the answer. Any constraint may
-    be found wrong. There is nothing to tune.
+    It makes clusterings of many kinds: by k-means, spectral clustering, cuts of the graph,
+    spanning trees and mixtures of Gaussians. Without constraints, the data decide which of them to
+    believe. With constraints, there are more clusterings, which learn from them. All are then
+    judged by constraints that they have not seen. The answer combines those that predict these
+    best. Any constraint may be found wrong. There is nothing to tune.
 
     Parameters
     ----------
     n_clusters : int or "auto", default="auto"
         Number of clusters. ``"auto"`` takes the one that predicts the constraints best, with a
-        preference for gaps of the spectrum, and at least as many as the cannot-links require.
+        preference for gaps of the spectrum, and at least as many as the cannot-links require. Give
+        the number if you know it.
     hard : bool, default=False
         Whether pairs of belief 1 and labels hold without exception. If they cannot,
         :class:`~linkwise.exceptions.ConflictError` says why. By default any of them may be found
-        wrong, and contradictory ones are accepted.
+        wrong, and contradictory ones are accepted. Set it if you are certain of the pairs.
     scaling : {"auto", "given", "standardize"}, default="auto"
         Whether features are taken as they are, or each is divided by its standard deviation.
         ``"auto"`` decides by the variances and, with constraints and up to 20,000 samples, by what
         predicts constraints better; `report_` tells which one was taken. A graph is never scaled,
-        and with an `affinity` of your own the features are taken as given.
+        and with an `affinity` of your own the features are taken as given. Take ``"given"`` if the
+        units mean something, as in embeddings.
     affinity : Affinity, "precomputed" or None, default=None
         How the graph is built; None means ``Affinity()``. With ``"precomputed"``, X is the graph,
-        and candidates on graphs alone are used.
+        and candidates on graphs alone are used. Give an :class:`~linkwise.Affinity` to choose the
+        graph yourself.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds. The answer does not depend on `n_jobs`.
+        Seed of the folds. The answer does not depend on `n_jobs`. Give a number to get the same
+        answer every time.
     n_jobs : int, default=None
-        Threads for independent candidates; -1 for all.
+        Threads for independent candidates; -1 for all. Set -1 on an idle machine.
     callback : callable, default=None
         Called as ``callback(share, what)`` with the share of the work that is done, from 0 to 1,
         and what was done last. Raising KeyboardInterrupt in it ends the fit, as Ctrl-C does, with
         the best answer so far. Before the first candidate, the first two are found; a second
-        interrupt then leaves no answer.
+        interrupt then leaves no answer. Use it to show progress in a program of your own.
     verbose : int or None, default=None
         None shows a progress bar on a terminal or in a notebook if the fit takes more than two
-        seconds, 0 shows nothing, 1 prints a line for each step.
+        seconds, 0 shows nothing, 1 prints a line for each step. Set 0 in scripts whose output is
+        read by programs.
 
     Attributes
     ----------

@@ -234,8 +234,9 @@ class Trial:
             self.rows,
             design,
             self.seed,
-            # A copy: no trial depends on which one was run before it.
-            replace(self.warm, resolvents=dict(self.warm.resolvents)),
+            # The same starts: this trial, with all constraints, is run first, and no column that
+            # it leaves there is computed again.
+            self.warm,
         )
 
     def learn(
@@ -265,7 +266,7 @@ class Trial:
         self.ends[key] = labels, Q
         score, rate = likelihood(found.left_out, self.model.reliability)
         if self.rows.size > design.rows.size:
-            everywhere = learner.log_probability(self.view.bases.at(self.rows))
+            everywhere = learner.log_probability(self.view.bases.at(self.rows, learner.names))
             everywhere[at] = left_out
             left_out = everywhere
         return Partition(left_out, rate, Q, score)

@@ -168,6 +168,7 @@ class AutoReport:
             why += ": the most that was tried; for many more there is linkwise.Linkage"
         elif share < GUESS:
             why += ": a guess; give the number if you know it"
+            why += ", or take linkwise.Linkage if there may be hundreds of small ones"
         return why
 
     def _kind(self) -> str:
@@ -213,7 +214,7 @@ class AutoReport:
         n_more = self.constraints.n_conflicts - len(lines)
         if n_more > 0:
             more = f"{n_more:,} more contradiction{'s' * (n_more > 1)}"
-            lines.append(f"{more}: Constraints.conflicts() lists them")
+            lines.append(f"{more}: `linkwise check` and Constraints.conflicts() list them")
         return lines
 
     def _verdict(self) -> str:

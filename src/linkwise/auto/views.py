@@ -25,6 +25,7 @@ from linkwise.auto.learner import Design, Ridge
 from linkwise.auto.spanning_tree import minimum_spanning_tree
 from linkwise.constraints.table import pair_keys
 from linkwise.graph import Affinity, Prepared
+from linkwise.graph.affinity import check_in_range
 from linkwise.partition import kmeans
 
 if TYPE_CHECKING:
@@ -306,6 +307,8 @@ class Views:
             data = known[0] if known else self.prepared
             if known is None and scaling is not None and name != GIVEN:
                 data = Prepared(scaling.transform(data.X), data.affinity)
+            elif known is None and not data.is_graph:
+                check_in_range(self.given.X, data.affinity)  # names rows, in the order given
             X = None if data.is_graph else data.X
             known = self._bases[name] = data, build_bases(X, data.W, k)
         return known
