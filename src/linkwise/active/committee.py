@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TEMPER = 0.5  # power of the weights: the truth is none of the hypotheses
 LOCAL = 0.3  # of placing a region beside telling hypotheses apart
 UNSURE = 0.03  # probability of other clusters, however sure a region is
-BALANCE, RECENT = 1.0, 10  # how far kinds of answers are balanced; recent answers that count
+BALANCE, RECENT = 3.0, 10  # how far kinds of answers are balanced; recent answers that count
 REPEATED = 0.1  # value of a question that another one of the batch answers
 MOST_TRIED = 300  # pairs, the most valuable ones, that are looked at for an open one
 

@@ -72,26 +72,31 @@ class Session(KeepsAnswers):
         by the strategy ``"committee"`` or ``"random"`` and the method ``"auto"``.
     strategy : {"committee", "random", "xu", "explore", "uncertainty", "boundary"} or callable, \
 default="committee"
-        How questions are chosen; see ``linkwise.active.STRATEGIES``.
+        How questions are chosen; see ``linkwise.active.STRATEGIES``. Change it to compare
+        strategies.
     method : str or estimator, default="auto"
         How samples are clustered: a key of ``linkwise.METHODS`` or an estimator. A method given
-        by its key satisfies every answer where it can (``hard=True``), unless `noisy`.
+        by its key satisfies every answer where it can (``hard=True``), unless `noisy`. Change it
+        if another method suits your data better.
     affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built, once; None means ``Affinity()``.
+        How the graph is built, once; None means ``Affinity()``. Give one to choose the graph
+        yourself.
     constraints : Constraints, default=None
         What is known before the first question. Pairs of belief below 1 exclude no answer, and
-        an answer about such a pair replaces it.
+        an answer about such a pair replaces it. Give what you know.
     noisy : bool, default=False
         Whether answers may be wrong. They are then constraints of belief 0.9: an answer may
-        contradict others, and nothing is taken to follow from them.
+        contradict others, and nothing is taken to follow from them. Set it if people may err.
     random_state : int, RandomState instance or None, default=None
-        Seed of the questions and of the clustering.
+        Seed of the questions and of the clustering. Give a number to get the same questions every
+        time.
     path : str or path-like, default=None
         A file that keeps every answer as soon as it is given. If it exists the session goes on
-        where it was left. One session at a time writes to it.
+        where it was left. One session at a time writes to it. Give one if answers must not be
+        lost.
     callback : callable, default=None
         Called as ``callback(share, what)`` while samples are clustered by :class:`~linkwise.Auto`,
-        with the share of the work that is done.
+        with the share of the work that is done. Use it to show progress in a program of your own.
 
     Attributes
     ----------
