@@ -1,6 +1,6 @@
-"""Splink on FEBRL, with the reviewed pairs that `table.py` gives to `Linkage`.
+"""Splink and dedupe on FEBRL, with the reviewed pairs that `table.py` gives to `Linkage`.
 
-Run: python benchmarks/linkage/records.py [--sets febrl2 febrl3] [--seeds 1]
+Run: python benchmarks/linkage/records.py [--sets febrl2 febrl3] [--tools splink dedupe] [--seeds 1]
 
 A tool runs in an environment of its own, which is made under build/ when it is missing.
 """
@@ -21,6 +21,7 @@ from scores import scores
 
 HERE = Path(__file__).parent
 BUILD = HERE.parents[1] / "build" / "linkage-peers"
+OLDER = {"dedupe": ["BTrees<6.5"]}  # dedupe 3.0.3 calls `byValue`, which BTrees 6.5 has no more
 
 
 def python_of(tool):
@@ -29,7 +30,7 @@ def python_of(tool):
     python = folder / "bin" / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)
-        needed = [tool, "numpy", "pandas"]
+        needed = [tool, "numpy", "pandas", *OLDER.get(tool, [])]
         subprocess.run([python, "-m", "pip", "install", "-q", *needed], check=True)
     return python
 
@@ -55,7 +56,7 @@ def measure(tool, name, *, seed, wrong):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="*", default=["febrl2", "febrl3"])
-    parser.add_argument("--tools", nargs="*", default=["splink"])
+    parser.add_argument("--tools", nargs="*", default=["splink", "dedupe"])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--wrong", type=float, default=0.0)
     asked = parser.parse_args()

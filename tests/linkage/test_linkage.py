@@ -287,10 +287,11 @@ def test_error_rate_is_found(rate):
     rng = np.random.RandomState(0)
     height = rng.uniform(-10, 10, 4_000)
     same = rng.rand(4_000) < 1 / (1 + np.exp(-2 * height))
-    is_must = same ^ (rng.rand(4_000) < rate)
+    flipped = rng.rand(4_000) < rate
+    is_must = same ^ flipped
     answers = Answers(np.zeros(4_000, int), is_must, np.ones(4_000))
     found = calibrate(height, answers, 0.0, 5.0)
-    assert found.error_rate == pytest.approx(rate, abs=0.01)
+    assert found.error_rate == pytest.approx(flipped.mean(), abs=0.01)
     if rate <= 0.1:  # beyond, some wrong answers are taken for a steep slope
         assert found.slope == pytest.approx(2.0, rel=0.2)
     wrong = found.wrong(height, is_must, np.ones(4_000))
@@ -346,6 +347,22 @@ def test_hard_satisfies_every_certain_pair(known, seed):
     X = np.random.RandomState(seed).normal(size=(n, 2))
     labels = Linkage(hard=True, random_state=0).fit(X, constraints=known).labels_
     assert known.certain.n_violated(labels) == 0
+
+
+@given(constraints_from_a_partition(max_samples=14, max_clusters=4), st.integers(0, 100))
+@FEW
+def test_must_linked_samples_are_never_apart(known, seed):
+    """Wherever the tree is cut, and whatever the threshold is."""
+    certain = Constraints(known.n_samples, must_link=known.certain.must_link)
+    if known.n_samples < 2:
+        return
+    X = np.random.RandomState(seed).normal(size=(known.n_samples, 2))
+    tree = Linkage(hard=True, random_state=0).fit(X, constraints=certain).result_.tree
+    for height in (np.finfo(float).max, *tree.height[np.isfinite(tree.height)]):
+        assert certain.n_violated(tree.labels(tree.n_above(height))) == 0
+    for threshold in (1e6, -1e6):
+        model = Linkage(threshold=threshold, hard=True, random_state=0).fit(X, constraints=certain)
+        assert certain.n_violated(model.labels_) == 0
 
 
 @given(st.integers(0, 10**6))

@@ -46,24 +46,26 @@ class Linkage(ConstrainedClusterer):
     Parameters
     ----------
     n_clusters : int or None, default=None
-        Number of clusters; None means it is found.
+        Number of clusters; None means it is found. Give the number only if you know it.
     threshold : float, default=None
         Log-odds above which two clusters are merged. None means 0; more gives purer and smaller
-        clusters, less gives larger ones. Not together with `n_clusters`.
+        clusters, less gives larger ones. Not together with `n_clusters`. Raise it if different
+        things were merged, lower it if one thing was split.
     hard : bool, default=False
         Whether pairs of belief 1 and labels hold without exception. If they cannot,
         :class:`~linkwise.exceptions.ConflictError` says why. By default any of them may be found
-        wrong, and contradictory ones are accepted.
+        wrong, and contradictory ones are accepted. Set it if you are certain of the pairs.
     neighbors : int, default=15
-        Nearest neighbours of each sample that are looked at as candidates.
+        Nearest neighbours of each sample that are looked at as candidates. Raise it if clusters
+        have more than about 15 samples.
     n_components : int or "auto", default="auto"
         Dimensions of the coordinates. "auto": those of the data, at most 100 principal components;
-        256 random projections of sparse rows.
+        256 random projections of sparse rows. Lower it to save time on data with many features.
     n_rounds : int, default=3
-        Rounds in which the metric is learned.
+        Rounds in which the metric is learned. Leave it, unless you measure.
     random_state : int, RandomState instance or None, default=None
         Seed of the random projection and of approximate neighbours. Dense data of up to 30,000
-        samples need no random numbers.
+        samples need no random numbers. Give a number to get the same answer every time.
 
     Attributes
     ----------
