@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import make_blobs
 
-from linkwise import METHODS, Constraints
+from linkwise import METHODS, Constraints, _threads
 from linkwise._interrupts import INTERRUPTS, in_background, raise_if_not_interrupt
 from linkwise._jit import uninterrupted
 from linkwise._quiet import quiet
@@ -176,3 +177,18 @@ def test_an_interrupt_is_put_off_while_something_must_not_be_left_half_done():
     assert interrupted(call, 60) is None
     assert steps == ["begun", "done"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_libraries_are_looked_for_is_not_swallowed(number, monkeypatch):
+    # Older threadpoolctl looks for them in a callback of the C library, whose errors Python drops.
+    callback = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), number))
+    monkeypatch.setattr(_threads, "ThreadpoolController", lambda: callback() or "libraries")
+    monkeypatch.setattr(_threads, "_seen", {})
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        assert interrupted(controller, 60) is None
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, before)

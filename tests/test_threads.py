@@ -19,7 +19,7 @@ from sklearn.utils import check_array
 from threadpoolctl import threadpool_limits
 
 from linkwise import METHODS, Constraints, Prepared
-from linkwise._quiet import kept_filters, quiet, recorded
+from linkwise._quiet import TRANSIENT, kept_filters, quiet, recorded
 from linkwise._threads import controller, kept_limits, one_thread
 
 # Auto makes threads of its own, and a fit of it takes as long as all others together.
@@ -143,6 +143,15 @@ def test_a_recording_hears_what_is_not_silenced():
         with quiet(ConvergenceWarning):
             warnings.warn("not heard", ConvergenceWarning, stacklevel=1)
     assert [str(warning.message) for warning in caught] == ["heard"]
+
+
+def test_a_filter_of_a_check_that_overlapped_does_not_stay():
+    before, content = warnings.filters, list(warnings.filters)
+    with kept_filters():
+        # As by a check in another thread, whose copy of the filters was put away by a second one.
+        warnings.filters.insert(0, TRANSIENT[0])
+    assert warnings.filters is before
+    assert warnings.filters == content
 
 
 # Threads of BLAS ---------------------------------------------------------------------------

@@ -66,6 +66,7 @@ class _Blocks:
     lock = threading.Lock()
     n = 0
     before: Any = None
+    n_transient = 0  # of `TRANSIENT` at their front
 
 
 @contextmanager
@@ -75,6 +76,7 @@ def kept_filters() -> Iterator[None]:
         _Blocks.n += 1
         if _Blocks.n == 1:
             _Blocks.before = warnings.filters
+            _Blocks.n_transient = _n_transient(warnings.filters)
         current: Any = warnings.filters  # of the user, or of a recording, in between
         if current[:1] != [FILTER]:
             current.insert(0, FILTER)
@@ -84,23 +86,26 @@ def kept_filters() -> Iterator[None]:
         with _Blocks.lock:
             _Blocks.n -= 1
             if not _Blocks.n:
-                _restore(_Blocks.before)
+                _restore(_Blocks.before, _Blocks.n_transient)
                 _Blocks.before = None
 
 
-def _restore(before: Any) -> None:
+def _n_transient(filters: Any) -> int:
+    """Return how many filters at the front are there for a moment."""
+    return next((k for k, entry in enumerate(filters) if entry not in TRANSIENT), len(filters))
+
+
+def _restore(before: Any, n_transient: int) -> None:
     """Take the filter out, and a copy of the filters that is equal to those before."""
     lasting, current = [], cast("Any", warnings.filters)
     for filters in (before, current):
         while FILTER in filters:
             filters.remove(FILTER)
-        kept = list(filters)
-        while kept and kept[0] in TRANSIENT:  # they are there for a moment
-            kept.pop(0)
-        lasting.append(kept)
-    # Two checks of scikit-learn that overlapped leave a copy behind.
+        lasting.append(filters[_n_transient(filters) :])
+    # Two checks of scikit-learn that overlapped leave a copy behind, or their filter in this one.
     if lasting[0] == lasting[1]:
         warnings.filters = before
+    del before[: max(_n_transient(before) - n_transient, 0)]
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 from contextlib import contextmanager
@@ -9,6 +10,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import ThreadpoolController
+
+from linkwise._jit import uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +26,9 @@ def controller() -> ThreadpoolController:
     n_modules = len(sys.modules)
     known = _seen.get(n_modules)
     if known is None:
-        known = ThreadpoolController()
+        # It calls Python from C, where the exception of a signal would be swallowed.
+        with uninterrupted(signal.SIGTERM):
+            known = ThreadpoolController()
         _seen.clear()
         _seen[n_modules] = known
     return known
