@@ -20,6 +20,7 @@ READ = [
 ]
 OPTIONAL = ("anndata", "dask", "pandas", "pyamg", "scanpy")  # extras, which may be missing
 WORDS_BEFORE_A_PICTURE = 250  # well below a screen and a half
+WORDS_OF_A_METHOD = 1_000
 ids = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
@@ -115,10 +116,16 @@ def test_a_method_page_answers_the_same_questions(key):
         assert question in page, question
 
 
+@pytest.mark.parametrize("key", METHODS)
+def test_a_method_page_is_short(key):
+    page = (ROOT / "docs" / "methods" / f"{key}.md").read_text(encoding="utf-8")
+    assert len(page.split()) <= WORDS_OF_A_METHOD, "put how it works on a page `-inside`"
+
+
 def test_the_example_of_the_readme_does_what_its_picture_shows():
     namespace = {}
-    exec(python_blocks(ROOT / "README.md")[0], namespace)
-    X, rows = namespace["X"], namespace["group"] // 2
+    exec("\n".join(python_blocks(ROOT / "README.md")), namespace)
+    X, rows = namespace["X"], namespace["y"] // 2
     before = Auto(2, random_state=0).fit(X)
-    assert adjusted_rand(namespace["group"] % 2, before.labels_) == 1.0  # left and right
+    assert adjusted_rand(namespace["y"] % 2, before.labels_) == 1.0  # left and right
     assert adjusted_rand(rows, namespace["model"].labels_) > 0.95  # top and bottom

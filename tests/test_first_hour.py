@@ -391,15 +391,22 @@ def test_columns_of_text_and_absurd_values_are_named(blobs):
     X, _ = blobs
     frame = pandas.DataFrame(X, columns=["a", "b"])
     days = pandas.date_range("2024-01-01", periods=60)
-    with pytest.raises(ValueError, match=r"no numbers in the columns 'word', 'day'. .*get_dummies"):
+    with pytest.raises(
+        ValueError, match=r"columns 'word', 'day'. .*get_dummies\(X\), dates"
+    ) as told:
         NCut(3).fit(frame.assign(word="x", day=days))
+    call = "(X['day'] - X['day'].min()).dt.days"
+    assert call in str(told.value)
+    numbers = eval(call, {"X": frame.assign(day=days)})  # what the message says works
+    assert NCut(3, random_state=0).fit(frame.assign(day=numbers)).labels_.size == 60
     frame = frame.assign(a=frame["a"].astype(str))  # numbers as text
     assert NCut(3, random_state=0).fit(frame).labels_.size == 60
     X = X.copy()
     X[7, 1] = -1e300
     for data in (X, csr_array(X)):
-        with pytest.raises(ValueError, match=r"largest feature is 1e.300 in size \(X\[7, 1\]\)"):
-            NCut(3).fit(data)
+        for model in (NCut(3), Auto(3)):  # Auto sorts the samples
+            with pytest.raises(ValueError, match=r"feature is 1e.300 in size \(X\[7, 1\]\)"):
+                model.fit(data)
 
 
 def test_missing_values_are_found(blobs):
@@ -409,6 +416,50 @@ def test_missing_values_are_found(blobs):
     for data, column in ((X, "1"), (pandas.DataFrame(X, columns=["a", "b"]), "'b'")):
         with pytest.raises(ValueError, match=rf"NaN: 2 missing in 2 .* row 3; columns {column}\. "):
             NCut(3).fit(data)
+    X[np.isnan(X)] = np.inf
+    with pytest.raises(
+        ValueError, match=r"infinity: 2 infinite in 2 .* row 3; columns 1\. Correct"
+    ):
+        NCut(3).fit(X)
+
+
+def test_missing_values_of_lists_and_of_several_indices_are_found():
+    rows = [[1.0, np.nan], [2.0, 1.0], [3.0, 0.0]]
+    for X in (rows, tuple(map(tuple, rows))):
+        with pytest.raises(ValueError, match=r"NaN: 1 missing in 1 row\(s\), first in row 0; col"):
+            NCut(2).fit(X)
+    pandas = pytest.importorskip("pandas")
+    index = pandas.MultiIndex.from_tuples([("a", "x"), ("a", "y"), ("b", "x")])
+    with pytest.raises(ValueError, match=r"row 0 \(\('a', 'x'\)\); columns 1"):
+        NCut(2).fit(pandas.DataFrame(rows, index=index))
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", object])
+def test_missing_values_of_pandas_are_found(dtype, blobs):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": blobs[0][:, 0], "b": range(60)})
+    frame.index = [f"customer {row}" for row in range(60)]
+    frame["b"] = frame["b"].astype(dtype).mask(frame["b"] == 3, None)
+    message = r"NaN: 1 missing in 1 row.* row 3 \('customer 3'\); columns 'b'"
+    with pytest.raises(ValueError, match=message):
+        Auto(3).fit(frame)
+
+
+@pytest.mark.parametrize(
+    ("X", "call"),
+    [
+        (["a few words", "more words"], r"TfidfVectorizer\(\).fit_transform\(X\)"),
+        ({"a": [1.0, 2.0], "b": [3.0, 4.0]}, r"fit\(pandas.DataFrame\(X\)\)"),
+    ],
+)
+def test_texts_and_dicts_get_the_right_call(X, call):
+    with pytest.raises(TypeError, match=call):
+        NCut(2).fit(X)
+
+
+def test_a_table_given_as_constraints_gets_the_right_call(blobs):
+    with pytest.raises(TypeError, match=r"Constraints.from_frame\(pairs, n_samples=len\(X\)\)"):
+        Auto(3).fit(blobs[0], constraints={"i": [0], "j": [1], "link": ["same"]})
 
 
 def test_indices_that_count_from_one_are_noticed():

@@ -87,6 +87,19 @@ def test_every_parameter_has_a_type_a_default_and_a_description(name):
             assert ("default=" in kind or "optional" in kind) == has_default, parameter
 
 
+ADVICE = re.compile(r"\b(Set|Give|Take|Use|Raise|Lower|Change|Leave|Choose)\b")
+CONFIGURED = [*ESTIMATORS, "linkwise.Affinity", "linkwise.ApproximateNeighbors"]
+
+
+@pytest.mark.parametrize("name", [*CONFIGURED, "linkwise.active.Session"])
+def test_every_optional_parameter_says_when_to_change_it(name):
+    value = reference.documented()[name]
+    described = described_parameters(inspect.getdoc(value))
+    optional = [p for p in inspect.signature(value).parameters.values() if p.default is not p.empty]
+    silent = [p.name for p in optional if not ADVICE.search(described[p.name][1])]
+    assert silent == []
+
+
 def described_parameters(doc):
     """Return type and text of each parameter that a docstring describes."""
     section = re.split(r"Parameters\n-+\n", doc)[1]
@@ -119,12 +132,51 @@ def test_broken_links_are_found(tmp_path):
     assert check_site.main(str(tmp_path)) == 1
 
 
+def front_page(*links):
+    """Return the text of a front page that leads to the pages that a new reader looks for."""
+    anchors = "".join(f'<a href="{link}">x</a>' for link in links)
+    return f"<article><p>{anchors}</p><img src='data:,'></article>"
+
+
+def write_task_pages(folder):
+    for page in check_site.TASKS.values():
+        (folder / page).parent.mkdir(exist_ok=True)
+        write_page(folder, page, "<article><pre>code</pre></article>")
+
+
 def test_a_site_without_mistakes_passes(tmp_path):
     write_page(
         tmp_path, "index.html", '<a href="b.html#here">1</a> <a href="https://x.org/y">2</a>'
     )
     write_page(tmp_path, "b.html", '<p id="here"><a href="index.html">3</a>')
+    write_task_pages(tmp_path)
+    write_page(tmp_path, "index.html", front_page(*check_site.TASKS.values()))
     assert check_site.main(str(tmp_path)) == 0
+
+
+def test_prose_before_the_first_picture_is_counted(tmp_path):
+    long = "<h1>Title</h1><p>" + "word " * 301 + "<br>"
+    table = "<table><tr><td>" + "cell " * 400 + "</td></tr></table>"
+    write_page(tmp_path, "long.html", f"<article>{long}<pre>code</pre></article>")
+    write_page(tmp_path, "none.html", f"<article>{table}{long}</article>")
+    write_page(tmp_path, "code.html", f"<article><pre>code</pre>{long}</article>")
+    write_page(tmp_path, "picture.html", f"<article><p><img src='data:,'>{long}</article>")
+    write_page(tmp_path, "signature.html", f"<article><dt class='sig x'>f(a)</dt>{long}</article>")
+    write_page(tmp_path, "navigation.html", f"<nav>{long}</nav><article>short</article>")
+    late = [line.split(":")[0] for line in check_site.long_beginnings(tmp_path)]
+    assert late == ["long.html", "none.html"]
+
+
+def test_pages_that_take_too_many_clicks_are_found(tmp_path):
+    write_task_pages(tmp_path)
+    write_page(tmp_path, "index.html", front_page("1.html"))
+    write_page(tmp_path, "1.html", front_page("2.html"))
+    write_page(tmp_path, "2.html", front_page("guide/labels.html", "3.html"))
+    write_page(tmp_path, "3.html", front_page("guide/command-line.html"))
+    far = check_site.far_from_the_front_page(tmp_path)
+    assert "cluster a CSV file: guide/command-line.html" in far
+    assert "give labels: guide/labels.html" not in far
+    assert len(far) == len(check_site.TASKS) - 1
 
 
 def test_what_a_page_would_load_from_the_network_is_found(tmp_path):

@@ -68,6 +68,20 @@ def test_the_graph_is_the_one_that_scanpy_made(cells):
         linkwise.tl.cluster(cells, neighbors_key="yours")
 
 
+def test_warnings_name_the_column_and_the_line_of_the_caller(cells):
+    cells.obs["known"] = cells.obs["known"].cat.add_categories("Unknown").fillna("Unknown")
+    itself = {"i": ["cell0"], "j": ["cell0"], "link": ["same"]}
+    with pytest.warns(UserWarning, match="'Unknown' as a label") as told:
+        linkwise.tl.cluster(cells, "known", itself, n_clusters=4)
+    assert {warning.filename for warning in told} == {__file__}
+    texts = " ".join(str(warning.message) for warning in told)
+    assert "column 'known') holds the text 'Unknown' as a label" in texts
+    assert "column.mask(column == 'Unknown')" in texts
+    assert "a must-link of a sample to itself" in texts
+    labels = cells.obs["known"].mask(cells.obs["known"] == "Unknown")  # as the warning says
+    assert Constraints.from_labels(labels).classes.tolist() == TYPES
+
+
 def test_wrong_names_of_labels_and_features(cells):
     with pytest.raises(TypeError, match="name of a column of obs, not a Series"):
         linkwise.tl.cluster(cells, labels=cells.obs["known"])

@@ -27,27 +27,32 @@ KINDS = ("holds", "partly", "does not hold")
 INTRODUCTION = """\
 # The papers' experiments
 
-The figures and tables of five papers, run again with this library. Each claim is judged twice:
+We ran the experiments of five papers again, with this library. Which of their claims hold?
+
+![A mixture: truth, without and with 80 constraints.](images/papers/cosc_fig2.png)
+
+*One of the experiments: Figure 2 of Rangapuram & Hein 2012. With 80 random constraints, the four
+classes are found.*
+
+Each claim is judged twice:
 
 * **By the letter.** All methods are those of the papers, equation by equation. This is the
   verdict on the paper.
-* **By our default.** The method that the paper proposes is replaced by ours of the same name,
-  with its default settings, and meets the same competitors. Where it says *the same*, nothing in
-  the claim depends on that method, or nothing changes.
+* **By our default.** The method of the paper is replaced by ours of the same name, with its
+  default settings. The other methods stay. *The same* means that this changes nothing.
 
-A claim *holds* if it is true in every place (mostly a data set) where it was tried, *partly* if in
-at least half of them, otherwise it *does not hold*. Places where it fails are marked "(no)". The
-rule by which a place is judged stands with the claim, with its tolerances; a method is the best, or
-above all others, if none is above it, so a tie counts. The words of a claim are ours; claims marked
-(ours) are not in the papers.
+A claim is tried in several places, mostly data sets. It *holds* if it is true in all of them, and
+*partly* if it is true in at least half. Otherwise it *does not hold*. Places where it fails are
+marked "(no)". Each claim comes with the rule by which it is judged. A method is the best if none is
+above it, so a tie counts. The words of a claim are ours. Claims marked (ours) are not in the
+papers.
 
-Verdicts and figures are computed from the tables in `benchmarks/papers/results`, which are our own
-measurements, and a test computes them again. `make papers` makes these tables anew, at a reduced
-size that is stated with each of them, and says where a digit differs; `make papers-full` has the
-papers' own size. Seeds are fixed and every fit runs on one thread, so that digits come again on
-the same machine; times and memory do not, and are in [a part of their own](#times-and-memory).
-Reasons come from trials outside of these runs, and carry no figures. Methods go by their keys; the
-pictures use the papers' names, and bands are one standard error.
+All figures come from the tables in `benchmarks/papers/results`. These are our own measurements, and
+a test computes the verdicts again from them. `make papers` repeats the measurements at a reduced
+size, which is stated with each table. `make papers-full` has the size of the papers. Seeds are
+fixed, and every fit runs on one thread. So the same machine gives the same digits. Times and memory
+differ, and are in [a part of their own](#times-and-memory). Methods are called by their keys. The
+pictures use the names of the papers, and bands are one standard error.
 """
 TIMES = """\
 ## Times and memory

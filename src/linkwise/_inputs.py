@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from copy import copy
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,6 +50,13 @@ def check_foreign(X: Any) -> None:
             )
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         _check_text(X)
+    if isinstance(X, dict) and not hasattr(X, "shape"):  # a sparse matrix of keys is one too
+        raise TypeError("X is a dict. Pass a table: fit(pandas.DataFrame(X)).")
+    if isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
+        raise TypeError(
+            "X is a list of texts. Pass numbers, a row per sample; of texts, for example, "
+            "fit(sklearn.feature_extraction.text.TfidfVectorizer().fit_transform(X))."
+        )
     problem = problem_of(X) if isinstance(X, np.ndarray) else None
     if problem is not None:
         what, remedy = problem
@@ -83,9 +91,11 @@ def _check_text(X: Any) -> None:
     no_numbers = [name for name in X.columns if not _is_numeric(X[name])]
     if no_numbers:
         shown = ", ".join(map(repr, no_numbers[:SHOWN])) + ", ..." * (len(no_numbers) > SHOWN)
+        dates = [name for name in no_numbers if getattr(X[name].dtype, "kind", "O") == "M"]
+        of_dates = f", dates by (X[{dates[0]!r}] - X[{dates[0]!r}].min()).dt.days" if dates else ""
         raise ValueError(
-            f"X has no numbers in the columns {shown}. Leave them out, or turn them into numbers, "
-            "for example by pandas.get_dummies(X)."
+            f"X has no numbers in the columns {shown}. Leave them out, or turn them into numbers: "
+            f"categories by pandas.get_dummies(X){of_dates}."
         )
 
 
@@ -147,16 +157,31 @@ def _check_entries(A: Any) -> None:
 
 
 def missing_in(X: Any) -> str:
-    """Say where values are missing, and what to do about it."""
+    """Say where values are missing or infinite, and what to do about it."""
     remedy = "Fill them, for example by sklearn.impute.SimpleImputer, or leave these rows out."
     if not hasattr(X, "dtypes") and not isinstance(X, (np.ndarray, list, tuple)):
-        return f"Input X contains NaN. {remedy}"
-    values = np.asarray(X, dtype=np.float64)
-    rows, columns = np.isnan(values).nonzero()
+        return f"Input X contains NaN or infinity. {remedy}"
+    values = _as_floats(X)
+    is_nan = np.isnan(values)
+    is_wrong = is_nan if is_nan.any() else np.isinf(values)
+    what, found = "NaN", "missing"
+    if not is_nan.any():
+        what, found, remedy = "infinity", "infinite", "Correct them, or leave these rows out."
+    rows, columns = is_wrong.nonzero()
     names = getattr(X, "columns", range(values.shape[1]))
-    found = [f"{names[column]!r}" for column in np.unique(columns)[:SHOWN].tolist()]
-    shown = ", ".join(found) + ", ..." * (np.unique(columns).size > SHOWN)
+    listed = [f"{names[column]!r}" for column in np.unique(columns)[:SHOWN].tolist()]
+    shown = ", ".join(listed) + ", ..." * (np.unique(columns).size > SHOWN)
+    first = int(rows[0])
+    label = X.index[first] if hasattr(X, "columns") and hasattr(X, "index") else first
+    name = "" if isinstance(label, Integral) and label == first else f" ({label!r})"
     return (
-        f"Input X contains NaN: {rows.size} missing in {np.unique(rows).size} row(s), first in row "
-        f"{rows[0]}; columns {shown}. {remedy}"
+        f"Input X contains {what}: {rows.size} {found} in {np.unique(rows).size} row(s), first in "
+        f"row {first}{name}; columns {shown}. {remedy}"
     )
+
+
+def _as_floats(X: Any) -> Any:
+    """Return numbers as an array; missing ones of pandas, None too, are NaN."""
+    if hasattr(X, "isna"):
+        return np.where(X.isna(), np.nan, X.to_numpy(dtype=object)).astype(np.float64)
+    return np.asarray(X, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Text as people write it -> numbers: money, thousands, decimal commas, dates."""
+"""Text as people write it -> numbers: money, thousands, decimal commas, units, dates."""
 
 from __future__ import annotations
 
@@ -23,6 +23,14 @@ AMOUNT = re.compile(
 # Thousands are groups of three digits; the other mark stands before the fraction.
 POINT = re.compile(r"\d{1,3}(?:[,'\s]\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?")
 COMMA = re.compile(r"\d{1,3}(?:[.'\s]\d{3})+(?:,\d+)?|\d+(?:,\d*)?")
+
+# What follows an amount; other letters may as well make it a code (101ctrl) or a time (9 am).
+UNITS = (
+    "kg|g|mg|t|lbs?|oz|km|m|cm|mm|mi|miles?|ft|in|km/h|mph|m/s|l|ml|gal|"
+    "m2|m²|m³|km²|ha|sqm|sqft|kW|W|kWh|V|A|Hz|MHz|GHz|kB|MB|GB|TB|"
+    "s|sec|ms|min|h|hrs?|hours?|days?|weeks?|months?|years?|yrs?|°|°C|°F|pcs|px|pts?|kcal|cal|bpm"
+)
+UNIT = re.compile(rf"(?P<amount>.*\d)\s*(?:{UNITS})")  # 12 kg, 12kg, 9 km/h
 
 TIME = r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?\s*(?:Z|[+-]\d{2}:?\d{2}|[AaPp][Mm])?)?"
 ISO_DATE = re.compile(rf"\d{{4}}([-/.])\d{{1,2}}\1\d{{1,2}}{TIME}")
@@ -73,8 +81,8 @@ def read_numbers(texts: list[str], *, decimal: str, prefers_comma: bool) -> Numb
     values = plain_numbers(texts)
     if not np.isnan(values[given]).any():
         return Numbers(values)
-    found = [AMOUNT.fullmatch(texts[row]) for row in given]
-    amounts = [match for match in found if match is not None]
+    plain = _without_unit([texts[row] for row in given])
+    amounts = [match for match in map(AMOUNT.fullmatch, plain) if match is not None]
     if len(amounts) < len(given):
         return None
     digits = [match["digits"].strip() for match in amounts]
@@ -88,6 +96,15 @@ def read_numbers(texts: list[str], *, decimal: str, prefers_comma: bool) -> Numb
         values[row] = _amount(match, "," if comma else ".")
     example = next(row for row in given if np.isnan(plain_numbers([texts[row]])[0]))
     return Numbers(values, f"{texts[example]!r} is read as {values[example]:.15g}")
+
+
+def _without_unit(texts: list[str]) -> list[str]:
+    """Return amounts without their unit, if all have the same one."""
+    found = [UNIT.fullmatch(text.strip()) for text in texts]
+    units = {m.string[m.end("amount") :].strip() if m is not None else "" for m in found}
+    if len(units) > 1 or "" in units:
+        return texts
+    return [match["amount"] for match in found if match is not None]
 
 
 def _amount(match: re.Match[str], mark: str) -> float:

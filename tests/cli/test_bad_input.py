@@ -76,7 +76,7 @@ TABLES = {
         ("--labels", "c"),
         ["--labels c: all values are empty"],
     ),
-    "k too large": (GOOD, ("-k", 13), ["n_clusters=13 is more than the 12 samples"]),
+    "k too large": (GOOD, ("-k", 13), ["-k 13 is more than the 12 rows of t.csv"]),
     "k too small": (GOOD, ("-k", 1), ["'-k'", "1 is not in the range x>=2"]),
     "k no number": (GOOD, ("-k", "two"), ["'-k'", "'two' is not a valid integer"]),
     "unknown method": (GOOD, ("-m", "sined"), ["no such method. Did you mean 'signed'?", "ncut"]),
@@ -225,7 +225,8 @@ def test_k_is_needed(linkwise, tmp_path):
 
 
 def test_files_of_other_kinds(linkwise, tmp_path):
-    (tmp_path / "t.doc").write_text("no")
+    for name in ("t.doc", "t.csv.gz"):
+        (tmp_path / name).write_text("no")
     (tmp_path / "latin.csv").write_bytes("name,größe\nä\x81,1\nö,2\n".encode("latin-1"))
     (tmp_path / "late.csv").write_bytes(b"name,a\n" + b"x,1\n" * 9000 + b"\x81,1\n")
     for name in ("bad.npy", "bad.npz", "bad.mtx"):
@@ -238,7 +239,9 @@ def test_files_of_other_kinds(linkwise, tmp_path):
     expected = {
         "none.csv": "There is no file none.csv",
         ".": "is a folder",
+        "https://example.org/t.csv": "It is an address: download the file first",
         "t.doc": "must end in one of .csv",
+        "t.csv.gz": "Unpack the file first",
         "latin.csv": "not utf-8 text. Save it as UTF-8, or try --encoding latin-1",
         "late.csv": "not utf-8 text",
         "bad.npy": "no readable NumPy file",
@@ -267,7 +270,9 @@ def test_files_that_need_a_library(suffix, library, part, linkwise, tmp_path, mo
 
     (tmp_path / f"bad.{suffix}").write_text("this is no such file")
     with monkeypatch.context() as without:
-        without.setitem(sys.modules, library, None)
+        loaded = [name for name in sys.modules if name.startswith(f"{library}.")]
+        for name in (library, *loaded):
+            without.setitem(sys.modules, name, None)
         run = linkwise("cluster", f"bad.{suffix}", "-k", 2)
         assert run.code == 3
         assert (

@@ -80,7 +80,7 @@ def test_names_are_looked_up_in_the_data(linkwise, tmp_path):
 
 
 def test_positions_need_no_names(linkwise, tmp_path):
-    write(tmp_path, "x,y\n1,0\n2,0\n3,1\n", "t.csv")
+    write(tmp_path, "x,y\n1,0\n2,0\n4,1\n", "t.csv")
     run = linkwise("check", write(tmp_path, "i,j,link\n0,2,must\n"), "t.csv")
     assert run.code == 0
     assert "  2: 0, 2" in run.out

@@ -120,7 +120,7 @@ def test_categories_become_columns_of_zeros_and_ones(linkwise, tmp_path, monkeyp
     seen = []
     fit = Auto.fit
     monkeypatch.setattr(Auto, "fit", lambda s, X, **k: seen.append(X.X.copy()) or fit(s, X, **k))
-    rows = [(k, "red" if k < 4 else "blue", k % 3, "yes" if k % 2 else "no") for k in range(8)]
+    rows = [(k / 2, "red" if k < 4 else "blue", k % 3, "yes" if k % 2 else "no") for k in range(8)]
     text = "\n".join(",".join(map(str, row)) for row in rows)
     (tmp_path / "t.csv").write_text(f"a,colour,size,flag\n{text}\n")
     run = linkwise("cluster", "t.csv", "-k", 2, "--categorical", "size")
@@ -145,7 +145,7 @@ def test_missing_values_are_filled_when_asked(linkwise, tmp_path, monkeypatch):
 
 
 def test_nearly_empty_columns_are_left_out_and_half_empty_ones_are_named(linkwise, tmp_path):
-    rows = [f"{k},{k % 7 if k % 2 else ''},{k if k == 3 else ''}" for k in range(20)]
+    rows = [f"{k / 2},{k % 7 if k % 2 else ''},{k if k == 3 else ''}" for k in range(20)]
     (tmp_path / "t.csv").write_text("\n".join(["a,half,rare", *rows]))
     options = ("cluster", "t.csv", "-k", 2, "--impute", "median")
     run = linkwise(*options)

@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,7 +63,18 @@ def write(tmp_path):
         (["5%", "7.5 %"], [5, 7.5]),
         (["1e5", "2,000"], [1e5, 2000]),
         (["1,5", "2.5"], None),
-        (["12 kg", "3 kg"], None),
+        (["12 kg", "3 kg", ""], [12, 3, np.nan]),
+        (["1.5km/h", "20km/h"], [1.5, 20]),
+        (["1,234.5 m", "20 m"], [1234.5, 20]),
+        (["12 kg", "300 g"], None),
+        (["12 kg", "3"], None),
+        (["12a", "3a"], None),
+        (["101ctrl", "102ctrl"], None),
+        (["0012 AB", "0013 AB"], None),
+        (["9 am", "12 am"], None),
+        (["-5 °C", "12.5 °C"], [-5, 12.5]),
+        (["12°C", "3°C"], [12, 3]),
+        (["12 Main Street", "3 Main Street"], None),
         (["1,23,4", "2"], None),
         (["a", "b"], None),
         (["", "-"], None),
@@ -191,6 +203,68 @@ def test_a_first_column_called_an_id_names_the_rows(name, linkwise, write):
     assert linkwise(*run.suggestion).code == 0
 
 
+@pytest.mark.parametrize(("name", "digits"), [("No.", 3), ("line", 1)])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_first_column_that_counts_the_rows_is_no_feature(name, digits, first, linkwise, write):
+    write("t.csv", column(name, lambda k: f"{k + first:0{digits}}"), X)
+    run = linkwise(*CLUSTER)
+    assert f"left out, because it counts the rows: {name!r} (--id makes it ids)" in run.err
+    assert "1 feature (x)" in run.err
+    run = linkwise(*CLUSTER, f"--features={name}", "--features=x")
+    assert f"2 features ({name}, x)" in run.err
+    assert linkwise(*CLUSTER, f"--id={name}").out.startswith(f"{name},cluster\n{first:0{digits}},")
+
+
+@pytest.mark.parametrize("pairs", ["1,3,must\n2,4,must", "1,3,must\n2,4,must\n0,9,cannot"])
+@pytest.mark.parametrize("digits", [1, 3])
+def test_pairs_beside_a_column_that_counts_from_one_are_positions(pairs, digits, linkwise, write):
+    # Whatever else is in the file: only --id makes its numbers those of the column.
+    write("t.csv", column("frame", lambda k: f"{k + 1:0{digits}}"), X)
+    write("p.csv", f"i,j,link\n{pairs}\n")
+    groups = linkwise("check", "p.csv", "t.csv").out
+    assert "1, 3" in groups
+    assert "2, 4" in groups
+    write("p.csv", f"i,j,link\n{1:0{digits}},{3:0{digits}},must\n")
+    assert f"{1:0{digits}}, {3:0{digits}}" in linkwise("check", "p.csv", "t.csv", "--id=frame").out
+
+
+@pytest.mark.parametrize("pairs", ["n00,n02,must\nn00,n01,no", "n00,n02,must\nn00,Zorro,no"])
+def test_pairs_by_the_names_of_another_column(pairs, linkwise, write):
+    write("t.csv", column("id", lambda k: f"c{k:02}"), column("name", lambda k: f"n{k:02}"), X)
+    write("p.csv", f"i,j,link\n{pairs}\n")
+    run = linkwise(*CLUSTER, "-c", "p.csv")
+    assert "p.csv: its names are not ids, but those of the column 'name'." in run.error
+    assert "--id name" in run.error
+    assert "--skip-unknown" not in run.error
+    assert "Zorro" in pairs or linkwise(*CLUSTER, "-c", "p.csv", "--id", "name").code == 0
+
+
+@pytest.mark.parametrize("step", [2, -1])
+def test_a_first_column_of_other_numbers_is_a_feature(step, linkwise, write):
+    write("t.csv", column("line", lambda k: k * step), X)
+    assert "2 features (line, x)" in linkwise(*CLUSTER).err
+
+
+def test_delimiters_at_the_end_of_every_line_are_no_column(linkwise, write):
+    write("t.csv", CODE, X, column("", lambda k: ""), column("", lambda k: " "))
+    run = linkwise(*CLUSTER)
+    assert run.code == 0
+    assert "1 feature (x)" in run.err
+    assert linkwise(*CLUSTER, "--drop", "Unnamed: 2").code == 0
+    write("t.csv", column("", lambda k: ""), CODE, X)  # an empty first column names no rows
+    assert linkwise(*CLUSTER).out.startswith("code,cluster\nc00,")
+    write("t.csv", CODE, X, column("empty", lambda k: ""))  # one with a name was meant
+    assert "Column 'empty' has no values at all" in linkwise(*CLUSTER).error
+
+
+def test_more_clusters_than_rows_are_a_problem_among_others(linkwise, write):
+    write("t.csv", CODE, X, column("empty", lambda k: ""))
+    run = linkwise("cluster", "t.csv", "-k", 25)
+    assert "-k 25 is more than the 24 rows of t.csv" in run.error
+    assert "'empty'" in run.error
+    assert "This would work" not in run.error
+
+
 def test_an_absurd_value_is_named(linkwise, write):
     write("t.csv", CODE, column("x", lambda k: 1e300 if k == 5 else k), column("y", lambda k: k))
     run = linkwise(*CLUSTER)
@@ -308,7 +382,34 @@ def test_labels_that_are_all_empty(linkwise, write):
     assert linkwise(*run.suggestion).code == 0
 
 
+@pytest.mark.parametrize("word", ["Unknown", "unassigned"])
+def test_a_word_for_unknown_is_no_class(word, linkwise, write):
+    write("t.csv", CODE, X, column("known", lambda k: ("a", word, "b", word)[k % 4]))
+    run = linkwise(*CLUSTER, "--labels", "known", "--truth", "known", "-o", "out.csv")
+    assert f"column 'known': {word!r} (12 rows) is taken for an unknown label" in run.err
+    assert "12 labels of 2 classes" in run.err
+    assert word not in Path("out.csv").read_text()
+
+
 # Pairs ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command", [CLUSTER, ("check",), ("compare", "t.csv", "-k", 2, "-m", "signed")]
+)
+def test_repeated_pairs_and_pairs_of_one_row_are_told(command, linkwise, write):
+    write("t.csv", CODE, X)
+    pairs = ["c00,c02,must", "c02,c00,same", "c05,c05,must", "c00,c01,no", "c00,c02,yes"]
+    write("p.csv", "\n".join(["i,j,link", *pairs]))
+    files = ("p.csv", "t.csv") if command == ("check",) else ("-c", "p.csv")
+    run = linkwise(*command, *files)
+    assert run.code == 0
+    assert (
+        "p.csv: 2 repeated: each pair counts once, with the larger belief (lines 3, 6)" in run.err
+    )
+    assert "p.csv: 1 left out: a must-link of a sample to itself (line 4)" in run.err
+    assert "1 must-link" in run.err + run.out
+    assert "1 cannot-link" in run.err + run.out
 
 
 def test_disagreeing_pairs_are_for_methods_that_weigh_them(linkwise, write):
@@ -404,7 +505,7 @@ def test_a_column_that_is_mostly_missing_is_rather_left_out(linkwise, write):
 
 
 def test_drop_takes_several_columns(linkwise, write):
-    rows = "".join(f"{k},{k * k},a{k % 3},{k}\n" for k in range(20))
+    rows = "".join(f"{k / 2},{k * k},a{k % 3},{k}\n" for k in range(20))
     write("data.csv", f'x,y,kind,"b,c"\n{rows}')
     run = linkwise("cluster", "data.csv", "-k", 2, "-o", "out.csv", "--drop", "y, kind")
     assert "2 features (x, b,c)" in run.err

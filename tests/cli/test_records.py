@@ -151,6 +151,21 @@ def test_one_file_is_reviewed_in_rounds(linkwise, people, tmp_path):
             assert 0 <= float(row["wrong"]) <= 1
 
 
+def test_answers_are_not_written_over(linkwise, people, tmp_path):
+    path = tmp_path / "review.csv"
+    review = ("--review", "review.csv", "-o", "out.csv")
+    assert linkwise("cluster", *COMMAND, *review).code == 0
+    assert linkwise("cluster", *COMMAND, *review).code == 0  # no answer yet: nothing to lose
+    answer(path, people, 3)
+    before = path.read_bytes()
+    for given in ((), ("-c", "other.csv")):
+        (tmp_path / "other.csv").write_text("i,j,link\n0,1,same\n", encoding="utf-8")
+        run = linkwise("cluster", *COMMAND, *given, *review)
+        assert run.code == 2
+        assert "the file holds 3 answers, which would be lost. Use them with -c" in run.error
+        assert path.read_bytes() == before
+
+
 def test_beliefs_stay_in_the_file(linkwise, people, tmp_path):
     pairs = "i,j,link,belief\n0,1,same,0.8\n0,3,different,\n"
     (tmp_path / "review.csv").write_text(pairs, encoding="utf-8")

@@ -267,7 +267,7 @@ def _checked_header(source: Source, encoding: str, separator: str) -> list[str]:
                     f"{source} has one column, {header[0][:60]!r}, which holds {other!r}. "
                     f"Use --delimiter {'$' * (other == chr(9))}{other!r}."
                 )
-    check_distinct_names(header, source)
+    check_distinct_names([name for name in header if name], source)  # pandas numbers the others
     return header
 
 

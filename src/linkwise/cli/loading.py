@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwise._hints import hint
 from linkwise._optional import require
-from linkwise.cli.console import BadInput
+from linkwise.cli.console import BadInput, counted
 from linkwise.cli.formats import writable
 from linkwise.cli.pairs import ACCEPTING_METHOD, conflict_problems, read_pairs
-from linkwise.cli.problems import raise_problems
+from linkwise.cli.problems import Problem, raise_problems
 from linkwise.cli.reading import read_data
 from linkwise.cli.requests import AskRequest, ClusterRequest, CompareRequest
 from linkwise.cli.sources import is_stdin, suffix_of
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from linkwise.cli.console import Console
     from linkwise.cli.pairs import Pairs
-    from linkwise.cli.problems import Problem
     from linkwise.cli.reading import Data
     from linkwise.cli.requests import DataRequest
 
@@ -51,7 +50,7 @@ def read(request: DataRequest, console: Console) -> Given:
     # File -> X or W
     data = read_data(request, needs_features=lambda: _options().needs_features_for(request))
     pairs = None
-    problems = list(data.problems)
+    problems = [*data.problems, *_too_many_clusters(request, data)]
     has_ids = request.id_column is None or data.names is not None  # else they cannot be looked up
     if request.constraints is not None and has_ids:
         pairs = read_pairs(request.constraints, data, request)
@@ -63,6 +62,13 @@ def read(request: DataRequest, console: Console) -> Given:
     for note in pairs.notes if pairs is not None else ():
         console.note(note)
     return Given(data, pairs)
+
+
+def _too_many_clusters(request: DataRequest, data: Data) -> list[Problem]:
+    k = getattr(request, "n_clusters", None)
+    if k is None or k <= data.n_samples:
+        return []
+    return [Problem(f"-k {k} is more than the {counted(data.n_samples, 'row')} of {request.name}.")]
 
 
 def _conflicts(pairs: Pairs, path: Path, request: DataRequest) -> list[Problem]:
@@ -176,6 +182,7 @@ def _check_cluster_outputs(request: ClusterRequest) -> None:
     # The file of pairs may be that for review: its answers are kept.
     kept = inputs[:1] if _is_for_review(request.constraints) else inputs
     check_output(request.review, "--review", inputs=kept, formats=(".csv", ".tsv"))
+    _check_answers_kept(request)
     tables = (".csv", ".tsv", ".html")
     check_output(request.duplicates, "--duplicates", inputs=inputs, formats=tables)
     check_distinct(
@@ -206,6 +213,23 @@ def _is_for_review(path: Path | None) -> bool:
     except ValueError:
         return False
     return all(name in REVIEW_HEADER or name.endswith((" i", " j")) for name in names)
+
+
+def _check_answers_kept(request: ClusterRequest) -> None:
+    """Raise if a file for review would be written over answers that are not read."""
+    path, given = request.review, request.constraints
+    if path is None or not path.is_file() or (given is not None and path.samefile(given)):
+        return
+    try:
+        links = format_of(path).read(path).values.get("link", [])
+    except ValueError:
+        links = []
+    n_answers = sum(bool(str(link).strip()) for link in links)
+    if n_answers:
+        raise BadInput(
+            f"--review {path}: the file holds {counted(n_answers, 'answer')}, which would be lost. "
+            f"Use them with -c {path}, or write to another file."
+        )
 
 
 def _check_linkage_outputs(request: ClusterRequest) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from linkwise.cli.console import INFEASIBLE, BadInput
 from linkwise.cli.problems import Problem
+from linkwise.cli.tables import text_of
 from linkwise.constraints import logic, parsing
 from linkwise.constraints.formats import format_of
 from linkwise.constraints.table import PairTable
@@ -70,6 +71,9 @@ def read_pairs(path: Path, data: Data | None, request: DataRequest) -> Pairs:
         found, by_position = _parsed(columns, data, ids=ids, request=request)
     except (ValueError, IndexError) as error:
         return _no_pairs(data, Problem(_in_options(error)))
+    other = None if data is None or by_position else _other_ids(path, columns, data)
+    if other is not None:
+        return _no_pairs(data, other)
     n, table, errors, notes = found
     problems += [
         Problem(_in_options(error.error), ("--skip-unknown",) if error.is_unknown else ())
@@ -119,6 +123,19 @@ def _parsed(
             if not any(problem.is_unknown for problem in found.problems):
                 return found, True
     return parsing.parse_pairs(columns, n, ids, skip_unknown=skip), False
+
+
+def _other_ids(path: Path, columns: Columns, data: Data) -> Problem | None:
+    """Return a problem if no name of the pairs is an id, but most are in another column."""
+    given = {str(value).strip() for name in "ij" for value in columns.values[name]}
+    if not given or data.names is None or not given.isdisjoint(data.names):
+        return None
+    for name in () if data.everything is None else data.everything.columns:
+        texts = text_of(data.everything[name])
+        if 2 * len(given.intersection(texts)) > len(given) and len(set(texts)) == len(texts):
+            text = f"{path}: its names are not ids, but those of the column {str(name)!r}."
+            return Problem(text, ("--id", str(name)), ("--id",))
+    return None
 
 
 def _no_pairs(data: Data | None, problem: Problem) -> Pairs:

@@ -23,6 +23,7 @@ from linkwise.cli.tables import (
     codes,
     dropped,
     features,
+    note_of_unknown,
     numbers_in,
     text_of,
     warn_of_constants,
@@ -44,6 +45,7 @@ sparse = late_module("scipy.sparse")  # takes 0.2 s to import
 
 COLUMN_OPTIONS = ("--labels", "--truth", "--id", "--features", "--drop", "--categorical", "--text")
 NUMBER_OPTIONS = ("--scale", "--no-scale", "--impute")
+UNNAMED = "Unnamed: "  # what pandas calls a column without a name, followed by its number
 TABLE_REMEDY = "correct it, or choose another column with --id (or --drop this one)"
 
 
@@ -189,6 +191,7 @@ def _identified(source: Source, request: DataRequest) -> tuple[Any, Data]:
     # Typed as they are: 0123 is not 123. A name with a comma in it, or several names.
     text = _possible_names(request.text)
     frame = _frame(source, request, [*special, *text, *_possible_names(request.drop)])
+    frame = frame.drop(columns=_blank_columns(frame, besides=_possible_names(request.drop)))
     request = _with_drop(request, [str(name) for name in frame.columns])
     data = Data(len(frame), others=frame, everything=frame)
     data.places = _places(source, frame)
@@ -204,7 +207,18 @@ def _identified(source: Source, request: DataRequest) -> tuple[Any, Data]:
     if unique:
         shown = ", ".join(map(repr, unique))
         data.notes.append(f"left out, because the text differs in every row: {shown}")
+    first = str(frame.columns[0])
+    if first not in (data.id_name, *asked) and _counts_rows(text_of(frame[first])):
+        # No ids either: whether pairs mean its numbers or positions, only the user can say.
+        data.notes.append(f"left out, because it counts the rows: {first!r} (--id makes it ids)")
+        unique.append(first)
     return frame.drop(columns=unique), data
+
+
+def _blank_columns(frame: Any, besides: Sequence[str]) -> list[str]:
+    """Return the columns without a name and a value: of delimiters at the end of every line."""
+    unnamed = [name for name in frame.columns if str(name).startswith(UNNAMED)]
+    return [name for name in unnamed if name not in besides and not any(text_of(frame[name]))]
 
 
 def _possible_names(typed: Sequence[str]) -> list[str]:
@@ -243,11 +257,19 @@ def _called_ids(frame: Any, taken: Sequence[str]) -> tuple[str | None, str]:
         return None, ""
     if first == frame.attrs.get("index"):
         return first, "index of the table"
-    if first.startswith("Unnamed: "):
+    if first.startswith(UNNAMED):
         return first, "first column"
     if first.lower() in ID_NAMES or (is_id_name(first) and frame[first].is_unique):
         return first, f"column {first!r}"
     return None, ""
+
+
+def _counts_rows(texts: Sequence[str]) -> bool:
+    """Whether a column says 0, 1, 2, ... or 1, 2, 3, ..., as spreadsheets and exports do."""
+    begins = len(texts) > 2 and texts[0].isdecimal() and int(texts[0]) in (0, 1)
+    return begins and all(
+        text.isdecimal() and int(text) == number for number, text in enumerate(texts, int(texts[0]))
+    )
 
 
 def _repeated_ids(frame: Any, request: DataRequest) -> list[Problem]:
@@ -424,12 +446,16 @@ def _take_columns(
         data.problems += [] if problem is None else [Problem(problem, *solution)]
     if "--labels" in found:
         name = found["--labels"]
-        data.labels, data.label_names = codes(text_of(columns[name]))
+        texts = text_of(columns[name])
+        data.labels, data.label_names = codes(texts)
+        data.notes += note_of_unknown(texts, name)
         if not data.label_names:
             text = f"--labels {name}: all values are empty, so no label is known."
             data.problems.append(Problem(text, ("--drop", name), ("--labels",)))
     if "--truth" in found:
-        data.truth, data.truth_names = codes(text_of(columns[found["--truth"]]))
+        texts = text_of(columns[found["--truth"]])
+        data.truth, data.truth_names = codes(texts)
+        data.notes += note_of_unknown(texts, found["--truth"])
 
 
 def _dense(X: Floats, request: DataRequest) -> Floats:

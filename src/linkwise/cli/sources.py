@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from linkwise.cli.requests import DataRequest
 
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
+ADDRESSES = ("http", "https", "ftp", "s3", "gs")
 
 
 class Source(NamedTuple):
@@ -84,10 +86,13 @@ def source_of(request: DataRequest) -> Source:
         if path.is_dir():
             raise BadInput(f"{path} is a folder, not a file.")
         if not path.exists():
-            raise BadInput(f"There is no file {path}.")
+            is_address = str(path).partition(":/")[0] in ADDRESSES
+            remedy = " It is an address: download the file first." if is_address else ""
+            raise BadInput(f"There is no file {path}.{remedy}")
     if suffix not in FORMATS:
         message = f"{path}: the name must end in one of {', '.join(FORMATS)}, or use --format."
-        raise BadInput(message)
+        remedy = " Unpack the file first." if suffix in PACKED else ""
+        raise BadInput(message + remedy)
     if path.is_file():
         return Source(request.name, path, suffix)
     if FORMATS[suffix].needs_file:

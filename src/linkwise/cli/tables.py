@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,8 +21,10 @@ from linkwise._values import (
     read_dates,
     read_numbers,
 )
+from linkwise.cli.console import counted
 from linkwise.cli.formats import names_things
 from linkwise.cli.problems import Problem
+from linkwise.constraints.labels import UNKNOWN, UNKNOWN_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,8 +33,6 @@ if TYPE_CHECKING:
     from linkwise.cli.requests import DataRequest
 
 
-# What people and programs write for "not known"; pandas' own list, for columns kept as text.
-UNKNOWN = {"", "-1", "-1.0", "?", "na", "n/a", "nan", "null", "none", "<na>"}
 NEARLY_EMPTY, HALF, MUCH_MISSING = 0.9, 0.5, 0.3  # shares of a column that are missing
 SHOWN = 8
 CELLS = 3  # of a column that are shown in a message
@@ -102,9 +103,19 @@ def _text(value: Any) -> str:
 
 def codes(texts: Sequence[str]) -> tuple[Ints, list[str]]:
     """Return a number for each class, in the order of their names; -1 is unknown."""
-    known = sorted({text for text in texts if text.lower() not in UNKNOWN}, key=_natural)
+    known = sorted({text for text in texts if text and text.lower() not in UNKNOWN}, key=_natural)
     number = {text: code for code, text in enumerate(known)}
     return np.array([number.get(text, -1) for text in texts], dtype=np.intp), known
+
+
+def note_of_unknown(texts: Sequence[str], column: str) -> list[str]:
+    """Return a note of each word among labels that is taken for "not known"."""
+    words = Counter(text for text in texts if text.lower() in UNKNOWN_WORDS)
+    return [
+        f"column {column!r}: {word!r} ({counted(number, 'row')}) is taken for an unknown label, "
+        "not for a class (a class needs another name)"
+        for word, number in words.items()
+    ]
 
 
 def _natural(text: str) -> tuple[int, float, str]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from linkwise._files import UNREADABLE, atomic
 from linkwise._optional import require
+from linkwise._quiet import user_level
 from linkwise._text import OLE_MARK, WINDOWS, WINDOWS_NOTE, ZIP_MARK, delimiter_of, is_windows_text
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _decoded(content: bytes, path: Path) -> str:
         return content.decode("utf-16" if content.startswith(marks) else "utf-8-sig")
     except UnicodeDecodeError as error:
         if is_windows_text(content):
-            warnings.warn(f"{path} {WINDOWS_NOTE}.", UserWarning, stacklevel=2)
+            warnings.warn(f"{path} {WINDOWS_NOTE}.", UserWarning, stacklevel=user_level())
             return content.decode(WINDOWS)
         raise ValueError(f"{path} is not UTF-8 text ({error.reason}). Save it as UTF-8.") from error
 

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from linkwise._types import AnyArray, Bools, Ints
 
 # Texts that people and programs write for "not known"; as a label they are probably a mistake.
-UNKNOWN = frozenset(
-    {"-1", "-1.0", "?", "na", "n/a", "nan", "null", "none", "<na>", "nat"}
-    | {"unknown", "unassigned", "unlabeled", "unlabelled"}
-)
+UNKNOWN_WORDS = frozenset({"unknown", "unassigned", "unlabeled", "unlabelled"})
+UNKNOWN = UNKNOWN_WORDS | {"-1", "-1.0", "?", "na", "n/a", "nan", "null", "none", "<na>", "nat"}
 SHOWN = 3  # names of rows in a message
 REMEDIES = Remedies(
     missing="To say that a label is unknown, use -1.",
@@ -60,10 +58,16 @@ def as_labels(value: Any, n_samples: int | None = None, *, name: str = "labels")
     known = ~np.array([_is_unknown(item) for item in array.tolist()], dtype=bool)
     given = array[known].tolist()
     if all(isinstance(item, str) for item in given) and given:
-        _warn_of_unknown(given, name)
+        _warn_of_unknown(given, _with_column(name, value))
     elif not all(isinstance(item, bool) for item in given) or not given:
         return Labels(_integer_labels(_as_numbers(array, known, name), name))
     return _named(array, known, _categories(value) or sorted(set(given)))
+
+
+def _with_column(name: str, value: Any) -> str:
+    """Return the name of an argument with that of the column that was given for it."""
+    column = getattr(value, "name", None)
+    return f"{name} (column {column!r})" if isinstance(column, str) and column else name
 
 
 def row_names(table: Any) -> Any:
@@ -149,11 +153,12 @@ def _warn_of_unknown(given: list[str], name: str) -> None:
     """Warn of text that is taken for a label, but probably means that there is none."""
     found = [text for text in given if text.strip().lower() in UNKNOWN]
     if found:
+        word = found[0]
         text = (
-            f"{name} holds the text {found[0]!r} as a label ({len(found)} such labels). If it "
-            "means unknown, write None instead."
+            f"{name} holds the text {word!r} as a label ({len(found)} such labels). If it means "
+            f"unknown, write None instead; in pandas, column.mask(column == {word!r})."
         )
-        warnings.warn(text, UserWarning, stacklevel=4)
+        warnings.warn(text, UserWarning, stacklevel=user_level())
 
 
 def _categories(value: Any) -> list[Any] | None:

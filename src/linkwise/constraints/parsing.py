@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwise._hints import hint
+from linkwise._quiet import user_level
 from linkwise.constraints.formats import KNOWN, REQUIRED, Columns
 from linkwise.constraints.table import PairTable, pair_keys
 from linkwise.constraints.validation import as_n_samples, is_missing
@@ -72,7 +73,7 @@ def pair_table(
     if found.problems:
         raise_problems(found.problems)
     for note in found.notes:
-        warnings.warn(note, UserWarning, stacklevel=3)
+        warnings.warn(note, UserWarning, stacklevel=user_level())
     return found.n_samples, found.table
 
 

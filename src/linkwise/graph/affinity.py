@@ -237,6 +237,14 @@ def both_directions(A: Matrix, transposed: Matrix, how: str) -> Matrix:
     return A.maximum(transposed) if how == "union" else A.minimum(transposed)
 
 
+def check_in_range(X: Any, affinity: Affinity | str | None) -> None:
+    """Raise ValueError, with the places, if distances of features leave the range of numbers."""
+    builder = affinity if isinstance(affinity, Affinity) else Affinity()
+    exponent = minkowski_exponent(builder.metric, builder.metric_params or {})
+    if exponent is not None and np.isfinite(exponent):
+        check_magnitude(X, exponent)
+
+
 class Affinity(TransformerMixin, BaseEstimator):
     r"""Similarity graph of samples: neighbours, Gaussian weights, one connected component.
 
@@ -255,10 +263,11 @@ class Affinity(TransformerMixin, BaseEstimator):
         `fit_transform` (and `transform`, for `extend`) that returns a sparse matrix of
         distances, such as :class:`sklearn.neighbors.KNeighborsTransformer` or pynndescent's
         ``PyNNDescentTransformer``. A transformer searches by its own metric: give the same one
-        as `metric`, which is still used for joining components and for `scale="xu"`.
+        as `metric`, which is still used for joining components and for `scale="xu"`. Take more if
+        the graph falls into parts, and fewer if clusters are small.
     radius : float, default=None
         Link all samples at most this far apart (an epsilon graph). When set, a number of
-        `neighbors` plays no role.
+        `neighbors` plays no role. Use it if a distance has a meaning in your data.
     scale : {"local", "xu", "xu-gap", "variance", "connectivity"} or float, default="local"
         What distance is near.
 
@@ -270,39 +279,47 @@ class Affinity(TransformerMixin, BaseEstimator):
         - "variance": sigma^2 is the mean variance of the features (Wacquet et al. 2013);
         - a positive number: sigma itself, in ``exp(-d^2 / (2 sigma^2))``;
         - "connectivity": every edge weighs 1.
+
+        Change it if you know the scale of your data, or to repeat a paper.
     scale_neighbor : int, default=None
         Which neighbour gives the local scale: by default the last one of a graph of nearest
         neighbours (or of a transformer), and the 7th in epsilon and full graphs. A scale of
-        zero, which many duplicates cause, is replaced by the smallest positive distance.
+        zero, which many duplicates cause, is replaced by the smallest positive distance. Raise it
+        if the nearest neighbours are noisy.
     m : int, default=None
         Neighbours that `scale="xu"` keeps near; not for "xu-gap". By default it is the place of
         the largest gap between consecutive neighbour distances of any sample, which takes all n^2
-        distances.
+        distances. Give it above 10,000 samples.
     symmetrize : {"union", "mean", "mutual"}, default="union"
         Edge weight where two directions meet: the larger one; their mean, an absent one being
-        zero; or the smaller one, so that only mutual neighbours are linked.
+        zero; or the smaller one, so that only mutual neighbours are linked. Take "mutual" if a few
+        samples are neighbours of very many.
     metric : str or callable, default="euclidean"
         Any metric of :class:`sklearn.neighbors.NearestNeighbors`, or "precomputed": X then
-        holds distances, as a dense array of shape (n_samples, n_samples).
+        holds distances, as a dense array of shape (n_samples, n_samples). Change it if Euclidean
+        distances mean little, as for counts or angles.
     metric_params : dict, default=None
-        Parameters of the metric.
+        Parameters of the metric. Give them if the metric needs some.
     connect : {"mst"} or None, default="mst"
         What to do with a graph of several connected components: add the links of the minimum
-        spanning tree between them, or leave it and warn.
+        spanning tree between them, or leave it and warn. Set None if separate parts of the graph
+        are separate clusters.
     search : {"auto", "exact", "approximate"}, default="auto"
         How a number of `neighbors` is searched for: comparing all pairs or with a k-d tree, or by
         :class:`ApproximateNeighbors`, for the Euclidean metric. "auto" is exact up to 30,000
-        samples, and beyond in up to 4 dimensions.
+        samples, and beyond in up to 4 dimensions. Take "exact" to miss no neighbour, at any price.
     reduce_to : int, default=None
         Dimensions to keep by principal components (of sparse X: singular vectors) before
         anything else; distances are then those in the reduced space. Without it only sparse X
-        is reduced, to 100 dimensions, where the search is approximate. Euclidean metric only.
+        is reduced, to 100 dimensions, where the search is approximate. Euclidean metric only. Set
+        it, to 50 for example, if there are hundreds of features.
     n_jobs : int, default=None
         Threads of tree and approximate searches; None is one for trees, and as many as BLAS may
-        use for approximate searches. Comparisons of all pairs use the threads of OpenMP.
+        use for approximate searches. Comparisons of all pairs use the threads of OpenMP. Set -1 to
+        use all cores.
     random_state : int, RandomState instance or None, default=0
         Seed of approximate searches and of reductions. A number by default, so that samples have
-        one graph.
+        one graph. Change it to see how much the answer depends on it.
 
     Attributes
     ----------
@@ -525,10 +542,8 @@ class Affinity(TransformerMixin, BaseEstimator):
         self._kind = "nearest" if isinstance(self.neighbors, Integral) else "transformer"
         if self.radius is not None or self.neighbors is None:
             self._kind = "full" if self.radius is None else "radius"
-        exponent = minkowski_exponent(self.metric, self.metric_params or {})
-        self._is_euclidean = exponent == 2
-        if exponent is not None and np.isfinite(exponent):
-            check_magnitude(X, exponent)
+        self._is_euclidean = minkowski_exponent(self.metric, self.metric_params or {}) == 2
+        check_in_range(X, self)
         if self._is_euclidean:
             return X
         if self.metric == "precomputed":

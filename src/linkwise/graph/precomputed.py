@@ -128,7 +128,7 @@ def _warn_if_distances(W: Floats) -> None:
         "far from each other. Affinities are large where samples are alike. Pass distances with "
         'affinity=linkwise.Affinity(metric="precomputed").'
     )
-    warnings.warn(message, UserWarning, stacklevel=8)
+    warnings.warn(message, UserWarning, stacklevel=user_level())
 
 
 def warn_if_graph(X: Graph, name: str) -> None:
@@ -177,7 +177,7 @@ def _warn_if_disconnected(W: Graph) -> None:
         "components. Connect them, or build the graph with linkwise.Affinity, which joins them."
     )
     # The user's line is behind check_affinity, Prepared, `fit` and scikit-learn's wrapper.
-    warnings.warn(message, DisconnectedGraphWarning, stacklevel=8)
+    warnings.warn(message, DisconnectedGraphWarning, stacklevel=user_level())
 
 
 def listed_sizes(sizes: Ints) -> str:

@@ -106,8 +106,8 @@ class Prepared:
         try:
             with checked_numbers():
                 checked = check_array(checked_format(X), ensure_min_samples=2, **options)
-        except ValueError as error:
-            if str(error).startswith("Input X contains NaN"):
+        except (ValueError, TypeError) as error:
+            if str(error).startswith("Input X contains") or "NAType" in str(error):
                 raise ValueError(missing_in(X)) from error
             raise
         if isinstance(affinity, str):

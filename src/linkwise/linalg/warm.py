@@ -80,7 +80,8 @@ class WarmStarts:
             have = np.append(have, missing)
         position = np.argsort(have, kind="stable")
         found = csc_array(cached[:, position[np.searchsorted(have[position], wanted)]])
-        self.resolvents[key] = (wanted, found) if cached.nnz > MOST_ENTRIES else (have, cached)
+        if missing.size:
+            self.resolvents[key] = (wanted, found) if cached.nnz > MOST_ENTRIES else (have, cached)
         return found
 
     @property

@@ -61,14 +61,17 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int, default=2
-        Number of clusters.
+        Number of clusters. Set it to the number that you expect.
     affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``.
+        How the graph is built; None means ``Affinity()``. Give an :class:`~linkwise.Affinity` for
+        other neighbours or weights, and ``"precomputed"`` if X is a graph already.
     hard : bool, default=False
         Whether certain pairs and labels hold without exception: k-means then chooses among the
-        partitions that satisfy them, and raises ConflictError if there is none.
+        partitions that satisfy them, and raises ConflictError if there is none. Set it if you are
+        certain of the pairs.
     random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start and of k-means.
+        Seed of the eigensolver's start and of k-means. Give a number to get the same answer every
+        time.
 
     Attributes
     ----------
@@ -230,8 +233,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         if not isinstance(constraints, Constraints):
             raise TypeError(
                 f"constraints must be a linkwise.Constraints, got {type(constraints).__name__}. "
-                "Build one with Constraints(n_samples, must_link=[(0, 1)], cannot_link=[(1, 2)]) "
-                "or Constraints.from_labels(partial_labels)."
+                "Build one with Constraints(n_samples, must_link=[(0, 1)], cannot_link=[(1, 2)]), "
+                "Constraints.from_labels(partial_labels), or Constraints.from_frame(pairs, "
+                "n_samples=len(X)) of a table with the columns i, j, link."
             )
         if constraints.row_names is not None:
             check_row_names(constraints.row_names, row_names(X))

@@ -274,9 +274,11 @@ class LabelPropagator(ConstrainedClusterer):
     Parameters
     ----------
     n_clusters : int, default=2
-        Number of clusters: at least the number of distinct labels.
+        Number of clusters: at least the number of distinct labels. Set it to the number that you
+        expect.
     random_state : int, RandomState instance or None, default=None
-        Used without constraints only: seed of the normalised cut.
+        Used without constraints only: seed of the normalised cut. Give a number to get the same
+        answer every time.
 
     Attributes
     ----------

@@ -232,7 +232,7 @@ class ConstrainedProjection(
     Parameters
     ----------
     random_state : int, RandomState instance or None, default=None
-        Seed of k-means.
+        Seed of k-means. Give a number to get the same answer every time.
 
     Attributes
     ----------

@@ -419,12 +419,15 @@ class CCL(ConstrainedClusterer):
     n_clusters
     metric : {"euclidean", "manhattan", "cosine", "precomputed"}, default="euclidean"
         Distance of two samples. With ``"precomputed"``, `X` holds the distances between all
-        samples, and for `predict` those of new samples to the training samples.
+        samples, and for `predict` those of new samples to the training samples. Take ``"cosine"``
+        for texts and embeddings, and ``"precomputed"`` if you have distances.
     merging : {"sound", "paper"}, default="sound"
         Whether a merge that would leave no way to `n_clusters` clusters without violating
-        cannot-links is put off (``"sound"``) or made (``"paper"``).
+        cannot-links is put off (``"sound"``) or made (``"paper"``). Take ``"paper"`` only to
+        repeat the paper.
     random_state : int, RandomState instance or None, default=None
         Seed of the search for clusters that violate no cannot-link, where merging has led to some.
+        Give a number to get the same answer every time.
 
     Attributes
     ----------

@@ -122,10 +122,10 @@ class CCSR(ConstrainedClusterer):
     affinity
     n_components : int, default=15
         Number of eigenvectors, at most 100; no fewer than clusters and no more than samples are
-        taken.
+        taken. Raise it if there are more than 15 clusters.
     ridge : float, default=0.3
         Pull towards the embedding of NCut, for each sample. 0 is the criterion of the paper, which
-        overfits when pairs are few.
+        overfits when pairs are few. Lower it if there are many pairs.
     hard
     random_state
 

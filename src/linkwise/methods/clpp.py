@@ -173,15 +173,16 @@ class ConstrainedLPP(ConstrainedProjection):
     n_components : int, default=None
         Number of directions, at most the number of samples and of features. None means as many as
         principal components hold 95 % of the variance. There are fewer if the data
-        vary in fewer.
+        vary in fewer. Set it to about the number of clusters.
     criterion : {"signed", "paper"}, default="signed"
         What a cannot-link asks for. ``"signed"``: opposite coordinates, by absolute degrees, so
         that the criterion is a sum of squares. ``"paper"``: distance without limit, the numerator
         of equations (19) and (20) with the weight 1 of a pair. Then (22) can have negative
-        eigenvalues, which is warned about: the first directions follow single cannot-links.
+        eigenvalues, which is warned about: the first directions follow single cannot-links. Take
+        ``"paper"`` only to repeat the paper.
     neighbors : int or neighbour transformer, default=10
         Neighbours in the graph, which is ``Affinity(neighbors)``. A transformer with an approximate
-        search is worth it for many samples in many dimensions.
+        search is worth it for many samples in many dimensions. Take more for large clusters.
     random_state
 
     Attributes

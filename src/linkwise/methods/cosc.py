@@ -267,37 +267,46 @@ class COSC(ConstrainedClusterer):
     Parameters
     ----------
     n_clusters : int, default=2
-        Number of clusters. More than two are made by repeated splits.
+        Number of clusters. More than two are made by repeated splits. Set it to the number that
+        you expect.
     violations : int or "auto", default=None
         None satisfies every certain constraint and trades pairs of lower belief. A number makes all
         constraints soft and looks for the lowest cut that violates at most so many (with
         `refine=False` for the minimiser at the lowest penalty that does); ``"auto"`` takes the
-        penalty of half a mean degree. Contradictory constraints are accepted then.
+        penalty of half a mean degree. Contradictory constraints are accepted then. Give a number,
+        or ``"auto"``, if some constraints may be wrong.
     vertex_weights : {"degree", "unit"} or array of shape (n_samples,), default="degree"
         What balances the clusters: degrees (normalised cut), one (ratio cut), or positive weights.
+        Take ``"unit"`` if clusters should have equal numbers of samples.
     refine : bool, default=True
         Whether the partitions are refined by moves that keep every constraint, as in
         :class:`~linkwise.ConstrainedCut`. False is the method of the paper as it is: with more
         than two clusters it is the lowest cut of `n_starts` recursions, and may violate
-        cannot-links, which `result_` then lists.
+        cannot-links, which `result_` then lists. Set False only to repeat the paper.
     n_starts : int, default=10
         Starts for two clusters: the spectral vector, SCLC, and random ones. Fewer are made if
-        the first ones agree. For more clusters, with `refine=False`, runs of the recursion.
+        the first ones agree. For more clusters, with `refine=False`, runs of the recursion. Take
+        fewer on very large graphs.
     balance : {"lovasz", "deviation"}, default="lovasz"
         How the balance of the two sides is extended to vectors: the Lovasz extension, as in the
-        authors' program, or the weighted deviation from the mean, as in the paper.
+        authors' program, or the weighted deviation from the mean, as in the paper. Change it only
+        to repeat the paper.
     tol : float, default=1e-6
-        When an inner problem counts as solved without descent, relative to its data.
+        When an inner problem counts as solved without descent, relative to its data. Lower it if
+        `duality_gap` is too large for you.
     max_iter : int, default=800
-        Iterations of the inner solver without descent before it gives up.
+        Iterations of the inner solver without descent before it gives up. Raise it if `converged`
+        is False.
     affinity
     random_state : int, RandomState instance or None, default=None
-        Seed of the starts. The answer does not depend on `n_jobs`.
+        Seed of the starts. The answer does not depend on `n_jobs`. Give a number to get the same
+        answer every time.
     n_jobs : int, default=None
-        Threads for independent starts; -1 for all.
+        Threads for independent starts; -1 for all. Set -1 on an idle machine.
     verbose : int or None, default=None
         None shows a progress bar on a terminal or in a notebook if the fit takes more than two
-        seconds, 0 shows nothing, 1 prints a line for each start, and every five seconds.
+        seconds, 0 shows nothing, 1 prints a line for each start, and every five seconds. Set 0 in
+        scripts whose output is read by programs.
 
     Attributes
     ----------

@@ -164,11 +164,14 @@ class ConstrainedPCA(ConstrainedProjection):
     n_components : int, default=None
         Number of directions, at most the number of samples and of features. None means as many as
         principal components hold 95 % of the variance. With as many directions as features the
-        projection is a rotation, and the constraints have no effect on the clusters.
+        projection is a rotation, and the constraints have no effect on the clusters. Take fewer
+        than features.
     alpha : float, default=1.0
-        Weight of the mean squared length of cannot-links.
+        Weight of the mean squared length of cannot-links. Raise it if cannot-links should count
+        more.
     beta : float, default=1.0
-        Weight of the mean squared length of must-links. ``alpha=0, beta=0`` is PCA.
+        Weight of the mean squared length of must-links. ``alpha=0, beta=0`` is PCA. Raise it to 10
+        or more if must-links should count: the default has little effect.
     random_state
 
     Attributes

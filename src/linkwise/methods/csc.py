@@ -83,13 +83,14 @@ class CSC(ConstrainedClusterer):
     n_clusters
     affinity : Affinity, "precomputed" or None, default=None
         How the graph is built; None means ``Affinity()``. The paper's own graph is
-        ``Affinity(neighbors=None, scale="xu")``.
+        ``Affinity(neighbors=None, scale="xu")``. Change it to repeat the paper.
     link_weight : float, "max" or "degree", default="max"
         Affinity of a certain must-link: the largest of the graph, the mean degree (a strong
-        link), or a number. The paper writes 1, the maximum of its Gaussian affinities.
+        link), or a number. The paper writes 1, the maximum of its Gaussian affinities. Take
+        ``"degree"`` if must-links are not strong enough.
     rows : {"unit", "raw"}, default="unit"
         Whether the rows of the embedding are scaled to length one before k-means, as in the other
-        methods, or taken as they are, as in the paper.
+        methods, or taken as they are, as in the paper. Take ``"raw"`` only to repeat the paper.
     hard
     random_state
 

@@ -217,13 +217,16 @@ class CSCGFHF(ConstrainedClusterer):
     Parameters
     ----------
     n_clusters : int, default=2
-        Number of clusters: at least the number of distinct labels.
+        Number of clusters: at least the number of distinct labels. Set it to the number that you
+        expect.
     affinity
     sigma : float, default=0.5
         Width of the kernel (15) between propagated labels. Labels of two classes are numbers in
-        [-1, 1], those of more are distributions over the classes.
+        [-1, 1], those of more are distributions over the classes. Take 0.5 with many labels, and 1
+        with few.
     random_state : int, RandomState instance or None, default=None
-        Seed of k-means, for more than two clusters, and of the cut without constraints.
+        Seed of k-means, for more than two clusters, and of the cut without constraints. Give a
+        number to get the same answer every time.
 
     References
     ----------

@@ -611,18 +611,21 @@ class CSP(ConstrainedClusterer):
         Threshold of the satisfaction, as a share of the largest value that any vector attains.
         Negative values tolerate violations. A value that leaves fewer than ``n_clusters - 1``
         vectors is an error. ``"auto"`` starts at 0.5, but not above what a clustering without
-        violations would have, and is halved until it is feasible.
+        violations would have, and is halved until it is feasible. Raise it if pairs should count
+        more.
     orthogonal : bool, default=True
         Whether solutions are orthogonal to the constant vector, as a balanced cut is (Wang, Qian
         & Davidson, 2012, equation 7). False is the eigenproblem of the first paper, whose solutions
-        may come close to the constant.
+        may come close to the constant. Set False only to repeat the first paper.
     rows : {"unit", "raw"}, default="unit"
         Whether the rows of the embedding are scaled to length one before k-means, or taken as they
-        are, as in the paper. Two clusters are split by sign, where it makes no difference.
+        are, as in the paper. Two clusters are split by sign, where it makes no difference. Take
+        ``"raw"`` only to repeat the paper.
     solver : {"auto", "dense", "sparse"}, default="auto"
         ``"dense"`` computes all solutions and takes the cheapest, for at most 5,000 samples.
         ``"sparse"`` computes those that are best for their degree of satisfaction, at most 64, and
-        takes the cheapest of them. ``"auto"`` is dense up to 1,000 samples.
+        takes the cheapest of them. ``"auto"`` is dense up to 1,000 samples. Change it only to
+        compare the two.
     random_state
 
     Attributes

@@ -227,27 +227,34 @@ class ConstrainedCut(ConstrainedClusterer):
     n_clusters
     objective : {"ncut", "kmeans"}, default="ncut"
         The normalised cut of the graph, or the sum of squares of the data, for round clusters.
+        Take ``"kmeans"`` if clusters are round and the graph misleads.
     constraints_mode : {"hard", "soft"}, default="hard"
         ``"hard"``: pairs of belief 1 and labels hold without exception; pairs of lower belief are
-        traded against the cut. ``"soft"``: all are traded, for answers that may be wrong.
+        traded against the cut. ``"soft"``: all are traded, for answers that may be wrong. Take
+        ``"soft"`` if some pairs may be wrong.
     strength : float or "auto", default="auto"
         The penalty of a violated soft pair: 1 is about half of what it costs to misplace an average
         sample. ``"auto"`` is 1; in soft mode with more than 200 pairs it is chosen by
-        cross-validation over the pairs.
+        cross-validation over the pairs. Raise it if pairs should count more.
     violations : int, default=None
         In soft mode, take the smallest `strength` that violates at most so many constraints, in
-        place of `strength`.
+        place of `strength`. Use it if you know about how many constraints are wrong.
     effort : {"fast", "default", "thorough"}, default="default"
-        How long to search. ``"fast"`` is for very large graphs.
+        How long to search. ``"fast"`` is for very large graphs. Take ``"thorough"`` for the lowest
+        cut.
     affinity : Affinity, "precomputed" or None, default=None
-        How the graph is built; None means ``Affinity()``. Not used for ``"kmeans"``.
+        How the graph is built; None means ``Affinity()``. Not used for ``"kmeans"``. Give an
+        :class:`~linkwise.Affinity` for other neighbours or weights, and ``"precomputed"`` if X is
+        a graph already.
     random_state : int, RandomState instance or None, default=None
-        Seed of the search. The answer does not depend on `n_jobs`.
+        Seed of the search. The answer does not depend on `n_jobs`. Give a number to get the same
+        answer every time.
     n_jobs : int, default=None
-        Threads for independent parts of the search; -1 for all.
+        Threads for independent parts of the search; -1 for all. Set -1 on an idle machine.
     verbose : int or None, default=None
         None shows a progress bar on a terminal or in a notebook if the fit takes more than two
-        seconds, 0 shows nothing, 1 prints a line for each step.
+        seconds, 0 shows nothing, 1 prints a line for each step. Set 0 in scripts whose output is
+        read by programs.
 
     Attributes
     ----------

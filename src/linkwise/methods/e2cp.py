@@ -125,7 +125,8 @@ class E2CP(PropagationClusterer):
     n_clusters
     affinity
     alpha : float in (0, 1), default=0.8
-        How far pairs are spread: the damping of the random walk. Near 0 they are not spread.
+        How far pairs are spread: the damping of the random walk. Near 0 they are not spread. Lower
+        it if neighbours often belong to different clusters.
     scale
     solver
     tol

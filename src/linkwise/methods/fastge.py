@@ -201,7 +201,8 @@ class FastGE(ConstrainedClusterer):
     solver : {"lanczos", "multigrid"}, default="lanczos"
         ``"multigrid"`` is LOBPCG preconditioned by algebraic multigrid, with pyamg (from
         ``linkwise[large]``): faster on large graphs of few dimensions, where clusters are long and
-        the eigenvalues tiny. Dense and small graphs are solved by ``"lanczos"`` and LAPACK.
+        the eigenvalues tiny. Take it there. Dense and small graphs are solved by ``"lanczos"`` and
+        LAPACK.
     hard
     random_state
 

@@ -77,7 +77,8 @@ class GFHF(LabelPropagator):
     affinity
     class_mass : bool, default=False
         Whether to weigh the classes so that each gets the share of unlabelled samples that it has
-        of the labelled ones. Helps when labels are few and drawn in the true proportions.
+        of the labelled ones. Helps when labels are few and drawn in the true proportions. Set it
+        then.
     random_state
 
     References

@@ -170,10 +170,11 @@ class GPAffinity(PropagationClusterer):
     ----------
     n_clusters : int, default=2
         Number of clusters. With more than two, cannot-links only remove the affinity of their
-        own pair; must-links have their full effect.
+        own pair; must-links have their full effect. Set it to the number that you expect.
     affinity
     noise : float, default=0.01
         Variance with which a certain pair is observed, in units of the function's own variance.
+        Raise it if pairs may be wrong; it hardly matters between 1e-4 and 0.1.
     solver
     hard
     random_state

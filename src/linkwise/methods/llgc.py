@@ -96,6 +96,7 @@ class LLGC(LabelPropagator):
     affinity
     alpha : float in (0, 1), default=0.5
         Share taken from the neighbours. Near 1 labels travel far and count less where they are.
+        Take 0.99 with few labels on a large graph.
     random_state
 
     References

@@ -146,7 +146,7 @@ class NCut(ConstrainedClusterer):
     affinity
     rows : {"unit", "raw"}, default="unit"
         Whether the rows of the embedding are scaled to length one before k-means
-        (Ng, Jordan & Weiss) or taken as they are.
+        (Ng, Jordan & Weiss) or taken as they are. Take ``"raw"`` to repeat Shi & Malik.
     random_state
 
     References

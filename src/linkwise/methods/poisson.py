@@ -86,7 +86,8 @@ class Poisson(LabelPropagator):
     affinity
     balance : bool, default=False
         Whether to divide the potential of a class by its share of the labels: the paper's
-        correction for classes of equal size of which unequal numbers of labels are known.
+        correction for classes of equal size of which unequal numbers of labels are known. Set it
+        if you gave unequal numbers of labels of classes of equal size.
     random_state
 
     Attributes

@@ -223,13 +223,15 @@ class SCLC(ConstrainedClusterer):
     Parameters
     ----------
     n_clusters : int, default=2
-        Number of clusters. More than two are made by repeated halving.
+        Number of clusters. More than two are made by repeated halving. Set it to the number that
+        you expect.
     affinity
     rounding : {"threshold", "sign"}, default="threshold"
         Where the vector of a split is cut: at the threshold with the lowest normalised cut among
-        those that satisfy the pairs, or at zero, by the signs of the papers.
+        those that satisfy the pairs, or at zero, by the signs of the papers. Take ``"sign"`` only
+        to repeat the papers.
     random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start.
+        Seed of the eigensolver's start. Give a number to get the same answer every time.
 
     Attributes
     ----------

@@ -257,17 +257,19 @@ class SignedCSC(ConstrainedClusterer):
     n_clusters
     affinity
     gamma : float in [0, 1], default=0.5
-        Weight of the graph against the constraints. 1 is NCut, 0 uses the constraints alone.
+        Weight of the graph against the constraints. 1 is NCut, 0 uses the constraints alone. Lower
+        it if pairs should count more.
     link_weight : float, "max" or "degree", default="max"
         Weight of a certain constraint, before `gamma`: the largest affinity of the graph, its mean
         degree (strong constraints; good for two clusters), or a number. The paper writes 1, the
-        maximum of its Gaussian affinities.
+        maximum of its Gaussian affinities. Take ``"degree"`` for two clusters.
     selection : {"sound", "paper"}, default="sound"
         How the embedding becomes clusters. ``"paper"``: the sign of the second eigenvector for two
         clusters, k-means for more. The paper takes the first vector to be constant, which
         cannot-links make untrue. ``"sound"``: the rounding with the lowest signed normalised cut,
         plus a penalty for violated constraints, among k-means on unit and raw rows and, for two
-        clusters, all sign patterns in the plane of both vectors.
+        clusters, all sign patterns in the plane of both vectors. Take ``"paper"`` only to repeat
+        the paper.
     hard
     random_state
 

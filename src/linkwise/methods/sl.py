@@ -79,10 +79,12 @@ class SpectralLearning(ConstrainedClusterer):
     affinity
     normalization : {"additive", "symmetric"}, default="additive"
         The Markov chain: ``(A + d_max I - D) / d_max`` of Kamvar et al. (the KKM of Xu 2005), or
-        ``D^-1/2 A D^-1/2``, which is what Wacquet 2013 compares with as SL.
+        ``D^-1/2 A D^-1/2``, which is what Wacquet 2013 compares with as SL. Take ``"symmetric"``
+        to compare with NCut.
     link_weight : float, "max" or "degree", default="max"
         Affinity of a certain must-link: the largest of the graph, the mean degree (a strong
-        link), or a number. The papers write 1, the maximum of their Gaussian affinities.
+        link), or a number. The papers write 1, the maximum of their Gaussian affinities. Take
+        ``"degree"`` if must-links are not strong enough.
     hard
     random_state
 

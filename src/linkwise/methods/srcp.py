@@ -127,6 +127,7 @@ class SRCP(PropagationClusterer):
     mu : float, default=0.2
         How strongly a pair holds to where it was given, against smoothness over the graph. Small
         values spread far. The spreading iteration of the paper has ``mu = (1 - alpha) / alpha``.
+        Raise it if neighbours often belong to different clusters.
     scale
     solver
     tol

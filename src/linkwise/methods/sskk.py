@@ -237,17 +237,21 @@ class SSKK(ConstrainedClusterer):
         Weight of a certain pair, in units of the mean degree of the graph. ``"auto"`` is
         0.5 divided by the number of must-links (their beliefs added up) of their endpoints, on
         average. Much above 1 the criterion itself prefers tiny clusters of must-linked samples.
+        Raise it a little if too many pairs are violated.
     start : {"best", "spectral", "neighborhoods"}, default="best"
         Where the descent starts. ``"neighborhoods"``: large groups of must-linked samples that are
         far apart, as in the paper. ``"spectral"``: the relaxations of the criterion with and
-        without pairs. ``"best"`` tries all three and keeps the lowest criterion.
+        without pairs. ``"best"`` tries all three and keeps the lowest criterion. Take
+        ``"spectral"`` to save time.
     shift : float, default=0.0
         The paper's `sigma`. A large one makes the kernel positive definite and holds every sample
-        where it is in the steps of all samples at once; single moves do not feel it.
+        where it is in the steps of all samples at once; single moves do not feel it. Change it
+        only to repeat the paper.
     max_iter : int, default=100
-        Most passes over the samples in each phase.
+        Most passes over the samples in each phase. Raise it if `n_iter_` reaches it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver's start, of k-means and of the order of single moves.
+        Seed of the eigensolver's start, of k-means and of the order of single moves. Give a number
+        to get the same answer every time.
 
     Attributes
     ----------

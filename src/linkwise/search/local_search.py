@@ -138,7 +138,7 @@ def move(p: Problem, s: State, v: int, b: int) -> None:
         _recount(p, s, a)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _recount(p: Problem, s: State, c: int) -> None:
     """Add up the volume and the inner weight of a cluster."""
     s.volume[c] = s.inside[c] = 0.0
@@ -160,12 +160,9 @@ def chain_gain(p: Problem, s: State, scratch: Scratch, size: int, a: int, b: int
     """
     now = scratch.clock[0]
     # Index 0 is the part of the chain in a, index 1 the part in b.
-    to_a = np.zeros(2)
-    to_b = np.zeros(2)
-    loop = np.zeros(2)
-    volume = np.zeros(2)
-    count = np.zeros(2, np.int64)
-    within = np.zeros(2)  # weight inside the chain, each edge twice
+    sums = np.zeros((6, 2))  # one array: five more would take longer to compile than what follows
+    to_a, to_b, loop, volume, count = sums[0], sums[1], sums[2], sums[3], sums[4]
+    within = sums[5]  # weight inside the chain, each edge twice
     between = 0.0  # each edge twice
     soft = 0.0
     for at in range(size):
@@ -289,42 +286,48 @@ class Tables(NamedTuple):
 def refine(p: Problem, z: Int32s, k: int, plan: Plan, seed: int) -> Int32s:
     """Return a partition with F no larger, where no move or chain of `plan` gains any more."""
     with uninterrupted():  # numba crashes if Ctrl-C comes while it makes named tuples
-        tables = _begun(p, z, k, plan, seed)
+        tables = _new_tables(p, z, k, seed)
+    _descend_from_everywhere(p, tables, plan)
     for _ in range(max(plan.rounds, 1)):
-        gained, at, n_started = _swapped(p, tables, plan), 0, 0
+        gained, at, n_started = _begin_round(p, tables, plan), 0, 0
         while plan.rounds > 0 and at < z.size and n_started < plan.starts:
             # Back in Python in between, where an interrupt is heard.
             gain, at, n_started = _climb_on(p, tables, plan, at, n_started)
             gained += gain
         if gained <= TINY:
             break
-        _descend_again(p, tables, plan)
+        _descend_from_everywhere(p, tables, plan)
     return tables.s.z
 
 
-@njit(cache=True, nogil=True)
-def _begun(p: Problem, z: Int32s, k: int, plan: Plan, seed: int) -> Tables:
-    """Descend from a partition, and return it with its tables."""
+# These three are Python: a kernel that calls kernels is compiled with a copy of all of them.
+
+
+def _new_tables(p: Problem, z: Int32s, k: int, seed: int) -> Tables:
     n = z.size
-    s = new_state(p, z, k)
-    scratch = new_scratch(n)
-    heap = empty_heap(n, np.zeros(0, np.int64))
-    log = Log(np.zeros(n, np.bool_), np.empty(n, np.int32), np.empty(n, np.int32))
-    stream = new_stream(seed)
-    order = np.arange(n).astype(np.int32)
-    active = np.ones(n, np.bool_)
-    _descend(p, s, scratch, order, active, plan.sweep_cap, stream)
-    return Tables(s, scratch, heap, log, stream, order, active)
+    return Tables(
+        s=new_state(p, z, k),
+        scratch=new_scratch(n),
+        heap=empty_heap(n, np.zeros(0, np.int64)),
+        log=Log(np.zeros(n, np.bool_), np.empty(n, np.int32), np.empty(n, np.int32)),
+        stream=new_stream(seed),
+        order=np.arange(n, dtype=np.int32),
+        active=np.empty(n, np.bool_),
+    )
 
 
-@njit(cache=True, nogil=True)
-def _swapped(p: Problem, t: Tables, plan: Plan) -> float:
-    """Begin a round: swap long chains, and shuffle the vertices to climb from."""
+def _descend_from_everywhere(p: Problem, t: Tables, plan: Plan) -> None:
+    t.active.fill(True)
+    _descend(p, t.s, t.scratch, t.order, t.active, plan.sweep_cap, t.stream)
+
+
+def _begin_round(p: Problem, t: Tables, plan: Plan) -> float:
+    """Swap long chains, and shuffle the vertices to climb from; return the gain."""
     gained = 0.0
     if t.s.volume.size > 2 and p.apart_indices.size > 0:
-        gained += _swap_chains(p, t.s, t.scratch)
+        gained = _swap_chains(p, t.s, t.scratch)
     if plan.rounds > 0:
-        t.log.touched[:] = False
+        t.log.touched.fill(False)
         shuffle(t.order, t.stream)
     return gained
 
@@ -348,12 +351,6 @@ def _climb_on(p: Problem, t: Tables, plan: Plan, at: int, n_started: int) -> tup
 
 
 @njit(cache=True, nogil=True)
-def _descend_again(p: Problem, t: Tables, plan: Plan) -> None:
-    t.active[:] = True
-    _descend(p, t.s, t.scratch, t.order, t.active, plan.sweep_cap, t.stream)
-
-
-@njit(cache=True, nogil=True)
 def _is_inner(p: Problem, s: State, v: int) -> bool:
     """Whether all edges of `v` stay in its cluster, and it has no pairs."""
     if p.apart_indptr[v + 1] > p.apart_indptr[v] or p.soft_indptr[v + 1] > p.soft_indptr[v]:
@@ -363,7 +360,7 @@ def _is_inner(p: Problem, s: State, v: int) -> bool:
     return s.S[v, s.z[v]] + p.loop[v] >= p.volume[v] * (1.0 - 1e-12)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _wake(p: Problem, active: Bools, v: int) -> None:
     """Mark a vertex and all that are connected to it as worth another look."""
     active[v] = True
@@ -454,7 +451,7 @@ def _swap_chains(p: Problem, s: State, scratch: Scratch) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _climb(  # noqa: PLR0915
     p: Problem,
     s: State,
@@ -514,7 +511,7 @@ def _climb(  # noqa: PLR0915
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _roll_back(p: Problem, s: State, heap: Heap, log: Log, n_best: int, n_moved: int) -> None:
     """Undo the moves of a climb after the best prefix, and empty the heap."""
     for at in range(n_moved - 1, n_best - 1, -1):
@@ -524,7 +521,7 @@ def _roll_back(p: Problem, s: State, heap: Heap, log: Log, n_best: int, n_moved:
     heap.size[0] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _step(
     p: Problem,
     s: State,
