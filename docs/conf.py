@@ -95,6 +95,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "min_reported_time": 1000,
+    "thumbnail_size": (560, 240),  # most pictures are wide
     "write_computation_times": False,
     "matplotlib_animations": False,
     "parallel": min(os.cpu_count() or 1, 4),
@@ -131,7 +132,12 @@ html_theme_options = {
     "show_prev_next": True,
     "search_bar_text": "Search the documentation",
 }
-html_sidebars = {"index": [], "project/*": ["sidebar-nav-bs"]}
+html_sidebars = {
+    "index": [],
+    "benchmarks": [],
+    "gallery/index": [],
+    "project/*": ["sidebar-nav-bs"],
+}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"

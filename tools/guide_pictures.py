@@ -38,7 +38,7 @@ from sklearn.datasets import (
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from linkwise import GFHF, METHODS, Auto, ConstrainedCut, Constraints, NCut
+from linkwise import GFHF, METHODS, Affinity, Auto, ConstrainedCut, Constraints, NCut
 from linkwise.active import Session, TruthOracle, ask_oracle, simulate
 from linkwise.datasets import make_block_model, make_customers
 from linkwise.demo import as_numbers
@@ -90,7 +90,7 @@ def readme():
 QUESTIONS = [
     ("Thousands of small clusters,\ntheir number unknown?", "Linkage", "records, faces, voices"),
     ("Must every pair hold?", "Auto(hard=True)", "or ConstrainedCut, COSC"),
-    ("Right labels, and no pairs?", "GFHF", "Poisson if they are very few"),
+    ("Right labels, and long\nor curved clusters?", "GFHF", "with class_mass=True; or Poisson"),
     ("A fast answer on\na huge graph?", "FastGE", "or SignedCSC"),
 ]
 
@@ -220,6 +220,92 @@ def contradictions():
     return figure
 
 
+# Constraints -------------------------------------------------------------------------------
+
+RING = np.array([(0, 0), (1.1, 0.9), (2.2, 0.2), (3.4, 0.9), (4.4, 0.1)])
+
+
+def constraints():
+    """Draw what is given, and what follows from it."""
+    given = Constraints(5, [(0, 1), (1, 2)], [(2, 4)])
+    figure, axes = plt.subplots(1, 2, figsize=(11, 3.4), layout="constrained")
+    for axis, known in zip(axes, (given, given.closure().to_constraints()), strict=True):
+        pairs(axis, RING, known, width=2.6)
+        numbered(axis, RING)
+        axis.set(xlim=(-0.5, 4.9), ylim=(-0.45, 1.4))
+    bare(axes[0], "Three pairs that you give", 14)
+    bare(axes[1], "Six pairs: yours, and what follows from them", 14)
+    key(figure, loc="outside lower center", fontsize=12)
+    return figure
+
+
+def numbered(axis, P, labels=None):
+    """Draw samples as circles with their numbers, in the colour of their cluster."""
+    labels = np.full(len(P), -1) if labels is None else labels
+    colors = ["white" if label < 0 else COLOURS[label] for label in labels]
+    axis.scatter(*P.T, s=420, c=colors, edgecolors=INK, linewidths=1.4, zorder=5)
+    for number, (x, y) in enumerate(P):
+        style = {"fontsize": 12, "color": INK if labels[number] < 0 else "white", "weight": "bold"}
+        axis.text(x, y, number, ha="center", va="center", zorder=6, **style)
+
+
+# Feasibility -------------------------------------------------------------------------------
+
+
+def around(n, radius=1.0):
+    """Return points on a circle, the first at the top."""
+    angles = np.pi / 2 - 2 * np.pi * np.arange(n) / n
+    return radius * np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+def feasibility():
+    """Draw cannot-links that need more clusters than there are: clique, odd ring, wheel."""
+    ring = [(i, (i + 1) % 5) for i in range(5)]
+    cases = [
+        ("Clique: three samples, all apart.\nTwo clusters are not enough", 3, False, 2),
+        ("Odd ring: neighbours are apart.\nTwo clusters are not enough", 5, False, 2),
+        ("Wheel: a ring, and one apart from all.\nThree clusters are not enough", 5, True, 3),
+    ]
+    figure, axes = plt.subplots(1, 3, figsize=(12, 4.0), layout="constrained")
+    for axis, (title, n, has_hub, n_clusters) in zip(axes, cases, strict=True):
+        P = np.vstack([around(n), np.zeros((int(has_hub), 2))])
+        links = ring if n == 5 else [(0, 1), (1, 2), (0, 2)]
+        links = links + [(i, n) for i in range(n) if has_hub]
+        labels = np.append(np.arange(n) % 2, np.full(int(has_hub), 2))
+        labels[n - 1] = -1  # no cluster is left for it
+        assert Constraints(len(P), cannot_link=links).check(n_clusters + 1) is None
+        pairs(axis, P, Constraints(len(P), cannot_link=links), width=2.4)
+        numbered(axis, P, labels)
+        x, y = P[n - 1]
+        axis.text(x - 0.28, y + 0.16, "?", fontsize=18, color=APART, weight="bold", ha="center")
+        axis.set(xlim=(-1.45, 1.45), ylim=(-1.2, 1.35), aspect="equal")
+        bare(axis, title, 13)
+    return figure
+
+
+# The graph ---------------------------------------------------------------------------------
+
+
+def affinity():
+    """Draw the graphs of two moons: few neighbours, the default, and all within a distance."""
+    X, _ = make_moons(160, noise=0.06, random_state=0)
+    kinds = {
+        "3 neighbours: parts are hardly connected": Affinity(3, connect=None),
+        "10 neighbours (the default)": Affinity(10),
+        "all within a distance of 0.5": Affinity(radius=0.5),
+    }
+    figure, axes = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
+    for axis, (title, builder) in zip(axes, kinds.items(), strict=True):
+        W = builder.fit_transform(X).tocoo()
+        shades = 0.08 + 0.72 * W.data / W.data.max()
+        for i, j, shade in zip(*W.coords, shades, strict=True):
+            if i < j:
+                axis.plot(*X[[i, j]].T, color=INK, lw=0.9, alpha=shade, zorder=1)
+        axis.scatter(*X.T, s=22, color=COLOURS[0], linewidths=0, zorder=2)
+        bare(axis, title, 13)
+    return figure
+
+
 # Worse -------------------------------------------------------------------------------------
 
 
@@ -324,14 +410,15 @@ def spring(W, n_steps=250):
 
 
 def labels():
-    """Moons without and with five labels each."""
+    """Moons without and with five labels each: of 11 draws, the one with the median score."""
     X, y = make_moons(300, noise=0.16, random_state=0)
-    rng = np.random.RandomState(1)
+    rng = np.random.RandomState(0)
     given = np.full(len(y), -1)
     for moon in (0, 1):
         given[rng.choice(np.flatnonzero(y == moon), 5, replace=False)] = moon
     before = NCut(2, random_state=0).fit(X).labels_
-    after = GFHF(2).fit(X, constraints=Constraints.from_labels(given)).labels_
+    model = GFHF(2, class_mass=True)
+    after = model.fit(X, constraints=Constraints.from_labels(given)).labels_
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     for axis, found, title in zip(
         axes, (before, after), ("NCut, no labels", "GFHF, 10 labels"), strict=True
@@ -424,7 +511,7 @@ def summary():
     seconds, scores = (np.array([float(row[k]) for row in rows]) for k in (2, 3))
     figure, axes = plt.subplots(1, 2, figsize=(10, 5), layout="constrained", sharey=True)
     bars = {"the other package": (seconds, scores)}
-    for name, column in (("Auto (before its rebuilding)", 4), ("SignedCSC", 5)):
+    for name, column in (("Auto (an older version)", 4), ("SignedCSC", 5)):
         faster, better = np.array([CELL.match(row[column]).groups() for row in rows], float).T
         bars[name] = seconds / faster, scores + better
     for number, (name, values) in enumerate(bars.items()):
@@ -445,13 +532,41 @@ def summary():
     return figure
 
 
+SHOWN = ["ncut", "e2cp", "signed", "fastge", "cut", "auto", "cosc"]
+
+
+def large_data():
+    """Draw the CPU seconds of a million samples, from docs/benchmarks.md."""
+    page = (IMAGES.parent / "benchmarks.md").read_text(encoding="utf-8")
+    page = page.partition("**A million samples**")[2]
+    rows = {key: re.search(rf"^\| `{key}` \| ([\d. |]+) \|", page, re.M)[1] for key in SHOWN}
+    cells = {key: [float(cell) for cell in row.split(" | ")] for key, row in rows.items()}
+    fits = np.array([cells[key][3] for key in SHOWN])
+    graphs = np.array([cells[key][5] for key in SHOWN]) - fits  # end to end, without the fit
+    names = [METHODS[key].__name__ + " (an older version)" * (key == "auto") for key in SHOWN]
+    figure, axis = plt.subplots(figsize=(9, 3.9), layout="constrained")
+    axis.barh(names, graphs, color=GREY, label="neighbours and graph, once for all fits")
+    axis.barh(names, fits, left=graphs, color=COLOURS[0], label="fit with 1,000 pairs")
+    for y, (graph, fit) in enumerate(zip(graphs, fits, strict=True)):
+        axis.text(graph + fit + 2, y, f"{graph + fit:.0f} s", va="center", fontsize=11, color=INK)
+    axis.invert_yaxis()
+    axis.tick_params(labelsize=12)
+    open_axes(axis, "A million samples, one thread", "CPU seconds", "")
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=12)
+    return figure
+
+
 PICTURES = {
+    "large-data": large_data,
     "benchmarks/summary": summary,
     "readme": readme,
     "choose": choose,
     "how-many": how_many,
     "which-pairs": which_pairs,
     "contradictions": contradictions,
+    "constraints": constraints,
+    "feasibility": feasibility,
+    "affinity": affinity,
     "worse": worse,
     "graphs": graphs,
     "labels": labels,
