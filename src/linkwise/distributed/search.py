@@ -107,7 +107,8 @@ def find_neighbors(chunks: Chunks, k: int, rng: np.random.RandomState) -> Neighb
     nearest = nearest_centres if n_cells <= ALL_CELLS else _nearest_of_many
     region_of = CellGraph(sample, centres, nearest).divided(n_workers, n_regions)
     n_regions = int(region_of.max()) + 1
-    pieces = chunks.mapped(divided, NearestCentre(centres, unit), region_of, chunks.dtype)
+    division = Division(NearestCentre(centres, unit), region_of, chunks.dtype)
+    pieces = chunks.mapped(divided, division)
     regions = [
         cluster.submit(
             built_region,
@@ -163,6 +164,14 @@ class NearestCentre:
     def cells(self, X: AnyFloats) -> Int32s:
         """Return the cell of each sample."""
         return self.nearest(X, 1)[:, 0]
+
+
+class Division(NamedTuple):
+    """How rows are divided among regions."""
+
+    nearest: NearestCentre
+    region_of: Ints  # of each cell
+    dtype: Any
 
 
 class CellIndex:
@@ -345,10 +354,9 @@ class _TrueNeighbors:
 # --- what runs on workers
 
 
-def divided(
-    chunk: Any, first: int, nearest: NearestCentre, region_of: Ints, dtype: Any
-) -> list[tuple[AnyArray, Int64s, Int32s]]:
+def divided(chunk: Any, first: int, division: Division) -> list[tuple[AnyArray, Int64s, Int32s]]:
     """Divide the rows of a chunk among regions: rows, samples and cells."""
+    nearest, region_of, dtype = division
     X = numbers(chunk, dtype)
     cell = nearest.cells(X)
     region = region_of[cell]
