@@ -1,7 +1,10 @@
-"""Time budgets of the annotation page: from the key to the frame after the map is drawn.
+"""Time budgets of the annotation page: every row of the table of targets, in a real browser.
 
 ``python benchmarks/page.py [1000 10000 100000]`` starts a server for each size, answers in a real
 Chromium, and prints a table for docs/benchmarks.md. Needs the packages playwright and chromium.
+
+Times of keys are from the key to the second frame after the change: what was drawn is then on the
+screen. The browser is open before the server starts, as it is for most people.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -20,29 +24,81 @@ import psutil
 from playwright.sync_api import sync_playwright
 from sklearn.datasets import make_blobs
 
-N_ANSWERS = 25
-N_FRAMES = 15
-HEADER = (
-    "samples", "page usable", "first question", "first clusters of Auto",
-    "key to next question and map, p50", "p95", "map frame, p95", "Auto again",
-    "memory at the start", "in the end",
-)  # fmt: skip
+N_ANSWERS = 40
+N_CONFLICTS = 12
+N_SOLVES = 5
+N_FRAMES = 40
+TARGETS = {  # at 1,000, 10,000 and 100,000 samples
+    "page usable, s": (1, 2, 6),
+    "first question, s": (1.5, 3, 10),
+    "key to next question, p95, ms": (50, 50, 100),
+    "key to map, p95, ms": (100, 150, 400),
+    "full clustering shown again, s": (0.3, 1.5, 10),
+    "conflict shown, p95, ms": (50, 50, 100),
+    "map frame, p95, ms": (8, 8, 16),
+    "server memory above the data, MB": (100, 150, 400),
+}
+SHOWN = "linkwise.page.state.full && linkwise.page.shown >= linkwise.page.state.rev"
+LIBRARIES = "numpy, scipy.sparse.linalg, sklearn.cluster, numba"
+WATCH = """() => {
+  const marks = globalThis.marks = {};
+  const frame = (name, from) => requestAnimationFrame(() => requestAnimationFrame(() => {
+    marks[name] ??= performance.now() - from;
+  }));
+  let pressed = 0;
+  addEventListener("keydown", (event) => {
+    pressed = event.timeStamp;
+    for (const name of Object.keys(marks)) delete marks[name];
+    delete document.documentElement.dataset.latency;
+  }, true);
+  const see = (id, name, options) => new MutationObserver(() => frame(name, pressed))
+    .observe(document.getElementById(id), options);
+  see("question", "question", { attributeFilter: ["data-pair"] });
+  see("badge", "conflict", { childList: true, characterData: true, subtree: true });
+}"""
 
 
 def main(sizes: list[int]) -> None:
     load = os.getloadavg()[0]
-    print(f"| {' | '.join(HEADER)} |\n|{'--:|' * len(HEADER)}")
-    for n in sizes:
-        with tempfile.TemporaryDirectory() as folder:
-            print(f"| {' | '.join(measured(n, Path(folder)))} |", flush=True)
-    print(f"\nLoad of the machine: {load:.1f} before, {os.getloadavg()[0]:.1f} after.")
+    with chromium() as browser, tempfile.TemporaryDirectory() as folder:
+        rows = [measured(browser, n, Path(folder) / str(n)) for n in sizes]
+    print(f"| | {' | '.join(f'{n:,}' for n in sizes)} |\n|---|{'--:|' * len(sizes)}")
+    for name in rows[0]:
+        cells = [f"{row[name]:.3g}" if row[name] < 100 else f"{row[name]:.0f}" for row in rows]
+        targets = TARGETS.get(name.removesuffix(" (server)"))
+        aim = f" (target {' / '.join(map(str, targets))})" if targets else ""
+        print(f"| {name}{aim} | {' | '.join(cells)} |")
+    print(f"\nMemory of an interpreter that has imported {LIBRARIES} and nothing else: ", end="")
+    print(f"{memory_of_libraries():.0f} MB.")
+    print(f"Load of the machine: {load:.1f} before, {os.getloadavg()[0]:.1f} after.")
 
 
-def measured(n: int, folder: Path) -> list[str]:
-    """Return a row of the table."""
-    X, _ = make_blobs(n, centers=8, n_features=10, cluster_std=3.0, random_state=0)
+@contextmanager
+def chromium() -> object:
+    """Give a browser that is open and warm: it has drawn a page before."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        page = browser.new_page()
+        page.goto("data:text/html,<canvas></canvas>")
+        yield browser
+        browser.close()
+
+
+def memory_of_libraries() -> float:
+    code = f"import {LIBRARIES}, psutil; print(psutil.Process().memory_info().rss / 1e6)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def measured(browser: object, n: int, folder: Path) -> dict[str, float]:
+    """Return the figures of one size, by their names."""
+    folder.mkdir()
+    X, truth = make_blobs(n, centers=8, n_features=10, cluster_std=3.0, random_state=0)
     path = folder / "data.npy"
     np.save(path, X)
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
     started = time.perf_counter()
     command = [sys.executable, "-m", "linkwise", "serve", str(path), "-k", "8", "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
@@ -50,60 +106,127 @@ def measured(n: int, folder: Path) -> list[str]:
             address = next(
                 found[0] for line in server.stdout if (found := re.search(r"http\S+", line))
             )
-            return [f"{n:,}", *in_browser(address, started, server.pid, X.nbytes)]
+            printed = time.perf_counter() - started
+            page.truth = truth
+            figures = in_browser(page, address, started, Memory(server.pid, X.nbytes))
+            return {"address printed, s": printed, **figures}
         finally:
+            page.close()
             server.terminate()
 
 
-def in_browser(address: str, started: float, pid: int, n_bytes: int) -> list[str]:
-    server = psutil.Process(pid)
+class Memory:
+    """What the server and the processes that it started take, without the data."""
 
-    def so_far() -> str:
-        spent = server.cpu_times()
-        return f"{time.perf_counter() - started:.1f} s ({spent.user + spent.system:.1f} CPU s)"
+    def __init__(self, pid: int, n_bytes: int) -> None:
+        self.server, self.n_bytes = psutil.Process(pid), n_bytes
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
-        page = browser.new_page(viewport={"width": 1440, "height": 900})
-        page.goto(address)
-        until(page, "!!linkwise.map.xy")
-        usable, at_start = so_far(), server.memory_info().rss - n_bytes
-        page.wait_for_selector("[data-pair]", timeout=120_000)
-        question = so_far()
-        until(page, "linkwise.page.state.stop.still !== null", 400)
-        first = so_far()
-        page.wait_for_timeout(1_000)
-        latency = [answer(page, "yn"[k % 2]) for k in range(N_ANSWERS)]
-        until(page, "!document.getElementById('doing').textContent", 400)
-        again = page.evaluate("fetch('/api/quality').then((r) => r.json()).then((q) => q.seconds)")
-        frames = [
-            page.evaluate("linkwise.map.draw(), linkwise.map.lastDraw") for _ in range(N_FRAMES)
-        ]
-        memory = server.memory_info().rss - n_bytes
-        browser.close()
-    return [
-        usable,
-        question,
-        first,
-        f"{np.median(latency):.0f} ms",
-        f"{np.quantile(latency, 0.95):.0f} ms",
-        f"{np.quantile(frames, 0.95):.0f} ms",
-        f"{again:.1f} s",
-        f"{at_start / 1e6:.0f} MB",
-        f"{memory / 1e6:.0f} MB",
-    ]
+    def figures(self, when: str) -> dict[str, float]:
+        """Return megabytes: of the server, and of all, in which shared pages count once."""
+        others = self.server.children(recursive=True)
+        own = self.server.memory_info().rss - self.n_bytes
+        shared = sum(one.memory_full_info().pss for one in (self.server, *others)) - self.n_bytes
+        return {
+            f"server memory above the data, MB{when}": own / 1e6,
+            f"memory of all its processes, MB{when}": shared / 1e6,
+        }
 
 
-def answer(page: object, key: str) -> float:
-    """Answer one question; returns milliseconds from the key to the frame after the repaint."""
-    page.evaluate("delete document.documentElement.dataset.latency")
-    page.keyboard.press(key)
-    until(page, "!!document.documentElement.dataset.latency")
-    latency = float(page.evaluate("document.documentElement.dataset.latency"))
-    page.wait_for_timeout(600)  # a person takes longer
-    return latency
+def in_browser(page: object, address: str, started: float, memory: Memory) -> dict[str, float]:
+    def so_far() -> float:
+        return time.perf_counter() - started
+
+    page.goto(address)
+    until(page, "!!linkwise.map.xy")
+    figures = {"page usable, s": so_far()}
+    page.wait_for_selector("[data-pair]", timeout=120_000)
+    figures["first question, s"] = so_far()
+    page.evaluate(WATCH)
+    early = keys(page, 5)  # while everything is being imported, and the first clusters are found
+    until(page, "linkwise.page.state.stop.still !== null", 400)
+    figures["first clusters of Auto, s"] = so_far()
+    idle(page)
+    latency = keys(page, N_ANSWERS)
+    for name, mark in (("next question", "question"), ("map", "map")):
+        figures[f"key to {name}, p50, ms"] = np.median(latency[mark])
+        figures[f"key to {name}, p95, ms"] = np.quantile(latency[mark], 0.95)
+        figures[f"key to {name}, the slowest of the first five, ms"] = max(early[mark])
+    idle(page)
+    solves = [solve(page) for _ in range(N_SOLVES)]
+    figures["full clustering shown again, s"] = np.median(solves)
+    figures["full clustering shown again, the slowest, s"] = max(solves)
+    shown = [conflict(page, k) for k in range(N_CONFLICTS)]
+    figures["conflict shown, p95, ms"] = np.quantile(shown, 0.95)
+    zoomed = "() => (linkwise.map.zoom(1.01), linkwise.map.lastDraw)"
+    frames = page.evaluate(f"Array.from({{length: {N_FRAMES}}}, {zoomed})")
+    figures["map frame, p95, ms"] = np.quantile(frames, 0.95)
+    idle(page)
+    return figures | memory.figures("")
+
+
+def keys(page: object, n: int) -> dict[str, list[float]]:
+    """Answer questions; return milliseconds to the next question and to the map."""
+    found = {"question": [], "map": []}
+    for _ in range(n):
+        answer(page)
+        until(page, "!!document.documentElement.dataset.latency && marks.question")
+        found["map"].append(float(page.evaluate("document.documentElement.dataset.latency")))
+        found["question"].append(page.evaluate("marks.question"))
+        page.wait_for_timeout(600)  # a person takes longer
+    return found
+
+
+def answer(page: object) -> None:
+    """Press the key that is right."""
+    a, b = page.evaluate("[linkwise.page.question.a, linkwise.page.question.b]")
+    page.keyboard.press("y" if page.truth[a] == page.truth[b] else "n")
+
+
+def solve(page: object) -> float:
+    """Answer until clusters are found again; return seconds from that key to their being shown."""
+    while True:
+        pressed = time.perf_counter()
+        answer(page)
+        until(page, "!!marks.question")
+        end = time.perf_counter() + 0.5
+        while time.perf_counter() < end:
+            if page.evaluate("!!document.getElementById('doing').textContent"):
+                until(page, SHOWN, 400)
+                seconds = time.perf_counter() - pressed
+                idle(page)
+                return seconds
+            page.wait_for_timeout(5)
+        if page.evaluate(SHOWN):
+            return time.perf_counter() - pressed  # it was quicker than the note that it began
+
+
+def conflict(page: object, k: int) -> float:
+    """Say that two are different that are the same by two other answers."""
+    a, b, c = np.flatnonzero(page.truth == 0)[3 * k : 3 * k + 3].tolist()
+    page.evaluate(
+        """async ([a, b, c]) => {
+          const headers = { "Content-Type": "application/json", "X-Tab": linkwise.tab };
+          const send = (path, body) => fetch(path, { method: "POST", headers,
+            body: JSON.stringify({ uuid: crypto.randomUUID(), ...body }) });
+          await send("/api/answers", { a, b, relation: "same" });
+          await send("/api/answers", { a: b, b: c, relation: "same" });
+          await linkwise.again(a, c);
+        }""",
+        [a, b, c],
+    )
+    until(page, f"linkwise.page.question?.id === '{a}-{c}'")
+    page.wait_for_timeout(300)
+    before = page.evaluate("linkwise.page.state.conflicts")
+    page.keyboard.press("n")
+    until(page, f"!!marks.conflict && linkwise.page.state.conflicts > {before}")
+    shown = float(page.evaluate("marks.conflict"))
+    page.wait_for_timeout(300)
+    return shown
+
+
+def idle(page: object) -> None:
+    until(page, "!document.getElementById('doing').textContent", 400)
+    page.wait_for_timeout(1_000)
 
 
 def until(page: object, expression: str, seconds: float = 120.0) -> None:
@@ -111,7 +234,7 @@ def until(page: object, expression: str, seconds: float = 120.0) -> None:
     while not page.evaluate(f"globalThis.linkwise && ({expression})"):
         if time.monotonic() > end:
             raise TimeoutError(expression)
-        page.wait_for_timeout(10)
+        page.wait_for_timeout(5)
 
 
 if __name__ == "__main__":

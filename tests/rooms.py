@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.datasets import make_blobs
 
-from linkwise.app.engine import Found, Question, close_calls
+from linkwise.app.engine import Found, Question
+from linkwise.app.first import close_calls
 from linkwise.app.items import Items
 from linkwise.app.project import Project
 from linkwise.app.room import Room

@@ -40,6 +40,7 @@ class CompilingNote:
     def __init__(self) -> None:
         self.is_wanted: bool | None = None  # None: if somebody is looking
         self.is_watched: Callable[[], bool] = _has_terminal
+        self.tell: Callable[[str], None] | None = None  # None: to the error stream
         self._is_registered = self._is_written = False
         self._depth, self._began, self._spent = 0, 0.0, 0.0
 
@@ -69,11 +70,15 @@ class CompilingNote:
             self._began = now
         if not self._is_written and self._spent + now - self._began > NOTE_AFTER:
             self._is_written = True
+            words = "compiling once, 10 to 40 s"
+            if self.tell is not None:
+                self.tell(words)
+                return
             wanted = self.is_wanted
             if wanted is None:
                 wanted = self.is_watched()
             if wanted:
-                print("linkwise: compiling once, 10 to 40 s", file=sys.stderr, flush=True)
+                print(f"linkwise: {words}", file=sys.stderr, flush=True)
 
 
 def _is_own(event: Any) -> bool:

@@ -16,12 +16,14 @@ pytest.importorskip("click", reason="the command line needs linkwise[cli]")
 pytest.importorskip("pandas", reason="the command line needs linkwise[cli]")
 
 from linkwise.app import exports
-from linkwise.app.engine import Known, ReviewSolver, close_calls, give_back_memory
+from linkwise.app.engine import Known, give_back_memory
 from linkwise.app.events import Event
+from linkwise.app.first import close_calls
 from linkwise.app.items import Items, MissingImageError
 from linkwise.app.layout import arrange, neighbor_layout, principal_axes, pull, push, unit_square
 from linkwise.app.matching import matched
 from linkwise.app.room import Clustering
+from linkwise.app.solvers import ReviewSolver
 from linkwise.app.views import stopping
 from linkwise.cli import main
 from linkwise.cli.console import BadInput, Console

@@ -21,7 +21,7 @@ except (ImportError, RuntimeError):  # starlette raises the second; its older ve
 
 from linkwise.active.journal import fingerprint
 from linkwise.app.conflicts import Evidence, Verdict
-from linkwise.app.engine import Question, SessionSolver, answers_of, replay
+from linkwise.app.engine import Question, answers_of
 from linkwise.app.events import Event
 from linkwise.app.exports import EXPORTS
 from linkwise.app.items import Items
@@ -30,6 +30,7 @@ from linkwise.app.project import Project
 from linkwise.app.room import Room
 from linkwise.app.server import Server
 from linkwise.app.settle import settled
+from linkwise.app.solvers import SessionSolver, replay
 from linkwise.graph import Prepared
 from linkwise.metrics import adjusted_rand
 from rooms import TOKEN, StubSolver, blobs, make_room

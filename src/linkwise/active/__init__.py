@@ -28,15 +28,62 @@ The modules, each of which imports only those above it::
 
 from __future__ import annotations
 
-from linkwise.active.answers import Answer
-from linkwise.active.committee import Proposal
-from linkwise.active.oracles import Asked, OracleError, ask_oracle
-from linkwise.active.prompts import UnreadableReplyError, parse_reply
-from linkwise.active.review import ReviewSession
-from linkwise.active.session import STRATEGIES, Session
-from linkwise.active.simulate import Curve, NoisyOracle, TruthOracle, simulate
-from linkwise.active.state import State
-from linkwise.active.text_oracle import ErrorEstimate, TextOracle
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+# What is not asked for is not imported: the server of the annotation page needs only answers, and
+# what clusters takes seconds and 150 MB.
+_HOME = {
+    "Answer": "linkwise.active.answers",
+    "Asked": "linkwise.active.oracles",
+    "Curve": "linkwise.active.simulate",
+    "ErrorEstimate": "linkwise.active.text_oracle",
+    "NoisyOracle": "linkwise.active.simulate",
+    "OracleError": "linkwise.active.oracles",
+    "Proposal": "linkwise.active.committee",
+    "ReviewSession": "linkwise.active.review",
+    "STRATEGIES": "linkwise.active.session",
+    "Session": "linkwise.active.session",
+    "State": "linkwise.active.state",
+    "TextOracle": "linkwise.active.text_oracle",
+    "TruthOracle": "linkwise.active.simulate",
+    "UnreadableReplyError": "linkwise.active.prompts",
+    "ask_oracle": "linkwise.active.oracles",
+    "parse_reply": "linkwise.active.prompts",
+    "simulate": "linkwise.active.simulate",
+}
+
+if TYPE_CHECKING:
+    from linkwise.active.answers import Answer
+    from linkwise.active.committee import Proposal
+    from linkwise.active.oracles import Asked, OracleError, ask_oracle
+    from linkwise.active.prompts import UnreadableReplyError, parse_reply
+    from linkwise.active.review import ReviewSession
+    from linkwise.active.session import STRATEGIES, Session
+    from linkwise.active.simulate import Curve, NoisyOracle, TruthOracle, simulate
+    from linkwise.active.state import State
+    from linkwise.active.text_oracle import ErrorEstimate, TextOracle
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is first used."""
+        if name not in _HOME:
+            raise AttributeError(f"module 'linkwise.active' has no attribute {name!r}")
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+
+    class _Package(ModuleType):
+        """The package, in which `simulate` is the function, also when its module is imported."""
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if not (name in _HOME and isinstance(value, ModuleType)):
+                super().__setattr__(name, value)
+
+    sys.modules[__name__].__class__ = _Package
+
 
 __all__ = [
     "STRATEGIES",
@@ -57,3 +104,7 @@ __all__ = [
     "parse_reply",
     "simulate",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

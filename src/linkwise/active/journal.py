@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from zlib import crc32
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
 
 from linkwise._files import FileInUseError, atomic, create, lock
+from linkwise._inputs import is_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ SETTINGS = {
 
 def fingerprint(data: Any) -> str:
     """Return a hash of the shape and the values of an array or a sparse matrix."""
-    parts = [np.asarray(data)] if not issparse(data) else _sorted_parts(data)
+    parts = [np.asarray(data)] if not is_sparse(data) else _sorted_parts(data)
     digest = hashlib.sha256(repr(tuple(data.shape)).encode())
     for part in parts:
         digest.update(np.ascontiguousarray(part).tobytes())
@@ -49,6 +49,8 @@ def fingerprint(data: Any) -> str:
 
 
 def _sorted_parts(data: Any) -> list[np.ndarray[Any, Any]]:
+    from scipy.sparse import csr_array  # noqa: PLC0415  (it is imported: the data are sparse)
+
     A = csr_array(data, copy=True)
     A.sum_duplicates()
     A.eliminate_zeros()

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse, save_npz
+
+from linkwise._inputs import is_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -51,8 +52,8 @@ import numpy as np
 
 from linkwise.active import Answer, Session
 from linkwise.app.conflicts import Evidence, Verdict
-from linkwise.app.engine import replay
 from linkwise.app.settle import settled
+from linkwise.app.solvers import replay
 
 data = np.load("features.npy", allow_pickle=False)
 session = Session(data, {k!r}, affinity={affinity!r}, noisy=True, random_state=0)
@@ -180,6 +181,8 @@ def features_npy(room: Room, **_: Any) -> bytes:
 
 def features_npz(room: Room, **_: Any) -> bytes:
     """Return the same as a sparse matrix, which records are."""
+    from scipy.sparse import csr_array, save_npz  # noqa: PLC0415
+
     buffer = io.BytesIO()
     save_npz(buffer, csr_array(room.data.X))
     return buffer.getvalue()
@@ -188,7 +191,7 @@ def features_npz(room: Room, **_: Any) -> bytes:
 def script_py(room: Room, **_: Any) -> bytes:
     """Return a script that reproduces the labels."""
     if room.by_size:
-        return REVIEW_SCRIPT.format(is_sparse=issparse(room.data.X)).encode()
+        return REVIEW_SCRIPT.format(is_sparse=is_sparse(room.data.X)).encode()
     affinity = "precomputed" if room.data.is_graph else None
     return SCRIPT.format(k=room.n_clusters or "auto", affinity=affinity).encode()
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse, triu
-from sklearn.decomposition import PCA, TruncatedSVD
 
 from linkwise._jit import njit
 from linkwise._kernels import new_stream, uniform
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Int32s, Singles, UInt64s
+    from linkwise._types import Floats, Graph, Int32s, Singles, UInt64s
     from linkwise.graph import Prepared
 
 FITTED = 20_000  # samples from which principal axes are found; the others are projected
+N_AXES, N_TURNS = 8, 12  # vectors that are turned towards the principal axes, and how often
 MANY = 20_000  # samples from which fewer rounds must do
 A, B = 0.992, 1.112  # UMAP's curve for points that keep a distance of 0.3
 N_PUSHED = 3  # random samples that an end of an edge is pushed away from
@@ -23,20 +22,65 @@ LONGEST = 4.0  # step
 TRIMMED = 0.002  # share of the samples at each end that does not decide the size of the map
 
 
-def principal_axes(data: Prepared) -> Singles:
+def has_columns(data: Any) -> bool:
+    """Whether samples are rows of plain numbers: neither sparse nor a graph."""
+    return isinstance(data.X, np.ndarray) and not data.is_graph
+
+
+def principal_axes(data: Any) -> Singles:
     """Return the first map: two features as they are, more along their principal axes."""
     X: Any = data.X
     if data.is_graph:
         vectors = data.embedding(min(4, data.n_samples), np.random.RandomState(0)).vectors
         return unit_square(vectors[:, 1:3] if vectors.shape[1] > 2 else vectors)
-    if issparse(X):
-        if min(X.shape) <= 2:
-            return unit_square(X.toarray())
-        return unit_square(TruncatedSVD(2, random_state=0).fit_transform(X))
+    if not has_columns(data):
+        return unit_square(_sparse_axes(X))
     if X.shape[1] <= 2:
         return unit_square(X)
     some = np.random.RandomState(0).permutation(len(X))[:FITTED]
-    return unit_square(PCA(2, random_state=0).fit(X[some]).transform(X))
+    center = X[some].mean(axis=0)
+    return unit_square((X - center) @ leading_axes(X[some] - center))
+
+
+def _sparse_axes(X: Any) -> Floats:
+    from sklearn.decomposition import TruncatedSVD  # noqa: PLC0415  (the server needs none of it)
+
+    if min(X.shape) <= 2:
+        dense: Floats = X.toarray()
+        return dense
+    found: Floats = TruncatedSVD(2, random_state=0).fit_transform(X)
+    return found
+
+
+def leading_axes(centered: Floats) -> Floats:
+    """Return the two axes along which centred rows spread most, by repeated multiplication.
+
+    The largest coordinate of each is positive, so that the map is the same every time.
+    """
+    n_features = centered.shape[1]
+    axes = np.random.RandomState(0).normal(size=(n_features, min(n_features, N_AXES)))
+    for _ in range(N_TURNS):
+        axes = np.linalg.qr(centered.T @ (centered @ axes))[0]
+    turned = np.linalg.svd(centered @ axes, full_matrices=False)[2]
+    leading: Floats = axes @ turned[:2].T
+    largest = np.abs(leading).argmax(axis=0)
+    return leading * np.sign(leading[largest, [0, 1]])
+
+
+def nearest(W: Graph, n: int) -> Int32s:
+    """Return the `n` best connected samples of each sample, the best first, then -1."""
+    from scipy.sparse import csr_array  # noqa: PLC0415
+
+    graph = csr_array(W)
+    rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    order = np.lexsort((-graph.data, rows))
+    order = order[rows[order] != graph.indices[order]]  # not itself
+    row, column = rows[order], graph.indices[order]
+    rank = np.arange(row.size) - np.searchsorted(row, row)
+    found = np.full((graph.shape[0], n), -1, dtype=np.int32)
+    is_near = rank < n
+    found[row[is_near], rank[is_near]] = column[is_near]
+    return found
 
 
 def neighbor_layout(data: Prepared, start: Singles) -> Singles | None:
@@ -47,6 +91,8 @@ def neighbor_layout(data: Prepared, start: Singles) -> Singles | None:
     """
     if data.n_samples < 8 or (not data.is_graph and data.X.shape[1] <= 2):
         return None
+    from scipy.sparse import csr_array, triu  # noqa: PLC0415
+
     upper = triu(csr_array(data.W), k=1, format="coo")
     if not upper.nnz:
         return None

@@ -10,29 +10,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from linkwise.app.apart import Apart
 from linkwise.app.conflicts import Evidence, verdicts
-from linkwise.app.engine import (
-    Engine,
-    Known,
-    Question,
-    ReviewSolver,
-    SessionSolver,
-    answers_of,
-    provisional,
-)
+from linkwise.app.engine import Engine, Known, Question, answers_of
 from linkwise.app.events import ABOUT_PAIRS, Event
 from linkwise.app.feed import Feed
-from linkwise.app.matching import matched, moved_share
+from linkwise.app.first import provisional
+from linkwise.app.matching import adjusted_rand, in_use, matched, moved_share
+from linkwise.app.samples import prepared
 from linkwise.app.settle import settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from linkwise._types import Floats, Ints, Singles
+    from linkwise._types import AnyArray, Floats, Int32s, Ints, Singles
+    from linkwise.app.apart import Process
     from linkwise.app.engine import Found, Solver
     from linkwise.app.events import Pair
     from linkwise.app.items import Items
     from linkwise.app.project import Project
+    from linkwise.app.samples import Samples
     from linkwise.graph import Prepared
 
 LEASE = 120.0  # seconds for which a question is shown to one person only
@@ -40,6 +37,8 @@ LATER = 10  # answers until a question that was put off comes back
 WINDOW = 15  # answers that the sentence about stopping looks back
 CHECK_EVERY = 12  # questions, one of which repeats what is known, if that is wanted
 KEEP_EVERY = 5  # answers after which a clustering is kept, even if it lacks the last of them
+KEPT_RUNS = 60  # clusterings that are compared with the last one
+RANDOM = "a random pair"  # why it is asked
 DRAWS = 400  # random pairs tried before the open ones are searched for
 
 
@@ -88,7 +87,7 @@ class Room:
         The file of events.
     items : Items
         The samples as they are shown.
-    data : Prepared
+    data : Samples or Prepared
         The samples as they are clustered.
     n_clusters : int, default=None
         The number of clusters; found if it is None.
@@ -98,18 +97,21 @@ class Room:
         What clusters the samples.
     by_size : bool, default=False
         Whether there are many small clusters, which are shown by size, and reviewed.
+    process : Process, default=None
+        Another process, in which clusters are found; by default in threads of this one.
     """
 
     def __init__(
         self,
         project: Project,
         items: Items,
-        data: Prepared,
+        data: Samples | Prepared,
         *,
         n_clusters: int | None = None,
         truth: Ints | None = None,
         solver: Solver | None = None,
         by_size: bool = False,
+        process: Process | None = None,
     ) -> None:
         self.project, self.items, self.data, self.truth = project, items, data, truth
         self.n_samples, self.by_size = len(items), by_size
@@ -119,6 +121,7 @@ class Room:
         self._said: set[Pair] = set()  # pairs with an answer, "not sure" too
         self.clustering = Clustering()
         self.points: Singles | None = None
+        self.neighbors: Int32s | None = None  # the nearest samples of each sample
         self.map_name, self.map_rev = "", 0
         self.doing = ""
         self.error = ""
@@ -127,15 +130,25 @@ class Room:
         self._pool: list[Question] = []
         self._wanted: dict[str, deque[Question]] = {}  # asked for, by session
         self._leases: dict[str, Lease] = {}
-        self._history: list[tuple[int, Ints]] = []  # answers given, and labels then
+        self._history: list[tuple[int, AnyArray]] = []  # answers given, and labels then
         self.runs: list[dict[str, Any]] = []  # figures of all clusterings
         self._seen = project.changed()
         self._n_taken = len(project.ledger.events)  # that are in `evidence`
         self._rng = np.random.RandomState(0)
-        if solver is None:
-            solver = ReviewSolver(data) if by_size else SessionSolver(data)
-        self._engine = Engine(data, self, solver, None if by_size else provisional)
+        self._engine = self._hired(solver) if process is None else self._apart(process)
         self._resume()
+
+    def _apart(self, process: Process) -> Apart:
+        return Apart(self.data, self, process, by_size=self.by_size)
+
+    def _hired(self, solver: Solver | None) -> Engine:
+        """Return an engine in this process."""
+        data = prepared(self.data)
+        if solver is None:
+            from linkwise.app.solvers import solver_for  # noqa: PLC0415  (seconds)
+
+            solver = solver_for(data, by_size=self.by_size)
+        return Engine(data, self, solver, None if self.by_size else provisional)
 
     def _resume(self) -> None:
         """Go on where the project was left."""
@@ -147,7 +160,9 @@ class Room:
         ]
         self.runs = [run.stats for run in runs]
         self._history = [
-            (int(run.stats["given"]), run.labels) for run in runs if run.labels is not None
+            (int(run.stats["given"]), run.labels.astype(np.uint16))
+            for run in runs
+            if run.labels is not None
         ]
         if (last := self.project.last_run()) is not None:
             self.clustering = Clustering(rev=last.rev, base=last.labels, labels=last.labels)
@@ -269,12 +284,19 @@ class Room:
                 self._leases[session] = lease._replace(until=now + LEASE)
                 return lease.question
             found = next(self._candidates(session, who, prefer=prefer, check=check), None)
+            if self._is_too_early(found):
+                return None
             self._leases.pop(session, None)
             if found is not None:
                 self._leases[session] = Lease(found, now + LEASE)
                 if found in self._wanted.get(session, ()):
                     self._wanted[session].remove(found)
             return found
+
+    def _is_too_early(self, found: Question | None) -> bool:
+        """Whether a better question than a random one comes in a moment."""
+        is_any = found is not None and found.why == RANDOM
+        return is_any and self.clustering.labels is None and not self.error
 
     def ahead(self, session: str, who: str, n: int) -> list[Question]:
         """Return questions that may come next, for when the server cannot be reached."""
@@ -371,37 +393,35 @@ class Room:
 
     def _any_open(self) -> Iterator[Question]:
         """Yield open pairs at random, then all that are left, one sample for each group."""
-        why = "a random pair"
         for a, b in self._rng.randint(self.n_samples, size=(DRAWS, 2)).tolist():
             if a != b:
-                yield Question((min(a, b), max(a, b)), why)
+                yield Question((min(a, b), max(a, b)), RANDOM)
         some = np.flatnonzero(
             np.fromiter((self.evidence.group(k) == k for k in range(self.n_samples)), bool)
         ).tolist()
         for place, a in enumerate(some):
             for b in some[place + 1 :]:
-                yield Question((a, b), why)
+                yield Question((a, b), RANDOM)
 
     # What the engine tells -----------------------------------------------------------------
 
     def found(self, result: Found) -> None:
         """Take a clustering: numbers of clusters stay, newer answers are put on top."""
-        with self.lock:
+        before = self.clustering.base  # only whoever finds clusters changes it
+        labels = matched(result.labels, before)
+        codes = in_use(result.labels)
+        number = np.zeros(int(codes.max()) + 1, dtype=np.intp)
+        number[result.labels] = labels
+        probability = None if result.probability is None else result.probability[:, codes]
+        is_same = before is not None and np.array_equal(labels, before)
+        with self.lock:  # an answer waits no longer than for the rest
             if self._engine.is_stopped:
                 return
-            now = self.clustering
-            labels = matched(result.labels, now.base)
-            codes, first = np.unique(result.labels, return_index=True)
-            clusters = labels[first]
-            probability = None if result.probability is None else result.probability[:, codes]
-            given = self.project.ledger.facts.n_given
-            before = self.runs[-1]["given"] if self.runs else -KEEP_EVERY
-            is_same = now.base is not None and np.array_equal(labels, now.base)
-            is_new = result.known.upto > now.known.upto or not is_same
-            if (result.is_full and is_new) or given - before >= KEEP_EVERY:
+            is_new = result.known.upto > self.clustering.known.upto or not is_same
+            if (result.is_full and is_new) or self._is_time_to_keep():
                 self._keep(result, labels)
             new = Clustering(
-                now.rev + 1, labels, labels, probability, clusters, result.known,
+                self.clustering.rev + 1, labels, labels, probability, number[codes], result.known,
                 result.still_to_change, result.suspects, result.method, result.seconds,
                 result.is_full, result.n_open,
             )  # fmt: skip
@@ -410,13 +430,17 @@ class Room:
             self._pool = list(result.questions)
             self.feed.publish("rev", {"rev": self.clustering.rev, "by": ""})
 
+    def _is_time_to_keep(self) -> bool:
+        before = self.runs[-1]["given"] if self.runs else -KEEP_EVERY
+        return bool(self.project.ledger.facts.n_given - before >= KEEP_EVERY)
+
     def _keep(self, result: Found, labels: Ints) -> None:
         """Keep a clustering in the file, and its figures unless it is only for the moment."""
         before = self._history[-1][1] if self._history else None
         stats: dict[str, Any] = {
             "moved": round(moved_share(labels, before), 5),
             "given": self.project.ledger.facts.n_given,
-            "clusters": int(np.unique(labels).size),
+            "clusters": int(in_use(labels).size),
             "still": result.still_to_change,
             "method": result.method,
             "counts": result.is_full or result.still_to_change is not None,
@@ -427,13 +451,11 @@ class Room:
         if not stats["counts"]:
             return  # what replaces it is no effect of answers
         self.runs.append(stats)
-        self._history.append((int(stats["given"]), labels))
-        del self._history[:-200]
+        self._history.append((int(stats["given"]), labels.astype(np.uint16)))
+        del self._history[:-KEPT_RUNS]
 
     def agreement_with_truth(self, labels: Ints) -> float | None:
         """Return the adjusted Rand index between clusters and true classes."""
-        from linkwise.metrics import adjusted_rand  # noqa: PLC0415
-
         if self.truth is None or not (self.truth >= 0).any():
             return None
         is_known = self.truth >= 0
@@ -445,6 +467,10 @@ class Room:
             self.points, self.map_name = points, name
             self.map_rev += 1
             self.feed.publish("map", {"rev": self.map_rev, "name": name})
+
+    def linked(self, neighbors: Int32s) -> None:
+        """Take the nearest samples of each sample."""
+        self.neighbors = neighbors
 
     def failed(self, reason: str, source: str = "clustering") -> None:
         """Take an error in words; an empty one ends the one before of the same source."""

@@ -8,8 +8,9 @@ from uuid import uuid4
 from linkwise.active import Answer, Session
 from linkwise.active.answers import as_pair, graded
 from linkwise.app.conflicts import Evidence, verdicts
-from linkwise.app.engine import answers_of, replay
+from linkwise.app.engine import answers_of
 from linkwise.app.events import Event
+from linkwise.app.solvers import replay
 
 if TYPE_CHECKING:
     from linkwise.active.answers import Given

@@ -7,14 +7,15 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from linkwise.active.stopping import FEW, HALF, STOP, may_stop
 from linkwise.app.events import ABOUT_PAIRS
+from linkwise.app.matching import in_use
 from linkwise.constraints import Constraints
 from linkwise.exceptions import ConflictError
 
 if TYPE_CHECKING:
+    from linkwise._types import Floats, Ints
     from linkwise.app.conflicts import Conflict, Evidence, Verdict
     from linkwise.app.engine import Question
     from linkwise.app.events import Event, Pair
@@ -36,10 +37,11 @@ def state(room: Room, who: str) -> dict[str, Any]:
         "answers": sum(one.kind != "import" for one in facts.answers.values()),
         "imported": sum(one.kind == "import" for one in facts.answers.values()),
         "settled": room.evidence.n_settled,
-        "clusters": 0 if now.labels is None else int(np.unique(now.labels).size),
+        "clusters": 0 if now.labels is None else int(in_use(now.labels).size),
         "k": room.n_clusters,
         "conflicts": len(room.evidence.ignored) + len(room.evidence.disputed),
         "rev": now.rev,
+        "full": now.is_full and now.known.upto == room.project.ledger.last,
         "map": {"rev": room.map_rev, "name": room.map_name},
         "doing": room.doing,
         "error": room.error,
@@ -132,7 +134,7 @@ def clusters(room: Room) -> list[dict[str, Any]]:
     largest = np.argsort(-sizes, kind="stable")[: min(LISTED, np.count_nonzero(sizes))]
     for number in largest.tolist():
         members = np.flatnonzero(now.labels == number)
-        order = members if confidence is None else members[np.argsort(-confidence[members])]
+        order = members if confidence is None else _surest(members, confidence)
         close = 0
         if confidence is not None and now.still_to_change is not None:
             close = int((confidence[members] < UNSURE).sum())
@@ -147,6 +149,15 @@ def clusters(room: Room) -> list[dict[str, Any]]:
             }
         )
     return sorted(found, key=lambda one: (-int(one["size"]), one["id"]))
+
+
+def _surest(members: Ints, confidence: Floats) -> Ints:
+    """Return the surest members for examples, without sorting all of them."""
+    sure = -confidence[members]
+    if members.size > N_EXAMPLES:
+        limit = np.partition(sure, N_EXAMPLES)[N_EXAMPLES]
+        members, sure = members[sure <= limit], sure[sure <= limit]
+    return members[np.argsort(sure, kind="stable")[:N_EXAMPLES]]
 
 
 def clear_cases(room: Room, number: int, n: int = 3) -> list[int]:
@@ -177,10 +188,8 @@ def brief(room: Room, sample: int) -> dict[str, Any]:
 def context(room: Room, sample: int) -> dict[str, Any]:
     """Return the nearest neighbours of a sample, and other clear cases of its cluster."""
     near: list[int] = []
-    if room.data.has_graph:
-        row = csr_array(room.data.W[[sample]])
-        order = np.argsort(-np.asarray(row.data))[:N_EXAMPLES]
-        near = [int(k) for k in np.asarray(row.indices)[order] if k != sample]
+    if room.neighbors is not None:
+        near = [k for k in room.neighbors[sample].tolist() if k >= 0]
     labels = room.clustering.labels
     clear = [] if labels is None else clear_cases(room, int(labels[sample]), N_EXAMPLES + 1)
     clear = [k for k in clear if k != sample][:N_EXAMPLES]

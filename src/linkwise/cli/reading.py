@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise._inputs import checked_format
+from linkwise._inputs import checked_format, is_sparse
 from linkwise._jit import late_module
 from linkwise._values import plain_numbers
 from linkwise.cli.console import BadInput, counted
@@ -411,18 +411,18 @@ def _matrix(arrays: Arrays, request: DataRequest) -> Data:
     _take_columns(data, request, beside, place="array", remedy=remedy)
     if request.graph and not is_square:
         raise BadInput(f"--graph: {request.name} is not square but of shape {matrix.shape}.")
-    if request.graph or (sparse.issparse(matrix) and is_square):
+    if request.graph or (is_sparse(matrix) and is_square):
         _check_options(request, "a graph", NUMBER_OPTIONS)
         data.W = _csr(matrix, request)
         data.notes.append(f"graph of {data.n_samples} nodes and {data.W.nnz // 2} edges")
         return data
-    if sparse.issparse(matrix):
+    if is_sparse(matrix):
         data.X = _csr(matrix, request)
         _check_finite(data.X, request)
     else:
         data.X = _dense(np.array(matrix, dtype=np.float64), request)
     data.feature_names = [f"x{k}" for k in range(matrix.shape[1])]
-    scaled = "; standardised" if request.scale and not sparse.issparse(matrix) else ""
+    scaled = "; standardised" if request.scale and not is_sparse(matrix) else ""
     data.notes.append(
         f"{counted(data.n_samples, 'row')}, {counted(matrix.shape[1], 'feature')}{scaled}"
     )
@@ -473,11 +473,11 @@ def _dense(X: Floats, request: DataRequest) -> Floats:
 
 
 def _check_finite(X: Any, request: DataRequest) -> None:
-    values = X.data if sparse.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     bad = ~np.isfinite(values)
     if not bad.any():
         return
-    rows = X.tocoo().row[bad] if sparse.issparse(X) else np.flatnonzero(bad.any(axis=1))
+    rows = X.tocoo().row[bad] if is_sparse(X) else np.flatnonzero(bad.any(axis=1))
     remedy = ", or use --impute median" if X is values and np.isnan(values).any() else ""
     raise BadInput(
         f"{request.name} has {int(bad.sum())} missing or infinite values, the first in row "
@@ -525,7 +525,7 @@ def _csr(matrix: Any, request: DataRequest) -> csr_array:
 
 
 def _features(matrix: Any, key: str, request: DataRequest) -> tuple[Any, list[str]]:
-    if sparse.issparse(matrix):
+    if is_sparse(matrix):
         X = _csr(matrix, request)
     else:
         X = _dense(np.array(matrix, dtype=np.float64), request)

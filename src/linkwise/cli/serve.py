@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from linkwise._types import Floats
+    from linkwise.app.apart import Process
     from linkwise.app.items import Items
     from linkwise.app.room import Room
     from linkwise.cli.console import Console
@@ -44,7 +45,18 @@ def run(request: ServeRequest, console: Console) -> int:
     for module in ("uvicorn", "starlette"):
         require(module, extra="app", purpose="The annotation page")
     _check(request)
-    room = opened(_as_records(request), console)
+    from linkwise.app.apart import Process  # noqa: PLC0415
+
+    process = Process()  # imports what clusters while the data are read
+    try:
+        return _served(request, console, process)
+    finally:
+        process.end()
+
+
+def _served(request: ServeRequest, console: Console, process: Process) -> int:
+    """Serve the page with a process that clusters."""
+    room = opened(_as_records(request), console, process)
     from linkwise.app.listen import Listening, bind  # noqa: PLC0415
 
     try:
@@ -107,7 +119,7 @@ def _check(request: ServeRequest) -> None:
     check_output(request.project, "--project", inputs=(request.data, request.constraints))
 
 
-def opened(request: ServeRequest, console: Console) -> Room:
+def opened(request: ServeRequest, console: Console, process: Process | None = None) -> Room:
     """Return the room of a project: its file, the samples to show and to cluster."""
     if request.host not in LOOPBACK:
         console.warn(
@@ -117,23 +129,25 @@ def opened(request: ServeRequest, console: Console) -> Room:
     data, known = _read(request, console)
     from linkwise.app.project import Project, WrongProjectError  # noqa: PLC0415
     from linkwise.app.room import Room  # noqa: PLC0415
-    from linkwise.graph import Prepared  # noqa: PLC0415
+    from linkwise.app.samples import samples_of  # noqa: PLC0415
 
-    prepared = Prepared(data.W, "precomputed") if data.X is None else Prepared(data.X)
+    is_graph = data.X is None
+    samples = samples_of(data.W if is_graph else data.X, is_graph=is_graph)
     names = [str(name) for name in data.shown_ids()]
     path = request.project or request.data.with_suffix(SUFFIX)
     try:
-        project = Project(path, names, _fingerprint(request, data, prepared.X))
+        project = Project(path, names, _fingerprint(request, data, samples.X))
     except WrongProjectError as error:
         raise BadInput(str(error)) from error
     items = _items(request, data, names)
     room = Room(
         project,
         items,
-        prepared,
+        samples,
         n_clusters=request.n_clusters,
         truth=data.truth,
         by_size=request.is_review,
+        process=process,
     )
     _add_known(room, known)
     _note_clusters(room, request.n_clusters, console)

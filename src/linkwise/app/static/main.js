@@ -31,11 +31,15 @@ function told(error) {
 
 // State -----------------------------------------------------------------------------------------
 
-function apply(reply) {
+// The question first: the map, which takes longer to draw, follows in the next frame.
+function apply(reply, then = () => {}) {
   if (reply.state) showState(reply.state);
-  if (reply.moved) map.move(reply.moved);
-  else if (reply.moved === null) fetchLabels();
   if (reply.question !== undefined && !page.many) showQuestion(reply.question);
+  requestAnimationFrame(() => {
+    if (reply.moved?.length) map.move(reply.moved);
+    else if (reply.moved === null) fetchLabels();
+    then();
+  });
   page.away = false;
   if (reply.state) warn(reply.state.error ? trouble(reply.state.error) : null);
 }
@@ -92,13 +96,20 @@ async function refresh() {
     if (isNew && state.clusters) {
       labelRev = state.rev;
       await fetchLabels();
-      await panels.refresh();
+      page.shown = state.rev;
+      panelsSoon();
     }
     if (!page.question && !page.many && !page.busy) await ask();
     warn(state.error ? trouble(state.error) : null);
   } catch (error) {
     told(error);
   }
+}
+
+// After an answer there are news of the clusters, too: once is enough for both.
+let panelsDue = null;
+function panelsSoon() {
+  panelsDue ??= setTimeout(() => { panelsDue = null; panels.refresh().catch(told); }, 40);
 }
 
 let refreshing = null;
@@ -196,11 +207,10 @@ async function answer(relation) {
     if (waiting()) await sendWaiting();
     const reply = await post("/api/answers", body);
     const before = page.state.conflicts;
-    apply(reply);
+    apply(reply, () => painted(pressedAt));
     const conflict = reply.state.conflicts > before ? " This contradicts earlier answers: see Conflicts." : "";
     say(`${SAID[relation]} ${effect(reply)}${conflict} Undo with Z.`);
-    painted(pressedAt);
-    panels.refresh().catch(told);
+    panelsSoon();
     if (page.ahead.length < 12) fetchAhead();
     page.ahead = page.ahead.filter((one) => one.id !== question.id);
   } catch (error) {
@@ -653,7 +663,7 @@ follow({
   open: comeBack,
   lost: () => { page.away = true; },
 });
-globalThis.linkwise = { map, page, tab: TAB }; // for measurements
+globalThis.linkwise = { map, page, again, tab: TAB }; // for measurements
 
 try {
   if (waiting()) await sendWaiting();

@@ -152,30 +152,37 @@ export class ItemMap {
       this.pixels = new Uint32Array(this.image.data.buffer);
     }
     this.pixels.fill(0);
-    const radius = this.radius();
-    const looks = new Map();
-    const grey = packed(isDark() ? "#3a4452" : "#cfd5dd");
-    const look = (number) => {
-      if (!looks.has(number)) {
-        const dots = stamp(shape(number), radius).map(([x, y]) => y * width + x);
-        looks.set(number, { dots, ink: packed(colour(number)) });
-      }
-      return looks.get(number);
-    };
-    const plain = { dots: stamp(0, radius).map(([x, y]) => y * width + x), ink: grey };
-    const { wide, high, left, top } = this.frame();
-    const { xy, n } = this;
-    for (let k = 0; k < n; k++) {
-      const column = Math.round(left + xy[2 * k] * wide), row = Math.round(top + xy[2 * k + 1] * high);
-      if (column < radius || row < radius || column >= width - radius || row >= height - radius) continue;
-      const { dots, ink: own } = this.labels ? look(this.looks[k]) : plain;
-      const ink = this.highlight !== null && this.highlight !== this.labels?.[k] ? grey : own;
-      const at = row * width + column;
-      for (let d = 0; d < dots.length; d++) this.pixels[at + dots[d]] = ink;
-    }
+    this.drawPoints(width, height);
     context.putImageData(this.image, 0, 0);
     this.drawTop();
     this.lastDraw = performance.now() - started;
+  }
+
+  // A hundred thousand items are drawn in a frame: everything that is looked up is in arrays.
+  drawPoints(width, height) {
+    const radius = this.radius();
+    const grey = packed(isDark() ? "#3a4452" : "#cfd5dd");
+    const { wide, high, left, top } = this.frame();
+    const { xy, n, pixels, labels, looks, highlight } = this;
+    const dotsOf = (number) => Int32Array.from(stamp(number, radius), ([x, y]) => y * width + x);
+    const dots = [], ink = [];
+    const plain = dotsOf(0);
+    for (let k = 0; k < n; k++) {
+      const column = Math.round(left + xy[2 * k] * wide), row = Math.round(top + xy[2 * k + 1] * high);
+      if (column < radius || row < radius || column >= width - radius || row >= height - radius) continue;
+      let mark = plain, paint = grey;
+      if (labels) {
+        const look = looks[k];
+        if (dots[look] === undefined) {
+          dots[look] = dotsOf(shape(look));
+          ink[look] = packed(colour(look));
+        }
+        mark = dots[look];
+        if (highlight === null || highlight === labels[k]) paint = ink[look];
+      }
+      const at = row * width + column;
+      for (let d = 0; d < mark.length; d++) pixels[at + mark[d]] = paint;
+    }
   }
 
   drawTop() {

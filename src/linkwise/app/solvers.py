@@ -1,0 +1,214 @@
+"""What clusters the samples and proposes questions: `Session` and `ReviewSession` as solvers.
+
+Importing this imports everything that clusters, which takes seconds and 200 MB; so the server does
+it in a process of its own (`worker`).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from linkwise.active import ReviewSession, Session
+from linkwise.active.committee import propose
+from linkwise.active.review import EVERY as REVIEW_EVERY
+from linkwise.app.engine import N_PROPOSALS, Found, Known, Question
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from linkwise.active.answers import Answer, Given
+    from linkwise.active.hypotheses import Beliefs
+    from linkwise.active.review import Reviewed
+    from linkwise.active.state import State
+    from linkwise.app.engine import Solver
+    from linkwise.app.events import Pair
+    from linkwise.constraints.conflict import Suspect
+    from linkwise.graph import Prepared
+
+SUSPICIOUS = 0.5  # probability of being wrong above which an answer is worth a second look
+WHY = "the answer tells likely clusterings apart"
+WHY_REVIEWED = "two clusters that may be one"
+CLOSE = 0.1  # probability from which on it is open whether two clusters are one
+QUEUED = 500  # questions that are kept ready for a review
+MOST_SHOWN = 60_000  # clusters: their numbers have 16 bits on the page and in the file
+OFTEN = 2.0  # seconds; a clustering that took longer is repeated only when it is due
+
+
+def solver_for(data: Prepared, *, by_size: bool) -> Solver:
+    """Return what clusters: a review if there are many small clusters."""
+    return ReviewSolver(data) if by_size else SessionSolver(data)
+
+
+class PageSession(Session):
+    """A session that tells all at once, from one and the same clustering."""
+
+    def snapshot(self) -> tuple[Beliefs, State]:
+        """Return what is believed now, and the state to propose questions from."""
+        beliefs = self._beliefs_now()
+        return beliefs, replace(self.state, believe=lambda: beliefs)
+
+
+class SessionSolver:
+    """Clusters and asks as :class:`linkwise.active.Session` does.
+
+    Answers are taken for ones that may be wrong: none is refused, and a wrong one does little
+    harm. `settle.settled` puts the answered samples where the answers say.
+
+    Parameters
+    ----------
+    data : Prepared
+        The samples.
+    seed : int
+        Seed of the clustering.
+    """
+
+    def __init__(self, data: Prepared, seed: int = 0) -> None:
+        self.data, self.seed = data, seed
+        self._session: PageSession | None = None
+        self._asked_for: int | None = None
+        self._seconds = 0.0  # of the last clustering
+        self._lock = Lock()
+
+    def tell(self, known: Known) -> None:
+        """Bring the session to the answers that count now, whatever was undone or changed."""
+        with self._lock:
+            if self._session is None or self._asked_for != known.n_clusters:
+                self._session = self._begun(known.n_clusters)
+                self._asked_for = known.n_clusters
+            replay(self._session, known.answers)
+
+    def _begun(self, n_clusters: int | None) -> PageSession:
+        k: int | str = min(n_clusters or 0, self.data.n_samples) or "auto"
+        return PageSession(self.data, k, noisy=True, random_state=self.seed)
+
+    @property
+    def session(self) -> PageSession:
+        """The session; `tell` begins it."""
+        assert self._session is not None
+        return self._session
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether to cluster again: after every answer if that is quick, else now and then."""
+        return self.session.refit_is_due or (self._seconds < OFTEN and not self._is_full)
+
+    @property
+    def _is_full(self) -> bool:
+        return self.session.n_clustered >= len(self.session.answers)
+
+    def refit(self) -> None:
+        """Cluster under all answers. Questions are answered by `found` in the meantime."""
+        started = time.monotonic()
+        self.session.refit()
+        self._seconds = time.monotonic() - started
+
+    def found(self, known: Known) -> Found:
+        """Return the last clustering, and the next questions, in a moment."""
+        session, is_full = self.session, self._is_full
+        beliefs, state = session.snapshot()  # another thread may put a new clustering at any time
+        return Found(
+            known,
+            beliefs.labels,
+            beliefs.consensus,
+            [Question((one.i, one.j), WHY) for one in propose(state, N_PROPOSALS)],
+            beliefs.still_to_change,
+            _suspicious(session.suspects),
+            "Auto",
+            is_full=is_full,
+            seconds=self._seconds,
+        )
+
+
+class ReviewSolver:
+    """Clusters and asks as :class:`linkwise.active.ReviewSession` does: many small clusters.
+
+    Parameters
+    ----------
+    data : Prepared
+        The samples.
+    seed : int
+        Seed of the clustering.
+    """
+
+    def __init__(self, data: Prepared, seed: int = 0) -> None:
+        self.data = data
+        self._session = ReviewSession(data, random_state=seed)
+        self._answers: tuple[Answer, ...] = ()
+        self._fitted: Reviewed | None = None
+        self._seconds = 0.0
+
+    def tell(self, known: Known) -> None:
+        """Take the answers that count now."""
+        self._answers = known.answers
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether to cluster again: after every answer if that is quick, else after twenty."""
+        used = () if self._fitted is None else self._fitted.answers
+        if used == self._answers:
+            return False
+        is_due = len(self._answers) - len(used) >= REVIEW_EVERY
+        return is_due or self._seconds < OFTEN or used != self._answers[: len(used)]
+
+    def refit(self) -> None:
+        """Cluster under all answers."""
+        started, answers = time.monotonic(), self._answers
+        found = self._session.after(answers)
+        if found.model.n_clusters_ > MOST_SHOWN:
+            raise ValueError(
+                f"there are {found.model.n_clusters_:,} clusters, and the page shows at most "
+                f"{MOST_SHOWN:,}. `linkwise ask -m linkage` asks the same questions"
+            )
+        self._fitted = found
+        self._seconds = time.monotonic() - started
+
+    def found(self, known: Known) -> Found:
+        """Return the last clustering, and the pairs that are worth reviewing."""
+        assert self._fitted is not None
+        answers, model, queue = self._fitted
+        asked = {one[:2] for one in known.answers}
+        pairs = [(min(pair), max(pair)) for pair in queue.pairs[:QUEUED].tolist()]
+        is_open = (queue.probability > CLOSE) & (queue.probability < 1 - CLOSE)
+        return Found(
+            known,
+            model.labels_,
+            questions=[Question(pair, WHY_REVIEWED) for pair in pairs if pair not in asked],
+            suspects=_suspicious(model.suspects_),
+            method="Linkage",
+            is_full=answers == known.answers,
+            seconds=self._seconds,
+            n_open=int(is_open.sum()),
+        )
+
+
+def _suspicious(suspects: Sequence[Suspect]) -> list[tuple[Pair, float]]:
+    """Return the pairs whose answers are more likely wrong than right."""
+    return [
+        ((int(one.samples[0]), int(one.samples[1])), one.probability)
+        for one in suspects
+        if len(one.samples) == 2 and one.probability is not None
+        if one.probability > SUSPICIOUS
+    ]
+
+
+def replay(session: Session, wanted: Sequence[Answer]) -> None:
+    """Bring a session to other answers: take back what differs, then answer."""
+    shared = 0
+    for before, now in zip(session.answers, wanted, strict=False):
+        if before != now:
+            break
+        shared += 1
+    for _ in range(len(session.answers) - shared):
+        Session.undo(session)
+    for answer in wanted[shared:]:
+        Session.answer(session, answer.i, answer.j, _given(answer))
+
+
+def _given(answer: Answer) -> Given:
+    """Return an answer as it is given to a session: below belief 1 as a probability."""
+    if answer.belief == 1 or answer.answer == "unknown":
+        return answer.answer
+    return (1 + answer.belief) / 2 if answer.answer == "same" else (1 - answer.belief) / 2
