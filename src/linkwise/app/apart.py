@@ -14,7 +14,7 @@ import traceback
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 import linkwise
@@ -92,40 +92,75 @@ class Apart:
     ) -> None:
         self.data, self._publisher, self._by_size = data, publisher, by_size
         self._process: Process | None = process
-        self._lock = Lock()
+        self._changed = Condition()
+        self._waiting: Known | None = None  # to be handed over
         self._stopped = self._has_map = False
 
     def start(self, known: Known, *, is_new: bool) -> None:
         """Begin to work; without an earlier clustering, provisional clusters come first."""
-        Thread(target=self._first, args=(known, is_new), daemon=True).start()
+        Thread(target=self._speak, args=(known, is_new), daemon=True).start()
 
-    def _first(self, known: Known, is_new: bool) -> None:  # noqa: FBT001  (of a thread)
+    def submit(self, known: Known) -> None:
+        """Hand over what is known now, without waiting; what was not sent yet is dropped."""
+        with self._changed:
+            self._waiting = known
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """End the process."""
+        with self._changed:
+            self._stopped = True
+            process, self._process = self._process, None
+            self._changed.notify_all()
+        if process is not None:
+            process.end()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing more will come."""
+        return self._stopped
+
+    # One thread speaks: a pipe is full until the other process has read ------------------------
+
+    def _speak(self, known: Known, is_new: bool) -> None:  # noqa: FBT001  (of a thread)
         """Find what needs no library here, then let the other process do the rest."""
+        self._begin(known, is_new=self._first(known, is_new=is_new))
+        while (newest := self._next()) is not None:
+            process = self._process
+            if process is None:  # it has ended
+                self._begin(newest, is_new=False)
+            else:
+                with suppress(OSError):  # who listens tells that it has ended
+                    process.send("submit", newest)
+
+    def _first(self, known: Known, *, is_new: bool) -> bool:
+        """Make the first map and clusters; return whether clusters are still missing."""
         from linkwise.app import layout  # noqa: PLC0415
         from linkwise.app.first import provisional  # noqa: PLC0415
 
-        if layout.has_columns(self.data):
-            placed = lambda: self._publisher.placed(layout.principal_axes(self.data), "axes")  # noqa: E731
-            self._has_map = self._guarded(placed)
-            if is_new and not self._by_size:
-                is_new = not self._guarded(
-                    lambda: self._publisher.found(provisional(self.data, known))
-                )
-        with self._lock:
-            if self._process is not None and not self._stopped:
-                self._begin(self._process, known, is_new=is_new)
+        if not layout.has_columns(self.data):
+            return is_new
+        self._has_map = self._guarded(
+            lambda: self._publisher.placed(layout.principal_axes(self.data), "axes")
+        )
+        if not is_new or self._by_size:
+            return is_new
+        return not self._guarded(lambda: self._publisher.found(provisional(self.data, known)))
 
-    def _guarded(self, step: Callable[[], Any]) -> bool:
-        try:
-            step()
-        except Exception as error:
-            traceback.print_exc()
-            self._publisher.failed(f"{type(error).__name__}: {error}")
-            return False
-        return True
+    def _next(self) -> Known | None:
+        """Wait for something to hand over; None if there never will be."""
+        with self._changed:
+            while self._waiting is None and not self._stopped:
+                self._changed.wait()
+            known, self._waiting = self._waiting, None
+            return None if self._stopped else known
 
-    def _begin(self, process: Process, known: Known, *, is_new: bool) -> None:
-        """Hand over the samples, and listen."""
+    def _begin(self, known: Known, *, is_new: bool) -> None:
+        """Hand over the samples, to another process if the one before has ended, and listen."""
+        with self._changed:
+            if self._stopped:
+                return
+            process = self._process = self._process or Process()
         Thread(target=self._listen, args=(process,), daemon=True).start()
         settings = {
             "is_graph": self.data.is_graph,
@@ -136,13 +171,15 @@ class Apart:
         with suppress(OSError):  # who listens tells that it has ended
             process.send("begin", self.data.X, known, settings)
 
+    # Another one listens -----------------------------------------------------------------------
+
     def _listen(self, process: Process) -> None:
         """Tell the publisher everything until the process ends."""
         with suppress(EOFError, OSError, ValueError, pickle.UnpicklingError):
             while not self._stopped:
                 name, values = process.receive()
                 self._guarded(partial(getattr(self._publisher, name), *values))
-        with self._lock:
+        with self._changed:
             if self._stopped:
                 return
             self._process = None
@@ -153,27 +190,12 @@ class Apart:
             f"the process that finds them has ended ({code}); the next answer starts another"
         )
 
-    def submit(self, known: Known) -> None:
-        """Hand over what is known now; a process that has ended is started again."""
-        with self._lock:
-            if self._stopped:
-                return
-            if self._process is None:
-                self._process = Process()
-                self._begin(self._process, known, is_new=False)
-                return
-            with suppress(OSError):  # who listens tells that it has ended
-                self._process.send("submit", known)
-
-    def stop(self) -> None:
-        """End the process."""
-        with self._lock:
-            self._stopped = True
-            process, self._process = self._process, None
-        if process is not None:
-            process.end()
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether nothing more will come."""
-        return self._stopped
+    def _guarded(self, step: Callable[[], Any]) -> bool:
+        """Run a step; an error is told, and the page goes on with what there is."""
+        try:
+            step()
+        except Exception as error:
+            traceback.print_exc()
+            self._publisher.failed(f"{type(error).__name__}: {error}")
+            return False
+        return True

@@ -1,0 +1,240 @@
+"""The process that clusters, and a server that needs none of its libraries."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
+from sklearn.decomposition import PCA
+
+pytest.importorskip("starlette", reason="the annotation page needs linkwise[app]")
+
+from linkwise._jit import CompilingNote
+from linkwise.active import Answer
+from linkwise.app import layout
+from linkwise.app.apart import Apart, Process
+from linkwise.app.engine import Known
+from linkwise.app.events import Event
+from linkwise.app.first import provisional
+from linkwise.app.items import Items
+from linkwise.app.matching import _assignment
+from linkwise.app.matching import adjusted_rand as own_adjusted_rand
+from linkwise.app.project import Project
+from linkwise.app.room import Room
+from linkwise.app.samples import Samples, samples_of
+from linkwise.app.worker import Sender
+from linkwise.graph import Prepared
+from linkwise.metrics import adjusted_rand
+from rooms import blobs, make_room
+
+HEAVY = ("sklearn", "numba", "scipy", "pandas")
+SERVED = """
+import sys
+import linkwise.cli.commands, linkwise.cli.serve, linkwise.cli.loading, linkwise.app.listen
+from linkwise.app.first import provisional
+from linkwise.app.engine import Known
+from linkwise.app.events import Event
+from linkwise.app.samples import samples_of
+import numpy as np
+provisional(samples_of(np.random.RandomState(0).normal(size=(50, 4))), Known())
+print([name for name in {heavy} if name in sys.modules])
+"""
+
+
+def test_the_server_imports_nothing_that_clusters():
+    code = SERVED.format(heavy=HEAVY)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# The other process -----------------------------------------------------------------------------
+
+
+class Told:
+    """A publisher that remembers everything."""
+
+    def __init__(self):
+        self.results, self.reasons, self.maps, self.neighbors = [], [], [], None
+        self.doing = "nothing yet"
+
+    def found(self, result):
+        self.results.append(result)
+
+    def placed(self, points, name):
+        self.maps.append(name)
+
+    def linked(self, neighbors):
+        self.neighbors = neighbors
+
+    def failed(self, reason):
+        self.reasons.append(reason)
+
+    def working(self, what):
+        self.doing = what
+
+    def wait(self, condition, seconds=120.0):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, f"waited in vain; {self.reasons}"
+            time.sleep(0.01)
+
+
+def full(told, upto):
+    return any(one.is_full and one.known.upto == upto for one in told.results)
+
+
+def test_clusters_come_from_another_process_which_is_started_again_if_it_ends():
+    X, y = blobs()
+    told, process = Told(), Process()
+    engine = Apart(samples_of(X), told, process)
+    engine.start(Known(n_clusters=3), is_new=True)
+    try:
+        told.wait(lambda: full(told, 0) and told.neighbors is not None)
+        assert told.results[0].method.startswith("k-means")  # at once, by the server itself
+        assert told.maps == ["axes", "graph"]
+        assert adjusted_rand(y, told.results[-1].labels) == 1
+        same = y == y[0]
+        assert all(y[k] == y[0] for k in told.neighbors[same].ravel() if k >= 0)
+
+        os.kill(process.pid, signal.SIGKILL)
+        told.wait(lambda: told.reasons and "has ended" in told.reasons[-1])
+        assert told.doing == ""
+        i, j = np.flatnonzero(same)[:2].tolist()
+        engine.submit(Known(1, (Answer(i, j, "same"),), 3))
+        told.wait(lambda: full(told, 1))
+        told.wait(lambda: told.reasons[-1] == "")  # the error is over
+    finally:
+        engine.stop()
+    assert engine.is_stopped
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_the_process_ends_with_the_server():
+    code = (
+        "from linkwise.app.apart import Process\n"
+        "import os, signal\n"
+        "process = Process()\n"
+        "print(process.pid, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=False
+    )
+    pid = int(done.stdout)
+    end = time.monotonic() + 60
+    while is_running(pid):
+        assert time.monotonic() < end, "it still runs"
+        time.sleep(0.05)
+
+
+def is_running(pid):
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        return stat.rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process cannot be stopped there")
+def test_an_answer_never_waits_for_the_other_process(tmp_path):
+    X, _ = blobs(30_000)  # more than a pipe takes at once
+    names = [f"item {k}" for k in range(len(X))]
+    items, project = Items(names, "point", {}, X, "abcd"), Project(tmp_path / "p", names, "data")
+    process = Process()
+    os.kill(process.pid, signal.SIGSTOP)  # as busy as can be
+    room = Room(project, items, samples_of(X), n_clusters=3, process=process)
+    room.open()
+    end = time.monotonic() + 30
+    while room.clustering.labels is None:
+        assert time.monotonic() < end, "no provisional clusters"
+        time.sleep(0.01)
+    first = room.question("tab", "me")
+    assert first.why == "a close call between two clusters"
+    time.sleep(0.5)  # the samples are on their way
+    acting = Thread(
+        target=room.act, args=([Event("answer", "u1", "me", *first.pair, "same")],), daemon=True
+    )
+    acting.start()
+    acting.join(10)
+    assert not acting.is_alive()
+    assert room.question("tab", "me").pair != first.pair
+    room.close()
+
+
+def test_compiling_is_told_on_the_page(tmp_path):
+    with (tmp_path / "news").open("wb") as file:
+        sender = Sender(file)
+        note = CompilingNote()
+        note.tell = sender.compiling
+        sender.working("clustering")
+        note._spent = 1.0  # seconds so far
+        note._is_registered = True
+        note._depth = 1
+        note._begin(None)
+    with (tmp_path / "news").open("rb") as file:
+        news = [pickle.load(file) for _ in range(2)]
+    assert news[-1] == ("working", ("clustering (compiling once, 10 to 40 s)",))
+
+
+# What the server finds by itself ---------------------------------------------------------------
+
+
+def test_there_is_no_random_question_while_clusters_are_being_found(tmp_path):
+    room = make_room(tmp_path)
+    assert room.question("tab", "me") is None
+    room.failed("no clusters today")
+    assert room.question("tab", "me").why == "a random pair"
+    room.close()
+
+
+def test_provisional_clusters_are_those_of_k_means():
+    X, y = blobs(300)
+    found = provisional(Samples(X), Known(n_clusters=3))
+    assert adjusted_rand(y, found.labels) == 1
+    assert found.questions
+    alike = provisional(Samples(np.ones((20, 4))), Known(n_clusters=3))  # nothing to tell apart
+    assert np.isfinite(alike.probability).all()
+
+
+@pytest.mark.parametrize("n_features", [3, 40])
+def test_the_first_map_is_along_the_principal_axes(n_features):
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(200, n_features)) * np.linspace(5, 1, n_features)
+    axes = layout.leading_axes(X - X.mean(axis=0))
+    expected = PCA(2).fit(X).components_
+    assert np.abs(np.abs(expected @ axes) - np.eye(2)).max() < 1e-3
+
+
+def test_the_nearest_are_those_with_the_largest_weights():
+    W = np.array([[9.0, 1, 2, 0], [1, 0, 0, 0], [2, 0, 0, 3], [0, 0, 3, 0]])
+    expected = [[2, 1, -1], [0, -1, -1], [3, 0, -1], [2, -1, -1]]
+    for graph in (W, csr_array(W)):
+        assert layout.nearest(graph, 3).tolist() == expected
+
+
+def test_samples_that_need_a_closer_look_are_prepared():
+    assert isinstance(samples_of(np.ones((3, 2))), Samples)
+    assert isinstance(samples_of(csr_array(np.ones((3, 2)))), Prepared)
+    with pytest.raises(ValueError, match="NaN"):
+        samples_of(np.array([[np.nan, 1.0], [1.0, 1.0]]))
+
+
+def test_matching_and_agreement_equal_those_of_the_libraries():
+    rng = np.random.RandomState(0)
+    for _ in range(300):
+        overlap = rng.randint(rng.choice([2, 5, 100]), size=rng.randint(1, 9, size=2))
+        rows, columns = _assignment(overlap)
+        assert len(set(columns.tolist())) == len(set(rows.tolist())) == min(overlap.shape)
+        assert overlap[rows, columns].sum() == overlap[linear_sum_assignment(-overlap)].sum()
+        truth, labels = rng.randint(4, size=(2, 30))
+        assert own_adjusted_rand(truth, labels) == pytest.approx(adjusted_rand(truth, labels))
