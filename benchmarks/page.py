@@ -24,8 +24,8 @@ import psutil
 from playwright.sync_api import sync_playwright
 from sklearn.datasets import make_blobs
 
-N_ANSWERS = 40
-N_CONFLICTS = 12
+N_ANSWERS = 30
+N_CONFLICTS = 10
 N_SOLVES = 5
 N_FRAMES = 40
 TARGETS = {  # at 1,000, 10,000 and 100,000 samples

@@ -35,8 +35,9 @@ def settled(
     taken: dict[int, int] = {}
     for group in sorted(groups, key=lambda one: (-len(evidence.members(one)), one)):
         members = evidence.members(group)
-        ranking = [*_own(labels, members), int(labels.max()) + 1]
-        if not may_add:
+        if may_add:
+            ranking = [*_own(labels, members), int(labels.max()) + 1]
+        else:
             ranking = _ranking(labels, members, known)
         excluded = {taken[other] for other in apart.get(group, ()) if other in taken}
         chosen = next((c for c in ranking if c not in excluded), ranking[0])

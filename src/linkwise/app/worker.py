@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from linkwise._types import Int32s, Singles
     from linkwise.app.engine import Engine, Found, Known
 
-NICE = 5  # the browser and the server go first
+NICE = 10  # the browser and the server go first
 
 
 class Sender:

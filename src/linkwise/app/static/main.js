@@ -667,7 +667,7 @@ globalThis.linkwise = { map, page, again, tab: TAB }; // for measurements
 
 try {
   if (waiting()) await sendWaiting();
+  refreshSoon(); // the map comes at the same time as the question
   await ask();
-  refreshSoon();
   fetchAhead();
 } catch (error) { told(error); }
