@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -21,9 +21,9 @@ pytest.importorskip("starlette", reason="the annotation page needs linkwise[app]
 
 from linkwise._jit import CompilingNote
 from linkwise.active import Answer
-from linkwise.app import layout
+from linkwise.app import layout, wire
 from linkwise.app.apart import Apart, Process
-from linkwise.app.engine import Known
+from linkwise.app.engine import Found, Known, Question
 from linkwise.app.events import Event
 from linkwise.app.first import provisional
 from linkwise.app.items import Items
@@ -42,7 +42,7 @@ SERVED = """
 import sys
 import linkwise.cli.commands, linkwise.cli.serve, linkwise.cli.loading, linkwise.app.listen
 from linkwise.app.first import provisional
-from linkwise.app.engine import Known
+from linkwise.app.engine import Found, Known, Question
 from linkwise.app.events import Event
 from linkwise.app.samples import samples_of
 import numpy as np
@@ -182,8 +182,35 @@ def test_compiling_is_told_on_the_page(tmp_path):
         note._depth = 1
         note._begin(None)
     with (tmp_path / "news").open("rb") as file:
-        news = [pickle.load(file) for _ in range(2)]
-    assert news[-1] == ("working", ("clustering (compiling once, 10 to 40 s)",))
+        news = [wire.receive(file) for _ in range(2)]
+    assert news[-1] == ("working", ["clustering (compiling once, 10 to 40 s)"])
+
+
+def test_messages_arrive_as_they_were_sent():
+    known = Known(3, (Answer(0, 1, "same", belief=0.3), Answer(1, 2, "unknown")), None)
+    probability = np.random.RandomState(0).dirichlet(np.ones(3), size=4)
+    found = Found(
+        known, np.arange(4), probability[:, ::-1], [Question((0, 2), "Köln\n", again=True)],
+        np.float64(0.25), [((0, 1), 0.7)], "Auto", is_full=True, seconds=1 / 3, n_open=None,
+    )  # fmt: skip
+    X = csr_array(np.eye(3))
+    stream = io.BytesIO()
+    wire.send(stream, "found", found, {"by_size": True}, X)
+    wire.send(stream, "working", "")
+    stream.seek(0)
+    name, (back, settings, again) = wire.receive(stream)
+    assert (name, settings) == ("found", {"by_size": True})
+    assert back.known == known
+    assert [one.belief for one in back.known.answers] == [0.3, 1.0]
+    assert np.array_equal(back.labels, found.labels)
+    assert np.array_equal(back.probability, found.probability)
+    assert back[3:] == (tuple(found.questions), *found[4:5], tuple(found.suspects), *found[6:])
+    assert (again != X).nnz == 0
+    assert wire.receive(stream) == ("working", [""])
+    with pytest.raises(EOFError):
+        wire.receive(stream)
+    with pytest.raises(ValueError, match="no kind of numbers"):
+        wire.receive(io.BytesIO(b'["found", [{"array": ["|O", [1]]}]]\n12345678'))
 
 
 # What the server finds by itself ---------------------------------------------------------------

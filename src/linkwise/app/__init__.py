@@ -8,8 +8,14 @@
     conflicts    Evidence: answers that can hold together, and the chains that prove others wrong
     items        Items: what is shown of a sample, by its kind
     matching     clusters keep their numbers from one clustering to the next
+    samples      Samples: rows of numbers, without the libraries that cluster them
     layout       two coordinates of each sample
-    engine       Engine: clustering and questions, in a thread of its own
+    engine       Engine: clustering and questions, in threads of their own
+    first        clusters and questions in a moment
+    wire         messages between the server and the process that clusters
+    apart        Apart: an engine in a process of its own
+    solvers      what clusters and asks: sessions, with all their libraries
+    worker       the process that clusters
     feed         Feed: news for open pages
     settle       answered samples are put where the answers say, at once
     terminal     ProjectSession: ``linkwise ask`` on the same project

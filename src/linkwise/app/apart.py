@@ -7,7 +7,6 @@ itself, while the other process still imports. If that process ends, the next an
 from __future__ import annotations
 
 import os
-import pickle
 import subprocess
 import sys
 import traceback
@@ -18,6 +17,8 @@ from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 import linkwise
+from linkwise.app import layout, wire
+from linkwise.app.first import provisional
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,19 +45,17 @@ class Process:
         """Number of the process."""
         return self._process.pid
 
-    def send(self, *message: Any) -> None:
+    def send(self, name: str, *values: Any) -> None:
         """Send a message; BrokenPipeError if the process has ended."""
         with self._lock:
             assert self._process.stdin is not None
-            pickle.dump(message, self._process.stdin, protocol=5)
-            self._process.stdin.flush()
+            wire.send(self._process.stdin, name, *values)
 
-    def receive(self) -> tuple[str, tuple[Any, ...]]:
+    def receive(self) -> tuple[str, list[Any]]:
         """Wait for the next message; EOFError if the process has ended."""
         with self._reading:
             assert self._process.stdout is not None
-            name, values = pickle.load(self._process.stdout)
-            return name, values
+            return wire.receive(self._process.stdout)
 
     def ended(self) -> int:
         """Return the code that the process ended with."""
@@ -135,9 +134,6 @@ class Apart:
 
     def _first(self, known: Known, *, is_new: bool) -> bool:
         """Make the first map and clusters; return whether clusters are still missing."""
-        from linkwise.app import layout  # noqa: PLC0415
-        from linkwise.app.first import provisional  # noqa: PLC0415
-
         if not layout.has_columns(self.data):
             return is_new
         self._has_map = self._guarded(
@@ -175,7 +171,7 @@ class Apart:
 
     def _listen(self, process: Process) -> None:
         """Tell the publisher everything until the process ends."""
-        with suppress(EOFError, OSError, ValueError, pickle.UnpicklingError):
+        with suppress(EOFError, OSError, ValueError):
             while not self._stopped:
                 name, values = process.receive()
                 self._guarded(partial(getattr(self._publisher, name), *values))

@@ -1,13 +1,12 @@
 """The process that clusters for the page: ``python -m linkwise.app.worker``, started by `apart`.
 
-Messages come by the standard input and leave by the standard output, each one pickled. It ends
+Messages come by the standard input and leave by the standard output (`wire`). It ends
 with the server, however that ends: the standard input is closed then.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import sys
 from importlib import import_module
@@ -15,6 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from linkwise._jit import compiling_note
+from linkwise.app import wire
 
 if TYPE_CHECKING:
     from linkwise._types import Int32s, Singles
@@ -32,8 +32,7 @@ class Sender:
 
     def _send(self, name: str, *values: Any) -> None:
         with self._lock:
-            pickle.dump((name, values), self._stream, protocol=5)
-            self._stream.flush()
+            wire.send(self._stream, name, *values)
 
     def found(self, result: Found) -> None:
         """Send a clustering."""
@@ -73,8 +72,8 @@ def main() -> None:
     engine: Engine | None = None
     while True:
         try:
-            name, *values = pickle.load(requests)
-        except (EOFError, pickle.UnpicklingError):
+            name, values = wire.receive(requests)
+        except (EOFError, OSError, ValueError):
             os._exit(0)  # whatever the threads are doing
         if name == "begin":
             engine = _begun(sender, *values)
