@@ -6,7 +6,7 @@ Nothing is unpickled: a message holds numbers, texts and the values of `KINDS`, 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ KINDS: dict[str, Any] = {"Known": Known, "Found": Found, "Question": Question}
 NUMBERS = "biuf"  # kinds of arrays
 
 
-def send(stream: BinaryIO, name: str, *values: Any) -> None:
+def send(stream: IO[bytes], name: str, *values: Any) -> None:
     """Write a message: what it is about, and its values."""
     arrays: list[AnyArray] = []
     text = json.dumps([name, [_plain(value, arrays) for value in values]])
@@ -31,7 +31,7 @@ def send(stream: BinaryIO, name: str, *values: Any) -> None:
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> tuple[str, list[Any]]:
+def receive(stream: IO[bytes]) -> tuple[str, list[Any]]:
     """Wait for a message and read it; EOFError if there is none any more."""
     line = stream.readline()
     if not line.endswith(b"\n"):
@@ -64,7 +64,7 @@ def _put_aside(value: Any, arrays: list[AnyArray]) -> dict[str, Any]:
     return {"array": [value.dtype.str, value.shape]}
 
 
-def _value(plain: Any, stream: BinaryIO) -> Any:
+def _value(plain: Any, stream: IO[bytes]) -> Any:
     """Return what JSON held; lists become tuples."""
     if isinstance(plain, list):
         return tuple(_value(part, stream) for part in plain)
@@ -74,7 +74,7 @@ def _value(plain: Any, stream: BinaryIO) -> Any:
     if kind == "dict":
         return content
     if kind == "array":
-        return _array(*content, stream)
+        return _array(content[0], content[1], stream)
     return MAKERS[kind](*(_value(part, stream) for part in content))
 
 
@@ -91,11 +91,11 @@ def _answer(i: int, j: int, answer: str, belief: float) -> Answer:
 MAKERS: dict[str, Any] = {**KINDS, "Answer": _answer, "sparse": _sparse}
 
 
-def _array(kind: str, shape: list[int], stream: BinaryIO) -> AnyArray:
+def _array(kind: str, shape: list[int], stream: IO[bytes]) -> AnyArray:
     if np.dtype(kind).kind not in NUMBERS:
         raise ValueError(f"{kind} is no kind of numbers.")
     array = np.empty(shape, dtype=kind)
-    left = memoryview(array.reshape(-1).view(np.uint8))
+    left = array.reshape(-1).view(np.uint8).data
     while left.nbytes:
         n_read = stream.readinto(left)  # type: ignore[attr-defined]
         if not n_read:
