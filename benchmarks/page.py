@@ -121,14 +121,16 @@ class Memory:
     def __init__(self, pid: int, n_bytes: int) -> None:
         self.server, self.n_bytes = psutil.Process(pid), n_bytes
 
-    def figures(self, when: str) -> dict[str, float]:
-        """Return megabytes: of the server, and of all, in which shared pages count once."""
+    def figures(self) -> dict[str, float]:
+        """Return megabytes; each process has the data once."""
         others = self.server.children(recursive=True)
-        own = self.server.memory_info().rss - self.n_bytes
-        shared = sum(one.memory_full_info().pss for one in (self.server, *others)) - self.n_bytes
+        own, other = (
+            sum(max(one.memory_info().rss - self.n_bytes, 0) for one in group) / 1e6
+            for group in ([self.server], others)
+        )
         return {
-            f"server memory above the data, MB{when}": own / 1e6,
-            f"memory of all its processes, MB{when}": shared / 1e6,
+            "server memory above the data, MB": own,
+            "memory of the process that clusters above the data, MB": other,
         }
 
 
@@ -161,7 +163,7 @@ def in_browser(page: object, address: str, started: float, memory: Memory) -> di
     frames = page.evaluate(f"Array.from({{length: {N_FRAMES}}}, {zoomed})")
     figures["map frame, p95, ms"] = np.quantile(frames, 0.95)
     idle(page)
-    return figures | memory.figures("")
+    return figures | memory.figures()
 
 
 def keys(page: object, n: int) -> dict[str, list[float]]:

@@ -57,6 +57,20 @@ def test_the_server_imports_nothing_that_clusters():
     assert done.stdout.strip() == "[]"
 
 
+def test_the_other_process_keeps_pandas_out_and_can_still_import_it():
+    code = (
+        "import sys\n"
+        "from linkwise.app.worker import _import\n"
+        "_import()\n"
+        "from linkwise import Auto\n"
+        "Auto(2, random_state=0).fit([[0.0], [0.1], [5.0], [5.1]] * 5)\n"
+        "print('pandas' in sys.modules)\n"
+        "import pandas"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 # The other process -----------------------------------------------------------------------------
 
 

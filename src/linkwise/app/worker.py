@@ -92,9 +92,19 @@ def _streams() -> tuple[BinaryIO, Sender]:
 
 
 def _import() -> None:
-    """Import what is needed later, all in one thread: numba cannot be imported by two at once."""
-    for name in ("numba", "linkwise.app.solvers", "linkwise.auto"):
-        import_module(name)
+    """Import what is needed later, all in one thread: numba cannot be imported by two at once.
+
+    scikit-learn imports pandas if it is there, which takes 0.3 s and 67 MB. Samples are plain
+    numbers here, so it is kept out until the rest is imported.
+    """
+    modules: dict[str, Any] = sys.modules
+    is_out = modules.setdefault("pandas", None) is None
+    try:
+        for name in ("numba", "linkwise.app.solvers", "linkwise.auto"):
+            import_module(name)
+    finally:
+        if is_out:
+            del modules["pandas"]
 
 
 def _begun(sender: Sender, X: Any, known: Known, settings: dict[str, bool]) -> Engine:
