@@ -28,6 +28,7 @@ N_ANSWERS = 30
 N_CONFLICTS = 10
 N_SOLVES = 5
 N_FRAMES = 40
+QUIET = 150  # ms after a key in which nobody asks the page anything: looking takes time, too
 TARGETS = {  # at 1,000, 10,000 and 100,000 samples
     "page usable, s": (1, 2, 6),
     "first question, s": (1.5, 3, 10),
@@ -42,10 +43,10 @@ SHOWN = "linkwise.page.state.full && linkwise.page.shown >= linkwise.page.state.
 LIBRARIES = "numpy, scipy.sparse.linalg, sklearn.cluster, numba"
 WATCH = """() => {
   const marks = globalThis.marks = {};
-  const frame = (name, from) => requestAnimationFrame(() => requestAnimationFrame(() => {
-    marks[name] ??= performance.now() - from;
-  }));
   let pressed = 0;
+  const frame = (name, from) => requestAnimationFrame(() => requestAnimationFrame(() => {
+    if (from === pressed) marks[name] ??= performance.now() - from; // else of the key before
+  }));
   addEventListener("keydown", (event) => {
     pressed = event.timeStamp;
     for (const name of Object.keys(marks)) delete marks[name];
@@ -171,10 +172,11 @@ def keys(page: object, n: int) -> dict[str, list[float]]:
     found = {"question": [], "map": []}
     for _ in range(n):
         answer(page)
+        page.wait_for_timeout(QUIET)
         until(page, "!!document.documentElement.dataset.latency && marks.question")
         found["map"].append(float(page.evaluate("document.documentElement.dataset.latency")))
         found["question"].append(page.evaluate("marks.question"))
-        page.wait_for_timeout(600)  # a person takes longer
+        page.wait_for_timeout(450)  # a person takes longer
     return found
 
 
@@ -220,6 +222,7 @@ def conflict(page: object, k: int) -> float:
     page.wait_for_timeout(300)
     before = page.evaluate("linkwise.page.state.conflicts")
     page.keyboard.press("n")
+    page.wait_for_timeout(QUIET)
     until(page, f"!!marks.conflict && linkwise.page.state.conflicts > {before}")
     shown = float(page.evaluate("marks.conflict"))
     page.wait_for_timeout(300)

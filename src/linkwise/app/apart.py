@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from linkwise.app.engine import Known, Publisher
 
 
+def _threads() -> dict[str, str]:
+    """Return settings that leave a core to the browser and the server."""
+    n_threads = str(max((os.cpu_count() or 1) - 1, 1))
+    return {f"{name}_NUM_THREADS": n_threads for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
+
+
 class Process:
     """The other process: it is sent messages, and sends what to tell the publisher."""
 
@@ -37,7 +43,7 @@ class Process:
             [sys.executable, "-m", "linkwise.app.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env={**_threads(), **os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         )
 
     @property

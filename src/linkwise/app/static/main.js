@@ -7,7 +7,7 @@ import { Keys } from "./keys.js";
 import { ItemMap } from "./map.js";
 import { Panels, stopFigures } from "./panels.js";
 
-const page = { state: null, question: null, ahead: [], shownAt: 0, busy: false, many: null, all: false, away: false };
+const page = { state: null, question: null, ahead: [], shownAt: 0, busy: false, drawing: null, many: null, all: false, away: false };
 const options = remembered("options", { marks: true, wordMarks: false, blind: true });
 
 // Saying ----------------------------------------------------------------------------------------
@@ -114,6 +114,7 @@ function panelsSoon() {
 
 let refreshing = null;
 function refreshSoon() {
+  if (page.drawing) { page.drawing.due = true; return; } // the answer first
   if (refreshing) { refreshing.again = true; return; }
   refreshing = { again: false };
   refresh().finally(() => {
@@ -198,6 +199,7 @@ async function answer(relation) {
   if (!question || page.busy) return;
   const pressedAt = performance.now();
   page.busy = true;
+  page.drawing = { due: false };
   press(relation);
   const body = {
     uuid: crypto.randomUUID(), a: question.a, b: question.b, relation, check: question.check,
@@ -207,18 +209,26 @@ async function answer(relation) {
     if (waiting()) await sendWaiting();
     const reply = await post("/api/answers", body);
     const before = page.state.conflicts;
-    apply(reply, () => painted(pressedAt));
+    apply(reply, () => painted(pressedAt, drawn));
     const conflict = reply.state.conflicts > before ? " This contradicts earlier answers: see Conflicts." : "";
     say(`${SAID[relation]} ${effect(reply)}${conflict} Undo with Z.`);
-    panelsSoon();
     if (page.ahead.length < 12) fetchAhead();
     page.ahead = page.ahead.filter((one) => one.id !== question.id);
   } catch (error) {
+    drawn();
     if (error instanceof Away) goOn(body);
     told(error);
   } finally {
     page.busy = false;
   }
+}
+
+// Everything else that has changed is fetched when the answer and the next question are on the screen.
+function drawn() {
+  const due = page.drawing?.due;
+  page.drawing = null;
+  if (due) refreshSoon();
+  panelsSoon();
 }
 
 function effect(reply) {
@@ -257,9 +267,10 @@ async function comeBack() {
 }
 
 // From the key to the frame after everything is drawn; read by the measurements
-function painted(from) {
+function painted(from, then) {
   requestAnimationFrame(() => requestAnimationFrame(() => {
     document.documentElement.dataset.latency = (performance.now() - from).toFixed(1);
+    then();
   }));
 }
 
