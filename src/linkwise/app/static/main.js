@@ -87,6 +87,7 @@ async function fetchLabels() {
 async function refresh() {
   try {
     const { state } = await get("/api/state");
+    if (page.drawing) { page.drawing.due = true; return; } // its reply tells more, with the next question
     const isNew = state.rev !== labelRev;
     showState(state);
     if (state.map.rev !== mapRev && state.map.rev > 0) {
