@@ -171,6 +171,25 @@ def test_an_answer_is_on_the_disk_before_the_next_question_shows(page, room):
     assert page.text("#live").startswith("Same.")
 
 
+def test_nothing_else_is_fetched_or_shown_before_the_next_question(page, room):
+    page.page.wait_for_timeout(500)  # what opening the page fetches
+    seen = []
+
+    def held(route):
+        reply = route.fetch()  # others are told of the answer now, and this page, too
+        known = len(page.requests)
+        page.page.wait_for_timeout(300)
+        seen.append((page.requests[known:], page.text("#n-answers")))
+        route.fulfill(response=reply)
+
+    page.page.route("**/api/answers", held)
+    before = page.press("y")
+    page.until(lambda: page.pair != before)
+    assert seen == [([], "0")]
+    known = len(page.requests)
+    page.until(lambda: any("/api/clusters" in url for url in page.requests[known:]))
+
+
 # 3
 def test_keys_mean_one_answer_each(page, room):
     page.press("Y")
