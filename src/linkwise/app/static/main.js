@@ -201,6 +201,7 @@ async function answer(relation) {
   const pressedAt = performance.now();
   page.busy = true;
   page.drawing = { due: false };
+  map.endFlash();
   press(relation);
   const body = {
     uuid: crypto.randomUUID(), a: question.a, b: question.b, relation, check: question.check,

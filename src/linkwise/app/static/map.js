@@ -5,6 +5,7 @@ import { colour, isDark, packed, shape, sizeOf, stamp } from "./looks.js";
 
 const GRID = 64; // cells a side, for finding the item under the pointer
 const MORPH = 450; // ms
+const FLASH = 900; // ms
 const SMOOTH_UP_TO = 30000; // items that are moved smoothly
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -86,16 +87,24 @@ export class ItemMap {
     this.draw();
   }
 
+  // What moved is ringed for a moment. A few steps are enough: each one is drawn without a GPU in the worst case,
+  // and must not slow down the next question.
   flashed(indices) {
     if (!indices.length || still()) return;
     this.flash = indices.slice(0, 300);
-    this.flashUntil = performance.now() + 900;
+    this.flashUntil = performance.now() + FLASH;
+    clearTimeout(this.fading);
     const fade = () => {
+      if (performance.now() >= this.flashUntil) this.flash = [];
+      else this.fading = setTimeout(fade, FLASH / 8);
       this.drawTop();
-      if (performance.now() < this.flashUntil) requestAnimationFrame(fade);
-      else { this.flash = []; this.drawTop(); }
     };
-    requestAnimationFrame(fade);
+    fade();
+  }
+
+  endFlash() {
+    clearTimeout(this.fading);
+    this.flash = [];
   }
 
   setPair(a, b) { this.pair = a === null ? null : [a, b]; this.drawTop(); }
@@ -193,7 +202,7 @@ export class ItemMap {
     const ink = style.getPropertyValue("--ink"), pane = style.getPropertyValue("--pane");
     for (const link of this.links) this.drawLink(context, link, style);
     if (this.flash.length) {
-      const left = Math.max(0, (this.flashUntil - performance.now()) / 900);
+      const left = Math.max(0, (this.flashUntil - performance.now()) / FLASH);
       context.strokeStyle = ink;
       context.globalAlpha = left;
       context.lineWidth = 1.5 * this.ratio;
