@@ -366,6 +366,7 @@ def test_it_ends_when_nothing_is_left_to_ask(tmp_path):
     room = make_room(tmp_path, n=6, k=2)
     truth = blobs(6, 2)[1]
     with client_of(room) as client:
+        wait_for(lambda: room.clustering.labels is not None)  # before, there is no question
         for _ in range(20):
             question = client.get("/api/question").json()["question"]
             if question is None:
