@@ -7,6 +7,7 @@ import pickle
 from collections import Counter
 from dataclasses import fields
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -256,8 +257,10 @@ def series(values, **options):
 class Polars:
     """What a column of polars is to NumPy."""
 
-    def __init__(self, values):
+    def __init__(self, values, categories=None):
         self.values = values
+        if categories is not None:
+            self.dtype = SimpleNamespace(categories=SimpleNamespace(to_list=lambda: categories))
 
     def __array__(self, dtype=None, copy=None):
         return np.array(self.values, dtype=object)
@@ -280,6 +283,7 @@ ANIMALS = ["dog", None, "cat", "dog"]
         (lambda: np.array(["dog", "", "cat", "dog"]), [1, -1, 0, 1], ["cat", "dog"]),
         (lambda: np.array(ANIMALS, dtype=object), [1, -1, 0, 1], ["cat", "dog"]),
         (lambda: Polars(ANIMALS), [1, -1, 0, 1], ["cat", "dog"]),
+        (lambda: Polars(ANIMALS, ["fox", "dog", "cat"]), [0, -1, 1, 0], ["dog", "cat"]),
         (lambda: series(ANIMALS), [1, -1, 0, 1], ["cat", "dog"]),
         (lambda: series(ANIMALS, dtype="string"), [1, -1, 0, 1], ["cat", "dog"]),
         (lambda: series(ANIMALS, dtype="category"), [1, -1, 0, 1], ["cat", "dog"]),

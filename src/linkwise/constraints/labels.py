@@ -172,10 +172,11 @@ def _warn_of_unknown(given: list[str], name: str) -> None:
 def _categories(value: Any) -> list[Any] | None:
     """Return the categories that a frame's column declares, in their order, or None."""
     categories = getattr(getattr(value, "dtype", None), "categories", None)
-    if categories is None or not hasattr(categories, "tolist"):
+    listed = getattr(categories, "tolist", getattr(categories, "to_list", None))  # pandas, polars
+    if listed is None:
         return None
-    used = set(np.asarray(value)[~np.asarray(value.isna())].tolist())
-    return [category for category in categories.tolist() if category in used]
+    used = {item for item in np.asarray(value).tolist() if not _is_unknown(item)}
+    return [category for category in listed() if category in used]
 
 
 def _named(array: AnyArray, known: Bools, names: list[Any]) -> Labels:
