@@ -33,10 +33,9 @@ class State(NamedTuple):
     dot: Floats  # g(A) . g(B) of each edge
     answer: Floats  # sum of the log-odds of the answers about pairs between A and B
     score: Floats  # of each edge: by what it is in order
-    bound: Floats  # of each edge: by what it is in the heap, its score or more
     first: Int32s  # first half-edge of each cluster; half-edge 2 e + s is side s of edge e
     after: Int32s  # half-edge after each half-edge
-    heap: Int32s  # edges, a binary heap with the largest bound on top
+    heap: Int32s  # edges, a binary heap with the largest score on top
     place: Int32s  # of each edge in the heap; -1: not in it
     mark: Int32s  # scratch: the edge from the merged cluster to each other one
     left: Int32s  # the merges: `right` becomes part of `left`, at `height`
@@ -60,7 +59,6 @@ def new_state(size, g, h, side, ends, answer, rule):  # type: ignore[no-untyped-
         np.empty(n_edges),
         answer.copy(),
         np.empty(n_edges),
-        np.full(n_edges, -np.inf),
         first,
         after,
         np.empty(n_edges, np.int32),
@@ -129,15 +127,11 @@ def _place(score, odds, answer, level):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _rescore(state, e, rule):  # type: ignore[no-untyped-def]
-    """Compute the score of an edge, and put it where it belongs in the heap if it has grown.
-
-    An edge whose score has fallen is moved only when it is on top. Most never are: they grow
-    again, or end as parts of others. The heap of many samples is in no cache.
-    """
+    """Compute the score of an edge, and put it where it belongs in the heap."""
     state.score[e], _ = _score(state, e, rule)
-    if state.score[e] <= rule[3] or state.score[e] <= state.bound[e]:
+    if state.score[e] <= rule[3]:
+        _leave_heap(state, e)
         return
-    state.bound[e] = state.score[e]
     if state.place[e] < 0:
         last = state.counts[0]
         state.heap[last] = e
@@ -147,27 +141,13 @@ def _rescore(state, e, rule):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _renew_top(state, rule):  # type: ignore[no-untyped-def]
-    """Put edges on top of the heap where they belong now, until one belongs there."""
-    while state.counts[0] > 0:
-        e = state.heap[0]
-        if state.ends[e, 0] < 0 or state.score[e] <= rule[3]:
-            _leave_heap(state, e)
-        elif state.score[e] < state.bound[e]:
-            state.bound[e] = state.score[e]
-            _settle(state, 0)
-        else:
-            return
-
-
-@njit(cache=True, nogil=True)
 def _leave_heap(state, e):  # type: ignore[no-untyped-def]
     at = state.place[e]
     if at < 0:
         return
     state.counts[0] -= 1
     last = state.heap[state.counts[0]]
-    state.place[e], state.bound[e] = -1, -np.inf
+    state.place[e] = -1
     if last != e:
         state.heap[at] = last
         state.place[last] = at
@@ -176,8 +156,8 @@ def _leave_heap(state, e):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _is_before(state, e, f):  # type: ignore[no-untyped-def]
-    if state.bound[e] != state.bound[f]:
-        return state.bound[e] > state.bound[f]
+    if state.score[e] != state.score[f]:
+        return state.score[e] > state.score[f]
     return e < f
 
 
@@ -209,7 +189,6 @@ def _settle(state, at):  # type: ignore[no-untyped-def]
 def merge_some(state, rule, most):  # type: ignore[no-untyped-def]
     """Make up to `most` merges, best first; return whether any may be left."""
     for _ in range(most):
-        _renew_top(state, rule)
         if state.counts[0] == 0:
             return False
         e = state.heap[0]
@@ -261,6 +240,7 @@ def _take_edges(state, a, b):  # type: ignore[no-untyped-def]
             state.answer[twin] += state.answer[e]
             state.mark[x] = -1  # its product is complete
             ends[e, 0] = ends[e, 1] = -1
+            _leave_heap(state, e)
         elif x >= 0:
             state.dot[e] += _dot(state.g[a], state.g[x])
             ends[e, s] = a
