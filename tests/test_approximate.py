@@ -17,7 +17,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from linkwise.exceptions import LowRecallWarning
-from linkwise.graph import Affinity, ApproximateNeighbors, affinity, cells, neighbors, transformer
+from linkwise.graph import (
+    Affinity,
+    ApproximateNeighbors,
+    affinity,
+    approximate,
+    cells,
+    neighbors,
+    transformer,
+)
 from linkwise.graph.neighbors import NeighborSearch
 
 
@@ -129,6 +137,32 @@ def test_a_higher_recall_searches_more_cells():
     X = structureless(4_000, 8)
     few, many, whole = (ApproximateNeighbors(recall=r).fit(X) for r in (0.7, 0.99, 1.0))
     assert few.n_probes_ < many.n_probes_ < whole.n_probes_ == whole.n_cells_
+
+
+@pytest.mark.filterwarnings("ignore::linkwise.exceptions.LowRecallWarning")
+def test_as_few_cells_are_searched_as_hold_the_wanted_neighbours():
+    X = structureless(3_000, 8)
+    sample = np.arange(0, 3_000, 10)
+    for recall in (0.5, 0.9, 0.98):
+        search = ApproximateNeighbors(10, recall=recall).fit(X)
+        search._choose_probes(sample)
+        chosen, shares = search.n_probes_, {}
+        for n_probes in range(1, chosen + 1):  # the slow way: search, and compare
+            search.n_probes_ = n_probes
+            shares[n_probes] = search._measured_recall(sample)
+        assert shares[chosen] >= recall
+        fewer = [n for n in shares if n < chosen and approximate.more_probes(n) <= chosen]
+        assert all(shares[n] < recall for n in fewer)
+
+
+def test_many_cells_are_selected_as_few_are_listed(monkeypatch):
+    X = blobs(4_000)
+    found = []
+    for longest in (1, 1_000):
+        monkeypatch.setattr(approximate, "LONGEST_LIST", longest)
+        found.append(ApproximateNeighbors(10, n_probes=20, n_jobs=2).fit(X).kneighbors())
+    assert_array_equal(*[indices for _, indices in found])
+    assert_array_equal(*[distances for distances, _ in found])
 
 
 def test_a_low_recall_is_said():

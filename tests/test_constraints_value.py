@@ -7,6 +7,7 @@ import pickle
 from collections import Counter
 from dataclasses import fields
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -237,7 +238,9 @@ def test_wrong_beliefs(belief, error, message):
         ([0, 1], ValueError, r"labels has shape \(2,\).*n_samples = 3"),
         ([[0, 1, 2]], ValueError, "one-dimensional"),
         (["a", "b", 3], TypeError, r"labels mixes text and numbers: .*\[1\] is 'b'.*\[2\] is 3"),
-        ([True, 1, None], TypeError, "labels mixes booleans and numbers"),
+        (["a", "b", -1], TypeError, r"\[2\] is -1.*Among names, write None or NaN for unknown"),
+        ([-1.0, "a", None], TypeError, r"\[0\] is -1\.0.*Among names, write None or NaN"),
+        ([True, 1, None], TypeError, "labels mixes booleans and numbers.*Give labels of one kind"),
         ([b"a", b"b", None], TypeError, r"labels\[0\] is b'a', .*integers, text or booleans"),
         ([0, 0.5, 1], ValueError, r"labels\[1\] is 0\.5, but 0\.5 is not a whole number"),
     ],
@@ -254,8 +257,10 @@ def series(values, **options):
 class Polars:
     """What a column of polars is to NumPy."""
 
-    def __init__(self, values):
+    def __init__(self, values, categories=None):
         self.values = values
+        if categories is not None:
+            self.dtype = SimpleNamespace(categories=SimpleNamespace(to_list=lambda: categories))
 
     def __array__(self, dtype=None, copy=None):
         return np.array(self.values, dtype=object)
@@ -278,6 +283,7 @@ ANIMALS = ["dog", None, "cat", "dog"]
         (lambda: np.array(["dog", "", "cat", "dog"]), [1, -1, 0, 1], ["cat", "dog"]),
         (lambda: np.array(ANIMALS, dtype=object), [1, -1, 0, 1], ["cat", "dog"]),
         (lambda: Polars(ANIMALS), [1, -1, 0, 1], ["cat", "dog"]),
+        (lambda: Polars(ANIMALS, ["fox", "dog", "cat"]), [0, -1, 1, 0], ["dog", "cat"]),
         (lambda: series(ANIMALS), [1, -1, 0, 1], ["cat", "dog"]),
         (lambda: series(ANIMALS, dtype="string"), [1, -1, 0, 1], ["cat", "dog"]),
         (lambda: series(ANIMALS, dtype="category"), [1, -1, 0, 1], ["cat", "dog"]),

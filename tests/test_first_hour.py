@@ -358,13 +358,26 @@ def tensor(**changes):
     return of_library("torch", "Tensor", **{**content, **changes})
 
 
+def unreadable(error):
+    """Return a tensor that only NumPy finds out about."""
+
+    class Tensor(type(tensor())):
+        def __array__(self, dtype=None, copy=None):
+            raise error
+
+    return Tensor(**vars(tensor()))
+
+
 @pytest.mark.parametrize(
     ("X", "call"),
     [
         (of_library("anndata._core.anndata", "AnnData"), r"fit\(adata.obsm\['X_pca'\]\)"),
         (of_library("networkx.classes.graph", "Graph"), r"networkx.to_scipy_sparse_array\(graph"),
-        (of_library("igraph", "Graph"), r"fit\(graph.get_adjacency_sparse\(\)\)"),
-        (tensor(requires_grad=True), r"fit\(X.detach\(\).cpu\(\).numpy\(\)\)"),
+        (of_library("igraph", "Graph"), r"fit\(graph.get_adjacency_sparse\('weight'\)\)"),
+        (of_library("polars.lazyframe.frame", "LazyFrame", columns=["a"]), r"fit\(X.collect\(\)\)"),
+        (tensor(requires_grad=True), r"fit\(X.detach\(\).cpu\(\).double\(\).numpy\(\)\)"),
+        (unreadable(TypeError("Got unsupported ScalarType BFloat16")), "such as bfloat16"),
+        (unreadable(RuntimeError("has negative bit set")), r"X.detach\(\)"),
         (tensor(device=SimpleNamespace(type="cuda")), r"X.detach\(\)"),
         (tensor(is_sparse=True), r"X.to_dense\(\)"),
     ],
@@ -384,6 +397,29 @@ def test_a_tensor_that_numpy_can_read_is_data(blobs):
     assert_array_equal(
         NCut(3, random_state=0).fit(readable).labels_, NCut(3, random_state=0).fit(blobs[0]).labels_
     )
+
+
+class PolarsColumn:
+    """What a column of polars is to NumPy: its type is no type of NumPy."""
+
+    def __init__(self, values):
+        self.values, self.dtype = np.asarray(values), "Date"
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values.astype(dtype or self.values.dtype)
+
+
+def test_columns_of_polars_without_numbers_are_named():
+    columns = {
+        "a": PolarsColumn(np.arange(60.0)),
+        "word": PolarsColumn(["u", "v"] * 30),
+        "day": PolarsColumn(np.full(60, "2020-01-01", dtype="datetime64[D]")),
+    }
+    content = {"columns": list(columns), "dtypes": [], "__getitem__": lambda _, n: columns[n]}
+    frame = type("DataFrame", (), {"__module__": "polars.dataframe.frame", **content})()
+    with pytest.raises(ValueError, match="no numbers in the columns 'word', 'day'") as told:
+        NCut(3).fit(frame)
+    assert "X.to_dummies(['word', 'day'])" in str(told.value)
 
 
 def test_columns_of_text_and_absurd_values_are_named(blobs):

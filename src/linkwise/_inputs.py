@@ -31,7 +31,11 @@ ADVICE = {
     ("networkx", "Graph"): (
         f"a networkx graph. {GRAPH} fit(networkx.to_scipy_sparse_array(graph, weight='weight'))."
     ),
-    ("igraph", "Graph"): f"an igraph graph. {GRAPH} fit(graph.get_adjacency_sparse()).",
+    ("igraph", "Graph"): (
+        f"an igraph graph. {GRAPH} fit(graph.get_adjacency_sparse('weight')), or without weights "
+        "fit(graph.get_adjacency_sparse())."
+    ),
+    ("polars", "LazyFrame"): "a lazy frame of polars. Pass its data: fit(X.collect()).",
 }
 HAVE_A_CHECK = {"csr", "csc", "bsr"}
 
@@ -54,9 +58,9 @@ def check_foreign(X: Any) -> None:
             raise TypeError(f"X is {advice}")
         if cls.__module__ == "torch" and cls.__name__ == "Tensor" and not _is_readable(X):
             raise TypeError(
-                "X is a torch tensor that NumPy cannot read: it has a gradient, is sparse, or is "
-                "not in main memory. Pass fit(X.detach().cpu().numpy()), of a sparse one "
-                "X.to_dense() first."
+                "X is a torch tensor that NumPy cannot read: it has a gradient, is sparse, is not "
+                "in main memory, or has a type that NumPy lacks, such as bfloat16. Pass "
+                "fit(X.detach().cpu().double().numpy()), of a sparse one X.to_dense() first."
             )
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         _check_text(X)
@@ -103,9 +107,12 @@ def _check_text(X: Any) -> None:
         shown = ", ".join(map(repr, no_numbers[:SHOWN])) + ", ..." * (len(no_numbers) > SHOWN)
         dates = [name for name in no_numbers if getattr(X[name].dtype, "kind", "O") == "M"]
         of_dates = f", dates by (X[{dates[0]!r}] - X[{dates[0]!r}].min()).dt.days" if dates else ""
+        call = "pandas.get_dummies(X)"
+        if type(X).__module__.startswith("polars"):
+            call = f"X.to_dummies({no_numbers[:SHOWN]!r})"
         raise ValueError(
             f"X has no numbers in the columns {shown}. Leave them out, or turn them into numbers: "
-            f"categories by pandas.get_dummies(X){of_dates}."
+            f"categories by {call}{of_dates}."
         )
 
 
@@ -118,11 +125,17 @@ def _is_numeric(column: Any) -> bool:
         np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError) as error:
         return "NAType" in str(error)  # told with its place later
-    return True
+    return np.asarray(column).dtype.kind not in "mM"  # polars has types of its own
 
 
 def _is_readable(tensor: Any) -> bool:
-    return not tensor.requires_grad and tensor.device.type == "cpu" and not tensor.is_sparse
+    if tensor.requires_grad or tensor.device.type != "cpu" or tensor.is_sparse:
+        return False
+    try:
+        np.asarray(tensor)  # no copy
+    except (TypeError, RuntimeError):
+        return False
+    return True
 
 
 def checked_format(A: Any, name: str = "X") -> Any:

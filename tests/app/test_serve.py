@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -179,6 +182,22 @@ def test_a_project_has_its_usual_port_unless_it_is_taken(tmp_path):
     taken = bind(host, port)
     assert _usual_port(path, host) == 0
     taken.close()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signals")
+def test_ctrl_c_is_how_the_page_ends(table):
+    pytest.importorskip("starlette")
+    typed = ["serve", str(table), "--drop", "name", "--drop", "group", "--no-browser"]
+    command = [sys.executable, "-m", "linkwise", *typed]
+    with subprocess.Popen(command, stdout=-1, stderr=-1, text=True) as server:
+        address = server.stdout.readline().split()[1]
+        with pytest.raises(HTTPError, match="401"):  # it listens; only browsers keep the token
+            urlopen(address, timeout=60)
+        server.send_signal(signal.SIGINT)
+        _, notes = server.communicate(timeout=60)
+    assert server.returncode == 0  # as of uvicorn, Jupyter and http.server
+    assert "0 answers kept in" in notes
+    assert "Interrupted" not in notes
 
 
 @pytest.mark.parametrize(

@@ -219,3 +219,7 @@ def test_noise_is_the_mean_of_the_suspects(iris):
     model = Auto(3, random_state=0).fit(X, constraints=Constraints.from_labels(labels))
     assert_allclose(model.noise_, np.mean([one.probability for one in model.suspects_]))
     assert f"about {model.noise_:.1%} wrong" in str(model.report_)
+    # With hard=True all of them hold, so that the estimate is of what would be without.
+    model = Auto(3, random_state=0, hard=True).fit(X, constraints=Constraints.from_labels(labels))
+    told = f"0 violated; without hard=True about {model.noise_:.1%} would count as wrong"
+    assert told in str(model.report_)

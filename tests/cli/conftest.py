@@ -28,7 +28,7 @@ class Run(NamedTuple):
     @property
     def suggestion(self):
         """The options and files of the command that is said to work."""
-        return shlex.split(self.error.partition("This would work: linkwise ")[2])
+        return shlex.split(self.error.partition(": linkwise ")[2])
 
 
 @pytest.fixture

@@ -199,4 +199,25 @@ def test_a_command_that_works_is_offered_although_pairs_contradict(linkwise, tmp
     assert run.code == 2
     assert "a and b are cannot-linked (line 3)" in run.error
     assert run.suggestion[3:] == ["--pair-columns", "A,B,Same?", "--skip-unknown"]
-    assert linkwise(*run.suggestion).code == 1  # it tells the contradiction
+    assert "This would work" not in run.error
+    assert "\nThis would list the conflicts, and end with exit code 1: linkwise check" in run.error
+    assert linkwise(*run.suggestion).code == 1
+    # Without contradictions it works, unless -k is too few.
+    pairs = write(tmp_path, "A,B,Same?\na,b,no\na,c,no\nb,c,no\na,z,yes\n")
+    run = linkwise("check", pairs, "data.csv", "-k", 3)
+    assert "\nThis would work: linkwise check" in run.error
+    assert linkwise(*run.suggestion).code == 0
+    run = linkwise("check", pairs, "data.csv", "-k", 2)
+    assert "\nThis would list the conflicts, and end with exit code 1: linkwise check" in run.error
+    assert linkwise(*run.suggestion).code == 1
+
+
+def test_contradictions_of_names_in_another_column_are_told_with_it(linkwise, tmp_path):
+    write(tmp_path, "id,name,x\na,p,1\nb,q,2\nc,r,3\n", "data.csv")
+    pairs = write(tmp_path, "i,j,link\np,q,must\nq,p,cannot\n")
+    run = linkwise("check", pairs, "data.csv", "--id", "id")
+    assert run.code == 2
+    assert "its names are not ids, but those of the column 'name'" in run.error
+    assert "p and q are cannot-linked (line 3)" in run.error
+    assert "end with exit code 1: linkwise check" in run.error
+    assert linkwise(*run.suggestion).code == 1

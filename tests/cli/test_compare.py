@@ -110,7 +110,10 @@ def test_contradictions_are_left_to_the_methods_that_accept_them(linkwise, xor, 
     run = linkwise(*options, "-m", "cut", "-m", "auto")
     assert run.code == 0
     assert run.out.splitlines()[1].startswith("auto")
-    assert "\nsigned, cut: Samples 0 and 2 are cannot-linked, but" in run.out  # once
+    # Once, with the lines of the file as an editor counts them, like all other messages.
+    assert "\nsigned, cut: 0 and 2 are cannot-linked (line 4), but" in run.out
+    assert "0 - 1 (line 2), 1 - 2 (line 3)" in run.out
+    assert "#" not in run.out + run.err
     # None of them does: then the file is refused, by its lines.
     run = linkwise(*options, "-m", "cut")
     assert run.code != 0

@@ -27,8 +27,12 @@ class Listening(uvicorn.Server):
         )
 
     def listen(self) -> None:
-        """Serve until `should_exit` is set, or Ctrl-C."""
-        self.run(sockets=[self.sock])
+        """Serve until `should_exit` is set, or Ctrl-C, which is how a page ends."""
+        try:
+            self.run(sockets=[self.sock])
+        except KeyboardInterrupt:  # uvicorn raises it again, after it has stopped
+            if not self.should_exit:
+                raise
 
     async def shutdown(self, sockets: Any = None) -> None:
         """End the streams of news, then everything else."""

@@ -258,6 +258,7 @@ class Auto(ConstrainedClusterer):
             make_report(answer, found.choice, suspects, labels=labels),
             n_violated=n_violated,
             scaling_is_chosen=self.scaling == "auto",
+            hard=self.hard,
             constraints=constraints,
         )
         return AutoResult(

@@ -104,6 +104,9 @@ class AutoReport:
         Whether the scaling was chosen, and not given as a parameter.
     interrupted : bool
         Whether the fit was interrupted: then this is the best answer so far.
+    hard : bool
+        Whether all constraints had to hold. `noise` and `n_suspects` are then what they would be
+        if they had not.
     constraints : Constraints or None
         What was given. The summary tells the contradictions among them.
     """
@@ -128,6 +131,7 @@ class AutoReport:
     small_clusters: tuple[tuple[int, tuple[int, ...]], ...] = ()
     scaling_is_chosen: bool = True
     interrupted: bool = False
+    hard: bool = False
     constraints: Constraints | None = field(default=None, repr=False, compare=False)
 
     def summary(self) -> list[str]:
@@ -192,8 +196,8 @@ class AutoReport:
     def _constraints(self) -> list[str]:
         s = "s" if self.n_constraints > 1 else ""
         lines = [
-            f"{self.n_constraints} constraint{s}, {self.n_violated} violated, "
-            f"about {self.noise:.1%} wrong, {self.n_suspects} suspected",
+            f"{self.n_constraints} constraint{s}, {self.n_violated} violated{self._errors()}, "
+            f"{self.n_suspects} suspected",
             f"with {'them' if s else 'it'}, {self.changed:.1%} of the samples change their cluster",
         ]
         lines[1:1] = self._contradictions()
@@ -204,6 +208,12 @@ class AutoReport:
             )
             lines.append(self._verdict())
         return lines
+
+    def _errors(self) -> str:
+        """Return how many are estimated to be wrong; with hard=True all hold nevertheless."""
+        if self.hard:
+            return f"; without hard=True about {self.noise:.1%} would count as wrong"
+        return f", about {self.noise:.1%} wrong"
 
     def _contradictions(self) -> list[str]:
         """Return what proves that some constraints cannot all hold."""

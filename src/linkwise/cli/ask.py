@@ -148,7 +148,7 @@ def _session(request: AskRequest, task: Task) -> Asked:
         return Session(task.prepared, **settings, path=path)
     except ConflictError as error:
         k = request.n_clusters or task.data.n_samples
-        raise Infeasible(error_in_words(error, task.data.names, k)) from error
+        raise Infeasible(error_in_words(error, task.known, task.data.names, k)) from error
     except ValueError as error:
         if "needs the number of clusters" in str(error):
             raise BadInput(f"{error} Say it with -k, for example -k 3.") from error

@@ -15,7 +15,7 @@ from linkwise.cli.pairs import (
     proof_in_words,
     read_pairs,
 )
-from linkwise.cli.problems import raise_problems
+from linkwise.cli.problems import Problem, raise_problems
 from linkwise.cli.reading import read_names
 from linkwise.constraints import Constraints
 from linkwise.constraints.feasible import require_coloring
@@ -77,10 +77,23 @@ def _pairs(request: CheckRequest, console: Console) -> Pairs:
         found = conflict_problems(pairs, request.pairs, request.limit)
         # To tell them is what the command is for: it works with them.
         problems += [problem._replace(add=(), remove=(), blocks=False) for problem in found]
+        if not found:
+            problems += _too_few_clusters(pairs, request.n_clusters)
         raise_problems(problems, console.arguments)
     for note in pairs.notes:
         console.note(note)
     return pairs
+
+
+def _too_few_clusters(pairs: Pairs, n_clusters: int | None) -> list[Problem]:
+    """Return a problem if pairs that do not contradict each other need more clusters than -k."""
+    constraints = Constraints.from_table(pairs.facts.n_samples, pairs.table, labels=pairs.labels)
+    try:
+        if n_clusters is not None:
+            constraints.check(n_clusters)
+    except ConflictError:
+        return [Problem(f"-k {n_clusters} is too few.", exit_code=INFEASIBLE, blocks=False)]
+    return []
 
 
 def _names(request: CheckRequest) -> Data | None:

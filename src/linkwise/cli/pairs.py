@@ -11,6 +11,7 @@ from linkwise.cli.console import INFEASIBLE, BadInput
 from linkwise.cli.problems import Problem
 from linkwise.cli.tables import text_of
 from linkwise.constraints import logic, parsing
+from linkwise.constraints.feasible import shortest_conflict
 from linkwise.constraints.formats import format_of
 from linkwise.constraints.table import PairTable
 
@@ -69,11 +70,13 @@ def read_pairs(path: Path, data: Data | None, request: DataRequest) -> Pairs:
         if data is None:
             ids = _names_in(columns, path)
         found, by_position = _parsed(columns, data, ids=ids, request=request)
+        if data is not None and not by_position and (other := _other_ids(path, columns, data)):
+            # Their problems and contradictions are told with this one, not after it.
+            ids = other[1]
+            problems.append(other[0])
+            found, _ = _parsed(columns, data, ids=ids, request=request)
     except (ValueError, IndexError) as error:
         return _no_pairs(data, Problem(_in_options(error)))
-    other = None if data is None or by_position else _other_ids(path, columns, data)
-    if other is not None:
-        return _no_pairs(data, other)
     n, table, errors, notes = found
     problems += [
         Problem(_in_options(error.error), ("--skip-unknown",) if error.is_unknown else ())
@@ -125,8 +128,8 @@ def _parsed(
     return parsing.parse_pairs(columns, n, ids, skip_unknown=skip), False
 
 
-def _other_ids(path: Path, columns: Columns, data: Data) -> Problem | None:
-    """Return a problem if no name of the pairs is an id, but most are in another column."""
+def _other_ids(path: Path, columns: Columns, data: Data) -> tuple[Problem, list[str]] | None:
+    """Return a problem if no name of the pairs is an id, but most are in another column; and it."""
     given = {str(value).strip() for name in "ij" for value in columns.values[name]}
     if not given or data.names is None or not given.isdisjoint(data.names):
         return None
@@ -134,7 +137,7 @@ def _other_ids(path: Path, columns: Columns, data: Data) -> Problem | None:
         texts = text_of(data.everything[name])
         if 2 * len(given.intersection(texts)) > len(given) and len(set(texts)) == len(texts):
             text = f"{path}: its names are not ids, but those of the column {str(name)!r}."
-            return Problem(text, ("--id", str(name)), ("--id",))
+            return Problem(text, ("--id", str(name)), ("--id",)), list(texts)
     return None
 
 
@@ -235,8 +238,12 @@ def conflict_in_words(conflict: Conflict, names: list[str] | None) -> str:
     return f"{claim}, but these belong together: {shown}. {remedy}"
 
 
-def error_in_words(error: ConflictError, names: list[str] | None, n_clusters: int) -> str:
+def error_in_words(
+    error: ConflictError, known: Constraints, names: list[str] | None, n_clusters: int
+) -> str:
     """Tell why some number of clusters cannot satisfy the pairs, in the names of the file."""
+    if error.kind == "contradiction":
+        return conflict_in_words(shortest_conflict(known.facts, known.contradictions), names)
     if error.kind == "labels" and error.bracket is not None:
         return (
             f"There are {error.bracket[0]} different labels, but only {n_clusters} clusters. Use "

@@ -50,8 +50,15 @@ class Problems(BadInput):
         if len(texts) > LISTED:
             lines.append(f"  ... and {len(texts) - LISTED} more")
         if self.suggestion is not None:
-            lines = [*lines, f"This would work: {self.suggestion}"]
+            lines = [*lines, f"{self._outcome()}: {self.suggestion}"]
         return "\n".join(lines)
+
+    def _outcome(self) -> str:
+        """Say what the suggested command would do."""
+        left = {problem.exit_code for problem in self.problems if not problem.blocks}
+        if INFEASIBLE in left:
+            return f"This would list the conflicts, and end with exit code {INFEASIBLE}"
+        return "This would work"
 
 
 def raise_problems(problems: Iterable[Problem], arguments: Sequence[str]) -> None:

@@ -115,8 +115,9 @@ def number_of_clusters(
 
 def fit(model: Any, prepared: Prepared, task: Task, *, known: Constraints | None = None) -> Any:
     """Fit a model; an error about constraints names the rows as the file does."""
+    known = task.known if known is None else known
     try:
-        return model.fit(prepared, constraints=task.known if known is None else known)
+        return model.fit(prepared, constraints=known)
     except ConflictError as error:
-        words = error_in_words(error, task.data.names, model.n_clusters)
+        words = error_in_words(error, known, task.data.names, model.n_clusters)
         raise Infeasible(words) from error

@@ -29,6 +29,7 @@ from linkwise.exceptions import ConflictError, TooLargeError
 
 if TYPE_CHECKING:
     from linkwise._types import Int32s, Ints
+    from linkwise.constraints.conflict import Conflict
     from linkwise.constraints.value import Constraints
 
 MAX_LABEL_PAIRS = 1_000_000  # pairs of labels that are listed for a search
@@ -132,9 +133,14 @@ def _own_generator() -> np.random.RandomState:
 # Errors that need no search ----------------------------------------------------------------
 
 
+def shortest_conflict(facts: logic.Facts, found: logic.Contradictions) -> Conflict:
+    """Return the contradiction with the shortest of the first proofs."""
+    return min(logic.explain(facts, found, limit=CHAINS_COMPARED), key=lambda c: len(c.chain))
+
+
 def raise_contradiction(facts: logic.Facts, found: logic.Contradictions) -> NoReturn:
     """Raise ConflictError with the shortest of the first proofs of a contradiction."""
-    first = min(logic.explain(facts, found, limit=CHAINS_COMPARED), key=lambda c: len(c.chain))
+    first = shortest_conflict(facts, found)
     message = first.message
     if found.total > 1:
         more = "contradictions" if found.total > 2 else "contradiction"

@@ -137,8 +137,16 @@ def _as_numbers(array: AnyArray, known: Bools, name: str) -> AnyArray:
     kinds = {_kind(item): row for row, item in enumerate(array.tolist()) if known[row]}
     if len(kinds) > 1:
         shown = ", ".join(f"{name}[{row}] is {array[row]!r}" for row in sorted(kinds.values()))
-        raise TypeError(f"{name} mixes {' and '.join(kinds)}: {shown}. Give labels of one kind.")
+        remedy = "Give labels of one kind."
+        if kinds.keys() == {"text", "numbers"} and _only_minus_one(array, known):
+            remedy = "Among names, write None or NaN for unknown, not -1."
+        raise TypeError(f"{name} mixes {' and '.join(kinds)}: {shown}. {remedy}")
     return np.where(known, array.astype(object), -1)
+
+
+def _only_minus_one(array: AnyArray, known: Bools) -> bool:
+    """Whether all numbers among names are -1."""
+    return all(item == -1 for item in array[known].tolist() if not isinstance(item, str))
 
 
 def _kind(value: object) -> str:
@@ -164,10 +172,11 @@ def _warn_of_unknown(given: list[str], name: str) -> None:
 def _categories(value: Any) -> list[Any] | None:
     """Return the categories that a frame's column declares, in their order, or None."""
     categories = getattr(getattr(value, "dtype", None), "categories", None)
-    if categories is None or not hasattr(categories, "tolist"):
+    listed = getattr(categories, "tolist", getattr(categories, "to_list", None))  # pandas, polars
+    if listed is None:
         return None
-    used = set(np.asarray(value)[~np.asarray(value.isna())].tolist())
-    return [category for category in categories.tolist() if category in used]
+    used = {item for item in np.asarray(value).tolist() if not _is_unknown(item)}
+    return [category for category in listed() if category in used]
 
 
 def _named(array: AnyArray, known: Bools, names: list[Any]) -> Labels:

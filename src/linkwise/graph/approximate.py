@@ -12,13 +12,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._params import Interval, validates_parameters
 from linkwise.graph.cells import (
+    ASSIGNED_ROWS,
     SPARE,
     Found,
     build_cells,
+    centres_around,
     in_threads,
     nearest_centres,
     nearest_exactly,
     ranked,
+    ranked_centres,
     row_blocks,
     search_cells,
     worker_count,
@@ -41,6 +44,8 @@ SAMPLE_SPREAD = 10_000  # samples that estimate the spread of the data
 # A sample this many times farther than the spread: measured recall is 0.98 up to 1e7, 0.36 at 1e8.
 FARTHEST = 1e7
 QUERY_BLOCK = 16_384  # new samples searched for at a time
+# Cells that are kept in ordered lists; more are selected among all, whose time does not grow.
+LONGEST_LIST = 32
 
 
 class ApproximateNeighbors(TransformerMixin, BaseEstimator):
@@ -186,26 +191,34 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
         return worker_count(self.n_jobs)
 
     def _choose_probes(self, sample: Ints) -> None:
-        """Search ever more cells until the sample finds the wanted share of its neighbours."""
+        """Count ever more cells until they hold the wanted share of the sample's neighbours."""
         self.n_probes_ = min(int(self.n_probes or 1), self.n_cells_)
         if self.recall == 1 and not self.n_probes:
             self.n_probes_ = self.n_cells_
         if self.n_probes or self.n_probes_ == self.n_cells_:
             return
-        true = self._true_distances(sample)
-        while self._measured_recall(sample, true) < self.recall:
+        needed = self._cells_needed(sample)
+        while (needed < self.n_probes_).mean() < self.recall and self.n_probes_ < self.n_cells_:
             self.n_probes_ = min(more_probes(self.n_probes_), self.n_cells_)
-            if self.n_probes_ == self.n_cells_:
-                return
 
-    def _true_distances(self, sample: Ints) -> Floats:
+    def _cells_needed(self, sample: Ints) -> Ints:
+        """Return how many cells are nearer than the one that holds a true neighbour."""
+        cells = self._cells
+        cell_of = np.empty(self._X.shape[0], np.intp)
+        cell_of[cells.order] = np.repeat(np.arange(self.n_cells_), np.diff(cells.start))
+        order = ranked_centres(self._X[sample], cells.centres, unit=cells.unit)
+        rank = np.empty_like(order)
+        np.put_along_axis(rank, order, np.arange(self.n_cells_)[None], axis=1)
+        return np.take_along_axis(rank, cell_of[self._true_neighbors(sample)[1]], axis=1)
+
+    def _true_neighbors(self, sample: Ints) -> tuple[Floats, Ints]:
         k = min(int(self.n_neighbors), self._X.shape[0] - 1)
         return nearest_exactly(
             self._X, self._X[sample], k, itself=sample, n_threads=self._n_threads
-        )[0]
+        )
 
-    def _measured_recall(self, sample: Ints, true: Floats | None = None) -> float:
-        true = self._true_distances(sample) if true is None else true
+    def _measured_recall(self, sample: Ints) -> float:
+        true = self._true_neighbors(sample)[0]
         found = self._search_new(self._X[sample], true.shape[1] + 1)
         return recall_of(drop_self(*found, sample)[0], true[:, -1:])
 
@@ -279,7 +292,7 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
     def _search_all(self, k: int) -> tuple[Floats, Ints]:
         """Neighbours of the samples of `fit`, searched for cell by cell."""
         cells, n_samples = self._cells, self._X.shape[0]
-        probes = self._probes(self._X)
+        probes = self._sample_probes()
         found = Found.nothing(n_samples, k + SPARE)
 
         def search(cell: int) -> None:
@@ -315,6 +328,19 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
         return nearest_centres(
             queries, cells.centres, self.n_probes_, unit=cells.unit, n_threads=self._n_threads
         )
+
+    def _sample_probes(self) -> Int32s:
+        """Return the cells to search for each sample of `fit`, in any order."""
+        if self.n_probes_ <= LONGEST_LIST:
+            return self._probes(self._X)
+        X, cells = self._X, self._cells
+        probes = np.empty((X.shape[0], self.n_probes_), np.int32)
+
+        def select(block: slice) -> None:
+            probes[block] = centres_around(X[block] / cells.unit, cells.centres, self.n_probes_)
+
+        in_threads(select, row_blocks(X.shape[0], ASSIGNED_ROWS), self._n_threads)
+        return probes
 
     def _ranked(
         self, queries: Any, positions: Int32s, k: int, *, itself: Ints | None = None

@@ -268,20 +268,19 @@ def keep_smallest(  # noqa: PLR0917  (numba takes no keyword-only arguments)
     """
     n_columns, k = scores.shape[1], found.squares.shape[1]
     yes, no = np.int32(1), np.int32(0)
-    n_whole = n_columns // 64 * 64
+    last = max(n_columns - 64, 0)
     for r in range(scores.shape[0]):
         row, i = scores[r], queries[r]
         limit = found.squares[i, k - 1] - norms[r]
         for begin in range(0, n_columns, 64):
-            end = n_columns
-            if begin < n_whole:
-                end = begin + 64
+            if n_columns >= 64:
+                some = row[min(begin, last) :]  # counted from its start, it compiles to vectors
                 any_smaller = no
                 for j in range(64):  # a constant number of turns, for the compiler
-                    any_smaller |= yes if row[begin + j] < limit else no
+                    any_smaller |= yes if some[j] < limit else no
                 if any_smaller == no:
                     continue
-            for j in range(begin, end):
+            for j in range(begin, min(begin + 64, n_columns)):
                 if row[j] < limit:
                     insert(found, i, row[j] + norms[r], first + j)
                     limit = found.squares[i, k - 1] - norms[r]
