@@ -11,14 +11,13 @@ from linkwise.active.representatives import representatives, touched
 from linkwise.active.strategies import take
 
 if TYPE_CHECKING:
-    from linkwise._types import Bools, Floats, Ints
+    from linkwise._types import Floats, Ints
     from linkwise.active.hypotheses import Beliefs
     from linkwise.active.state import State
 
 TEMPER = 0.5  # power of the weights: the truth is none of the hypotheses
 LOCAL = 0.3  # of placing a region beside telling hypotheses apart
 UNSURE = 0.03  # probability of other clusters, however sure a region is
-LINKED = 1.0  # value of placing another sample beside those that were asked about
 BALANCE, RECENT = 3.0, 10  # how far kinds of answers are balanced; recent answers that count
 REPEATED = 0.1  # value of a question that another one of the batch answers
 MOST_TRIED = 300  # pairs, the most valuable ones, that are looked at for an open one
@@ -96,18 +95,9 @@ def questions(beliefs: Beliefs) -> Questions:
     value += LOCAL * placing(beliefs, points)[a, b]
     together = weights @ said
     value *= balance(beliefs, together)
-    value *= np.where(joins_known(beliefs, points)[a, b], LINKED, 1.0)
     pairs = beliefs.hypotheses.samples[np.column_stack((points[a], points[b]))]
     # Rounded, so that ties do not depend on the last bits.
     return Questions(pairs, np.round(value, 12), together, said, weights)
-
-
-def joins_known(beliefs: Beliefs, points: Ints) -> Bools:
-    """Return which pairs join a sample that was asked about with one that was not."""
-    asked = beliefs.places([sample for one in told(beliefs.answers) for sample in one[:2]])
-    known = np.isin(points, asked)
-    joins: Bools = known[:, None] != known
-    return joins
 
 
 def balance(beliefs: Beliefs, together: Floats) -> Floats:
