@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import Auto, Constraints, Prepared
 from linkwise.active import Answer, Session, TruthOracle, simulate
+from linkwise.active.agreement import agreed
 from linkwise.active.committee import balance, propose, questions, telling_apart
 from linkwise.active.doubts import DOUBT, doubts
 from linkwise.active.fits import GATE, Fits, due_after, is_idle_leap, is_start_better
@@ -309,6 +310,43 @@ def test_the_more_samples_move_the_more_the_answers_have_to_gain():
 
     assert [is_idle(5, gain) for gain in (GATE / 2 - 0.01, GATE / 2 + 0.01)] == [True, False]
     assert [is_idle(30, gain) for gain in (GATE - 0.01, GATE + 0.01)] == [True, False]
+
+
+# What candidates say together ---------------------------------------------------------------
+
+
+def candidates_of(partitions, weights):
+    labels = np.array(partitions)
+    names = tuple(map(str, range(len(labels))))
+    return Committee(names, np.arange(labels.shape[1]), labels, np.array(weights), None, SQUARE)
+
+
+def test_a_candidate_that_predicts_chosen_pairs_best_does_not_decide_alone():
+    others = np.repeat([0, 1], 30)
+    ahead = np.where(np.arange(60) < 10, 1, others)  # ten samples elsewhere
+    committee = candidates_of([ahead, others, others, others], [0.94, 0.02, 0.02, 0.02])
+    found = np.eye(2)[ahead]
+    assert_array_equal(agreed(committee, found, 10).argmax(axis=1), others)
+    assert_array_equal(agreed(committee, 1 - found, 10).argmax(axis=1), 1 - others)  # numbered so
+
+
+def test_candidates_are_averaged_again_only_where_weights_are_by_likelihood():
+    committee = candidates_of([np.repeat([0, 1], 30)], [1.0])
+    found = np.eye(2)[committee.labels[0]]
+    made = [agreed(committee, found, n) is not None for n in (8, 9, 29, 30)]
+    assert made == [False, True, True, False]
+    part = committee._replace(samples=np.arange(50), labels=committee.labels[:, :50])
+    assert agreed(part, found, 10) is None
+
+
+def test_labels_satisfy_every_answer_whatever_the_candidates_say():
+    session = Session(X, 4, random_state=0)
+    said = TruthOracle(np.random.RandomState(0).permutation(y))
+    for _ in range(20):
+        pair = session.next()
+        session.answer(*pair, said(*pair))
+    for i, j, answer, *_ in session.answers:
+        assert (session.labels[i] == session.labels[j]) == (answer == "same")
 
 
 # Doubts -----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwise.active.agreement import agreed
 from linkwise.active.answers import constraints_of
 from linkwise.active.doubts import doubts
 from linkwise.active.hypotheses import (
@@ -149,12 +150,14 @@ class Fits:
         scores = {} if self.numbers is None else self.numbers.scores(answers, constraints)
         k = max(scores, key=lambda number: scores[number]) if scores else None
         model = self.model.fitted(constraints, n_clusters=k)
-        hypotheses = Hypotheses.of(model, Clustering(model.labels_, model.result_.probability))
+        shown = Clustering(model.labels_, model.result_.probability)
+        together = agreed(model.committee_, shown.probability, n_constraints(constraints))
+        if together is not None:
+            shown = self._settled(together, answers, constraints)
+        hypotheses = Hypotheses.of(model, shown)
         better = self._better(model, hypotheses, answers)
         if better is not None:
-            probability = with_answers(better, *as_pairs(told(answers)))
-            shown = Clustering(self._labels(probability, constraints), probability)
-            hypotheses = Hypotheses.of(model, shown)
+            hypotheses = Hypotheses.of(model, self._settled(better, answers, constraints))
         if self.numbers is not None and k is not None:
             others = rivals(self.numbers, scores, k, samples=hypotheses.samples)
             hypotheses = hypotheses.beside([*others, *with_two_merged(hypotheses, answers)])
@@ -185,11 +188,24 @@ class Fits:
             return recalled[1]
         return self.after(last).labels
 
+    def _settled(
+        self, probability: Floats, answers: tuple[Answer, ...], constraints: Constraints
+    ) -> Clustering:
+        """Return a clustering with the samples in answers where the answers say."""
+        given = with_answers(probability, *as_pairs(told(answers)))
+        return Clustering(self._labels(given, constraints), given)
+
     def _labels(self, probability: Floats, constraints: Constraints) -> Ints:
         if self.noisy or not self.model.estimator.hard:
             return likeliest_labels(probability)
         rng = np.random.RandomState(0)
         return feasible_labels(np.log(probability + 1e-12), constraints, rng)
+
+
+def n_constraints(constraints: Constraints) -> int:
+    """Return the number of pairs and labels."""
+    n_labels = 0 if constraints.labels is None else int((constraints.labels >= 0).sum())
+    return constraints.n_pairs + n_labels
 
 
 def is_start_better(committee: Committee) -> bool:
