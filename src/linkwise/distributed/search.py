@@ -21,6 +21,7 @@ from linkwise.graph.cells import (
     SPARE,
     Cells,
     Found,
+    both_ways,
     cells_of,
     centres_around,
     halved,
@@ -28,6 +29,7 @@ from linkwise.graph.cells import (
     largest_cell,
     nearest_centres,
     nearest_exactly,
+    offer_back,
     power_above,
     ranked,
     ranked_centres,
@@ -46,7 +48,7 @@ RECALL = 0.98  # as on one machine
 # Beyond `PROPORTIONAL_FROM` samples cells are searched for this share of the neighbours, in lists
 # of this length, and most others are found among the neighbours of neighbours. The cells that hold
 # 0.98 of them become more with the samples: 33, 46 and 72 of 1, 2 and 8 million blobs.
-SEARCHED_RECALL, LISTED = 0.95, 16
+SEARCHED_RECALL, LISTED = 0.85, 16
 # Cells grow in number with the root of the samples up to here, as on one machine, and with the
 # samples beyond, so that a cell holds as many as before.
 PROPORTIONAL_FROM = 1_000_000
@@ -444,16 +446,17 @@ def searched(region: Region, probes: Int32s, pieces: list[Any], settings: tuple[
     cells = Cells(own.unit, centres, start, np.arange(places.size), members)
     local = np.full(int(known.max(initial=0)) + 1, -1, dtype=np.int32)
     local[known] = np.arange(known.size, dtype=np.int32)
-    found = Found.nothing(n_rows, (max(k, LISTED) if joins else k) + SPARE)
+    found = Found.nothing(n_rows, max(k + SPARE, LISTED) if joins else k + SPARE)
     for cell in range(own.centres.shape[0]):
         part = slice(own.start[cell], own.start[cell + 1])
         queries = np.ascontiguousarray(own.members[part, :-1])
         lists = Found(found.squares[part], found.positions[part])
         search_cells(cells, cell, queries, local[probes[part]], part.start, lists)
     if joins:
-        lists, found = found, Found.nothing(n_rows, k + SPARE)
-        join_neighbors(X, own.unit, lists, found)
-    distances, rows = ranked(region.X, X, found.positions, k=k, unit=own.unit, n_threads=1)
+        offer_back(found)
+        join_neighbors(X, own.unit, both_ways(found), found)
+    nearest = found.positions[:, : k + SPARE]
+    distances, rows = ranked(region.X, X, nearest, k=k, unit=own.unit, n_threads=1)
     missing = np.flatnonzero(rows[:, -1] < 0)
     if missing.size:
         # Cells with fewer samples than neighbours: all that is here is compared.
