@@ -24,6 +24,7 @@ from linkwise.graph.cells import (
     both_ways,
     cells_of,
     centres_around,
+    enter_offers,
     halved,
     join_neighbors,
     largest_cell,
@@ -258,7 +259,27 @@ class _Tables:
         found: list[Any] = [None] * len(self.regions)
         for number in self._by_turns():
             found[number] = self._of_region(number, probes[number], cells[number], joins=joins)
-        return found
+        return self._offered(found) if joins else found
+
+    def _offered(self, tables: list[Any]) -> list[Any]:
+        """Return the tables with those neighbours in other regions that found a sample first."""
+        submit, at, start = self.cluster.submit, self.layout.at, self.layout.start
+        offers = [
+            [
+                submit(
+                    offers_to,
+                    table,
+                    int(start[other]),
+                    (int(start[i]), int(start[i + 1])),
+                    at=there,
+                )
+                for other, (table, there) in enumerate(zip(tables, at, strict=True))
+                if other != i
+            ]
+            for i in range(len(tables))
+        ]
+        rows = zip(tables, offers, at, strict=True)
+        return [submit(with_offers, table, given, at=here) for table, given, here in rows]
 
     def _by_turns(self) -> list[int]:
         """Return the regions, the first ones of all workers first.
@@ -465,6 +486,20 @@ def searched(region: Region, probes: Int32s, pieces: list[Any], settings: tuple[
         )
     _check_found(rows, places, k)
     return Table(distances, places[rows])
+
+
+def offers_to(table: Table, first: int, places: tuple[int, int]) -> tuple[AnyArray, ...]:
+    """Return whom the samples of a region are neighbours of in another: rows, distances, places."""
+    i, at = np.nonzero((table.places >= places[0]) & (table.places < places[1]))
+    return table.places[i, at] - places[0], table.distances[i, at], first + i
+
+
+def with_offers(table: Table, offers: list[Any]) -> Table:
+    """Enter samples of other regions in the lists of those that they found."""
+    found = Found(table.distances.copy(), table.places.copy())
+    for offer in offers:
+        enter_offers(*offer, found)
+    return Table(*found)
 
 
 def _check_found(rows: Ints, places: Ints, k: int) -> None:

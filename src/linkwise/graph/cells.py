@@ -374,10 +374,20 @@ def offer_back(lists: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
+def enter_offers(rows: Any, squares: Any, positions: Any, lists: Any) -> None:
+    """Enter positions in the lists of rows, where they are near enough and not there yet."""
+    last = lists.positions.shape[1] - 1
+    for offer in range(rows.size):
+        row, square, position = rows[offer], squares[offer], positions[offer]
+        if square < lists.squares[row, last] and not holds(lists, row, position):
+            insert(lists, row, square, position)
+
+
+@njit(cache=True, nogil=True)
 def holds(lists: Any, row: int, position: int) -> bool:
     """Return whether a row lists a position."""
-    for a in range(lists.positions.shape[1]):
-        if lists.positions[row, a] == position:
+    for held in lists.positions[row]:  # noqa: SIM110  (numba compiles no generators)
+        if held == position:
             return True
     return False
 
@@ -399,6 +409,16 @@ def both_ways(lists: Any) -> Any:
                 ways[j, count[j]] = i
                 count[j] += 1
     return ways
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+def square_between(X: Any, scale: float, i: int, j: int) -> float:
+    """Squared distance of two rows."""
+    square = scale * 0
+    for f in range(X.shape[1]):
+        difference = (X[i, f] - X[j, f]) * scale
+        square += difference * difference
+    return square
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
@@ -430,10 +450,7 @@ def join_neighbors(X: Any, unit: float, ways: Any, lists: Any) -> None:
                 seen[c] = i
                 if c < i:  # it met this row in its turn (unless a way was one too many)
                     continue
-                square = scale * 0
-                for f in range(X.shape[1]):
-                    difference = (X[i, f] - X[c, f]) * scale
-                    square += difference * difference
+                square = square_between(X, scale, i, c)
                 if square < lists.squares[i, width - 1]:
                     insert(lists, i, square, c)
                 if c < n and square < lists.squares[c, width - 1] and not holds(lists, c, i):
