@@ -49,7 +49,7 @@ RECALL = 0.98  # as on one machine
 # Beyond `PROPORTIONAL_FROM` samples cells are searched for this share of the neighbours, in lists
 # of this length, and most others are found among the neighbours of neighbours. The cells that hold
 # 0.98 of them become more with the samples: 33, 46 and 72 of 1, 2 and 8 million blobs.
-SEARCHED_RECALL, LISTED = 0.85, 16
+SEARCHED_RECALL, LISTED = 0.9, 16
 # Cells grow in number with the root of the samples up to here, as on one machine, and with the
 # samples beyond, so that a cell holds as many as before.
 PROPORTIONAL_FROM = 1_000_000
