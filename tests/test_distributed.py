@@ -154,6 +154,7 @@ def test_of_many_cells_those_around_are_searched(samples, monkeypatch):
     found = OnDask(da.from_array(samples[0], chunks=(400, 5)))
     total = found.W.sum()
     monkeypatch.setattr(search, "ALL_CELLS", 30)
+    monkeypatch.setattr(search, "NEAR_CELLS", 30)
     monkeypatch.setattr(search, "AROUND", 1.5)
     near = OnDask(da.from_array(samples[0], chunks=(400, 5)))
     assert near.W.sum() == pytest.approx(total, rel=0.01)

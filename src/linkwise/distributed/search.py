@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 RECALL = 0.98  # as on one machine
 # Beyond `PROPORTIONAL_FROM` samples cells are searched for this share of the neighbours, in lists
-# of this length, and most others are found among the neighbours of neighbours. The cells that hold
-# 0.98 of them become more with the samples: 33, 46 and 72 of 1, 2 and 8 million blobs.
+# of this length, and most others are found by what these lists hold. The cells that hold 0.98 of
+# the neighbours become more with the samples: 32 of 1 million blobs, 75 of 8 million.
 SEARCHED_RECALL, LISTED = 0.9, 16
 # Cells grow in number with the root of the samples up to here, as on one machine, and with the
 # samples beyond, so that a cell holds as many as before.
@@ -56,10 +56,11 @@ PROPORTIONAL_FROM = 1_000_000
 REGION_ROWS = 1_000_000  # at most, about
 REGIONS_PER_WORKER = 1  # at least; every further one makes more, smaller tasks
 CELLS_PER_REGION = 8  # at least, of few samples
-# Centres that a sample is compared with, to choose the cells that it looks at: all, or those
-# around its own cell. With fewer, neighbours are missed: 4 times as many as a sample looks at gave
-# a recall of 0.952 at 2,000,000 samples.
-ALL_CELLS = 2_000
+# Centres that a sample is compared with, to choose the cells that it looks at: all or, if there are
+# more than `ALL_CELLS`, at least `NEAR_CELLS` around its own cell. With fewer, neighbours are
+# missed: 4 times as many as a sample looks at gave a recall of 0.952 at 2,000,000 samples. At
+# 8,000,000, 33 cells chosen among 1,000 hold 0.905 of the neighbours, among 2,000 they hold 0.906.
+ALL_CELLS, NEAR_CELLS = 2_000, 1_000
 AROUND = 4  # times as many cells as a sample looks at, at least
 
 
@@ -419,8 +420,8 @@ def probed(region: Region, centres: Floats, n_probes: int) -> Int32s:
     They are chosen among all or, if these are many, among those around the cell of the sample.
     """
     own, unit = region.cells, region.cells.unit
-    n_around = max(ALL_CELLS, AROUND * n_probes)
-    if len(centres) <= n_around:
+    n_around = max(NEAR_CELLS, int(AROUND * n_probes))
+    if len(centres) <= max(ALL_CELLS, n_around):
         k = min(n_probes, len(centres))
         return nearest_centres(region.X, centres, k, unit=unit, n_threads=1)
     found = np.empty((region.X.shape[0], n_probes), dtype=np.int32)
