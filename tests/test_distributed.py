@@ -154,6 +154,7 @@ def test_of_many_cells_those_around_are_searched(samples, monkeypatch):
     found = OnDask(da.from_array(samples[0], chunks=(400, 5)))
     total = found.W.sum()
     monkeypatch.setattr(search, "ALL_CELLS", 30)
+    monkeypatch.setattr(search, "NEAR_CELLS", 30)
     monkeypatch.setattr(search, "AROUND", 1.5)
     near = OnDask(da.from_array(samples[0], chunks=(400, 5)))
     assert near.W.sum() == pytest.approx(total, rel=0.01)
@@ -173,37 +174,92 @@ def test_neighbours_of_neighbours_spare_cells(monkeypatch):
     by_cells = found()
     monkeypatch.setattr(search, "PROPORTIONAL_FROM", 5_000)
     joined = found()
-    assert joined.n_probes <= 0.8 * by_cells.n_probes
+    assert joined.n_probes <= 0.6 * by_cells.n_probes
     assert joined.recall >= 0.98
     # Where they find nothing more, the cells are searched that hold enough.
-    monkeypatch.setattr(search, "join_neighbors", take_the_first)
+    for step in ("offer_back", "join_neighbors", "enter_offers"):
+        monkeypatch.setattr(search, step, lambda *_: None)
     searched_again = found()
     assert searched_again.n_probes == by_cells.n_probes
     assert searched_again.recall == by_cells.recall
 
 
-def take_the_first(X, unit, lists, joined):
-    for part, first in zip(lists, joined, strict=True):
-        first[:] = part[:, : first.shape[1]]
-
-
-def test_joined_lists_hold_the_nearest_of_the_neighbours_of_neighbours():
+@pytest.fixture
+def lists():
+    """Samples, and lists of 50 of them: random ones, so that they are rarely the nearest."""
     rng = np.random.RandomState(0)
     X = rng.normal(size=(60, 3)).astype(np.float32)
-    n = 50  # the last ten have no lists
     squares = ((X[:, None] - X) ** 2).sum(axis=2) / 4
-    given = np.array([rng.permutation(np.delete(np.arange(60), i))[:6] for i in range(n)])
-    given = np.take_along_axis(given, np.argsort(np.take_along_axis(squares[:n], given, 1)), 1)
-    given[0, 3:] = -1
-    lists = cells.Found(np.take_along_axis(squares[:n], given, 1), given.astype(np.int32))
-    joined = cells.Found.nothing(n, 4)
-    cells.join_neighbors(X, 2.0, lists, joined)
-    for i in range(n):
-        near = given[i][given[i] >= 0]
-        far = np.concatenate([near, *(given[j] for j in near if j < n)])
-        far = np.setdiff1d(far, [i, -1])
-        assert_array_equal(joined.positions[i], far[np.argsort(squares[i, far])][:4])
-        assert_allclose(joined.squares[i], squares[i, joined.positions[i]], rtol=1e-5)
+    rows = np.array([rng.permutation(np.delete(np.arange(60), i))[:6] for i in range(50)])
+    rows = np.take_along_axis(rows, np.argsort(np.take_along_axis(squares[:50], rows, 1)), 1)
+    near = np.take_along_axis(squares[:50], rows, 1).astype(np.float32)
+    rows[0, 3:], near[0, 3:] = -1, np.inf
+    return SimpleNamespace(X=X, squares=squares, found=cells.Found(near, rows.astype(np.int32)))
+
+
+def check_lists(lists):
+    """From near to far, nobody twice, with the right distances."""
+    rows, near = lists.found.positions, lists.found.squares
+    for i in range(len(rows)):
+        held = rows[i][rows[i] >= 0]
+        assert np.unique(held).size == held.size
+        assert i not in held
+        assert_allclose(near[i, : held.size], lists.squares[i, held], rtol=1e-5)
+    assert (near[:, 1:] >= near[:, :-1]).all()
+
+
+def test_who_is_listed_lists_the_other_if_it_is_near_enough(lists):
+    near, rows = lists.found
+    before = rows.copy()
+    cells.offer_back(lists.found)
+    check_lists(lists)
+    assert (rows != before).any()
+    for i in range(50):
+        for j, square in zip(rows[i], near[i], strict=True):
+            assert j < 0 or j >= 50 or i in rows[j] or near[j, -1] <= square
+
+
+def test_ways_lead_to_listed_rows_and_back(lists):
+    rows = lists.found.positions
+    for i, way in enumerate(cells.both_ways(lists.found)):
+        listed = rows[i][rows[i] >= 0]
+        by = [(a, j) for j in range(50) for a in range(6) if rows[j, a] == i and j not in listed]
+        back = [j for _, j in sorted(by)][: 12 - listed.size]
+        expected = [*listed, *back]
+        assert_array_equal(way[: len(expected)], expected)
+        assert_array_equal(way[len(expected) :], -1)
+
+
+def test_joined_lists_hold_the_nearest_of_the_neighbours_of_neighbours(lists):
+    ways = cells.both_ways(lists.found)
+    ways = [way[way >= 0].tolist() for way in ways]
+    reached = [set(lists.found.positions[i]) - {-1} for i in range(50)]
+    for i in range(50):
+        for c in {c for j in ways[i] if j < 50 for c in ways[j] if c > i} - set(ways[i]):
+            reached[i].add(c)
+            if c < 50:
+                reached[c].add(i)
+    cells.join_neighbors(lists.X, 2.0, cells.both_ways(lists.found), lists.found)
+    check_lists(lists)
+    for i, rows in enumerate(lists.found.positions):
+        far = np.array(sorted(reached[i]))
+        assert_array_equal(rows, far[np.argsort(lists.squares[i, far])][:6])
+
+
+def test_regions_offer_samples_to_those_that_they_found(lists):
+    """Two tables of 25 samples each; the places of the first are 0 to 24."""
+    near, rows = (part[:50].copy() for part in lists.found)
+    tables = [search.Table(near[part], rows[part]) for part in (slice(0, 25), slice(25, 50))]
+    offers = search.offers_to(tables[1], 25, (0, 25))
+    found = search.with_offers(tables[0], [offers])
+    assert_array_equal(tables[0].places, rows[:25])  # what Dask holds stays as it was
+    for j in range(25):
+        others = [i for i in range(25, 50) if j in rows[i]]
+        reached = np.union1d(rows[j], others).astype(int)
+        reached = reached[reached >= 0]
+        expected = reached[np.argsort(lists.squares[j, reached])][:6]
+        assert_array_equal(found.places[j, : expected.size], expected)
+        assert_allclose(found.distances[j, : expected.size], lists.squares[j, expected], rtol=1e-5)
 
 
 def test_centres_are_ranked_as_lists_rank_them():

@@ -21,13 +21,16 @@ from linkwise.graph.cells import (
     SPARE,
     Cells,
     Found,
+    both_ways,
     cells_of,
     centres_around,
+    enter_offers,
     halved,
     join_neighbors,
     largest_cell,
     nearest_centres,
     nearest_exactly,
+    offer_back,
     power_above,
     ranked,
     ranked_centres,
@@ -44,19 +47,20 @@ if TYPE_CHECKING:
 
 RECALL = 0.98  # as on one machine
 # Beyond `PROPORTIONAL_FROM` samples cells are searched for this share of the neighbours, in lists
-# of this length, and most others are found among the neighbours of neighbours. The cells that hold
-# 0.98 of them become more with the samples: 33, 46 and 72 of 1, 2 and 8 million blobs.
-SEARCHED_RECALL, LISTED = 0.95, 16
+# of this length, and most others are found by what these lists hold. The cells that hold 0.98 of
+# the neighbours become more with the samples: 32 of 1 million blobs, 75 of 8 million.
+SEARCHED_RECALL, LISTED = 0.93, 16
 # Cells grow in number with the root of the samples up to here, as on one machine, and with the
 # samples beyond, so that a cell holds as many as before.
 PROPORTIONAL_FROM = 1_000_000
 REGION_ROWS = 1_000_000  # at most, about
 REGIONS_PER_WORKER = 1  # at least; every further one makes more, smaller tasks
 CELLS_PER_REGION = 8  # at least, of few samples
-# Centres that a sample is compared with, to choose the cells that it looks at: all, or those
-# around its own cell. With fewer, neighbours are missed: 4 times as many as a sample looks at gave
-# a recall of 0.952 at 2,000,000 samples.
-ALL_CELLS = 2_000
+# Centres that a sample is compared with, to choose the cells that it looks at: all or, if there are
+# more than `ALL_CELLS`, at least `NEAR_CELLS` around its own cell. With fewer, neighbours are
+# missed: 4 times as many as a sample looks at gave a recall of 0.952 at 2,000,000 samples. At
+# 8,000,000, 33 cells chosen among 1,000 hold 0.905 of the neighbours, among 2,000 they hold 0.906.
+ALL_CELLS, NEAR_CELLS = 2_000, 1_000
 AROUND = 4  # times as many cells as a sample looks at, at least
 
 
@@ -256,7 +260,27 @@ class _Tables:
         found: list[Any] = [None] * len(self.regions)
         for number in self._by_turns():
             found[number] = self._of_region(number, probes[number], cells[number], joins=joins)
-        return found
+        return self._offered(found) if joins else found
+
+    def _offered(self, tables: list[Any]) -> list[Any]:
+        """Return the tables with those neighbours in other regions that found a sample first."""
+        submit, at, start = self.cluster.submit, self.layout.at, self.layout.start
+        offers = [
+            [
+                submit(
+                    offers_to,
+                    table,
+                    int(start[other]),
+                    (int(start[i]), int(start[i + 1])),
+                    at=there,
+                )
+                for other, (table, there) in enumerate(zip(tables, at, strict=True))
+                if other != i
+            ]
+            for i in range(len(tables))
+        ]
+        rows = zip(tables, offers, at, strict=True)
+        return [submit(with_offers, table, given, at=here) for table, given, here in rows]
 
     def _by_turns(self) -> list[int]:
         """Return the regions, the first ones of all workers first.
@@ -396,8 +420,8 @@ def probed(region: Region, centres: Floats, n_probes: int) -> Int32s:
     They are chosen among all or, if these are many, among those around the cell of the sample.
     """
     own, unit = region.cells, region.cells.unit
-    n_around = max(ALL_CELLS, AROUND * n_probes)
-    if len(centres) <= n_around:
+    n_around = max(NEAR_CELLS, int(AROUND * n_probes))
+    if len(centres) <= max(ALL_CELLS, n_around):
         k = min(n_probes, len(centres))
         return nearest_centres(region.X, centres, k, unit=unit, n_threads=1)
     found = np.empty((region.X.shape[0], n_probes), dtype=np.int32)
@@ -444,16 +468,17 @@ def searched(region: Region, probes: Int32s, pieces: list[Any], settings: tuple[
     cells = Cells(own.unit, centres, start, np.arange(places.size), members)
     local = np.full(int(known.max(initial=0)) + 1, -1, dtype=np.int32)
     local[known] = np.arange(known.size, dtype=np.int32)
-    found = Found.nothing(n_rows, (max(k, LISTED) if joins else k) + SPARE)
+    found = Found.nothing(n_rows, max(k + SPARE, LISTED) if joins else k + SPARE)
     for cell in range(own.centres.shape[0]):
         part = slice(own.start[cell], own.start[cell + 1])
         queries = np.ascontiguousarray(own.members[part, :-1])
         lists = Found(found.squares[part], found.positions[part])
         search_cells(cells, cell, queries, local[probes[part]], part.start, lists)
     if joins:
-        lists, found = found, Found.nothing(n_rows, k + SPARE)
-        join_neighbors(X, own.unit, lists, found)
-    distances, rows = ranked(region.X, X, found.positions, k=k, unit=own.unit, n_threads=1)
+        offer_back(found)
+        join_neighbors(X, own.unit, both_ways(found), found)
+    nearest = found.positions[:, : k + SPARE]
+    distances, rows = ranked(region.X, X, nearest, k=k, unit=own.unit, n_threads=1)
     missing = np.flatnonzero(rows[:, -1] < 0)
     if missing.size:
         # Cells with fewer samples than neighbours: all that is here is compared.
@@ -462,6 +487,20 @@ def searched(region: Region, probes: Int32s, pieces: list[Any], settings: tuple[
         )
     _check_found(rows, places, k)
     return Table(distances, places[rows])
+
+
+def offers_to(table: Table, first: int, places: tuple[int, int]) -> tuple[AnyArray, ...]:
+    """Return whom the samples of a region are neighbours of in another: rows, distances, places."""
+    i, at = np.nonzero((table.places >= places[0]) & (table.places < places[1]))
+    return table.places[i, at] - places[0], table.distances[i, at], first + i
+
+
+def with_offers(table: Table, offers: list[Any]) -> Table:
+    """Enter samples of other regions in the lists of those that they found."""
+    found = Found(table.distances.copy(), table.places.copy())
+    for offer in offers:
+        enter_offers(*offer, found)
+    return Table(*found)
 
 
 def _check_found(rows: Ints, places: Ints, k: int) -> None:

@@ -263,8 +263,8 @@ def keep_smallest(  # noqa: PLR0917  (numba takes no keyword-only arguments)
 ) -> None:
     """Enter a block of scores (squared distances less the norms of the queries) in the lists.
 
-    Nearly all scores are too large. So 64 at a time are compared with the worst of the list,
-    which compiles to a few vector instructions; a branch for each score takes ten times as long.
+    Nearly all scores are too large. So 64 at a time are compared with the worst of the list; a
+    branch for each score takes ten times as long.
     """
     n_columns, k = scores.shape[1], found.squares.shape[1]
     yes, no = np.int32(1), np.int32(0)
@@ -345,48 +345,105 @@ def search_cells(  # noqa: PLR0912, PLR0917  (one kernel: buffers are made once)
             keep_smallest(scores, norms, chosen, begin, found)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
-def join_neighbors(X: Any, unit: float, lists: Any, joined: Any) -> None:
-    """Look among the neighbours of neighbours for nearer ones (NN-Descent; Dong et al. 2011).
+@njit(cache=True, nogil=True)
+def offer_back(lists: Any) -> None:
+    """Enter each row in the lists of the rows that it lists, where it is near enough.
 
-    `lists` are those of the first rows of `X`, and their nearest entries the first of `joined`,
-    which may be shorter. Rows without a list are nobody's way to others.
+    A row that looked in too few cells to see another may have been seen by it.
     """
     n, width = lists.positions.shape
-    kept = joined.positions.shape[1]
+    for i in range(n):
+        for a in range(width):
+            j = lists.positions[i, a]
+            if j < 0:
+                break
+            square = lists.squares[i, a]
+            if j < n and square < lists.squares[j, width - 1] and not holds(lists, j, i):
+                insert(lists, j, square, i)
+
+
+@njit(cache=True, nogil=True)
+def enter_offers(rows: Any, squares: Any, positions: Any, lists: Any) -> None:
+    """Enter positions in the lists of rows, where they are near enough and not there yet."""
+    last = lists.positions.shape[1] - 1
+    for offer in range(rows.size):
+        row, square, position = rows[offer], squares[offer], positions[offer]
+        if square < lists.squares[row, last] and not holds(lists, row, position):
+            insert(lists, row, square, position)
+
+
+@njit(cache=True, nogil=True)
+def holds(lists: Any, row: int, position: int) -> bool:
+    """Return whether a row lists a position."""
+    for held in lists.positions[row]:  # noqa: SIM110  (numba compiles no generators)
+        if held == position:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def both_ways(lists: Any) -> Any:
+    """Return the rows that each lists and, at most as many again, those that list it; -1 ends."""
+    n, width = lists.positions.shape
+    ways = np.full((n, 2 * width + 1), -1, np.int32)
+    ways[:, :width] = lists.positions
+    count = np.zeros(n, np.int32)
+    for i in range(n):
+        while count[i] < width and ways[i, count[i]] >= 0:
+            count[i] += 1
+    for a in range(width):  # the nearest of all rows first
+        for i in range(n):
+            j = lists.positions[i, a]
+            if 0 <= j < n and count[j] < 2 * width and not holds(lists, j, i):
+                ways[j, count[j]] = i
+                count[j] += 1
+    return ways
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+def square_between(X: Any, scale: float, i: int, j: int) -> float:
+    """Squared distance of two rows."""
+    square = scale * 0
+    for f in range(X.shape[1]):
+        difference = (X[i, f] - X[j, f]) * scale
+        square += difference * difference
+    return square
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+def join_neighbors(X: Any, unit: float, ways: Any, lists: Any) -> None:
+    """Enter the neighbours of neighbours that are nearer (NN-Descent; Dong et al. 2011).
+
+    `lists` are those of the first rows of `X`, and `ways` leads from these to others and back.
+    Rows without a list are nobody's way.
+    """
+    n, width = lists.positions.shape
     scale = X.dtype.type(1.0 / unit)
     seen = np.full(X.shape[0], -1, np.int32)
     for i in range(n):
         seen[i] = i
-        for a in range(width):
-            j = lists.positions[i, a]
+        for j in ways[i]:
             if j < 0:
                 break
             seen[j] = i
-            if a < kept:
-                joined.squares[i, a] = lists.squares[i, a]
-                joined.positions[i, a] = j
-        limit = joined.squares[i, kept - 1]
-        for a in range(width):
-            j = lists.positions[i, a]
+        for j in ways[i]:
             if j < 0:
                 break
             if j >= n:
                 continue
-            for b in range(width):
-                c = lists.positions[j, b]
+            for c in ways[j]:
                 if c < 0:
                     break
                 if seen[c] == i:
                     continue
                 seen[c] = i
-                square = scale * 0
-                for f in range(X.shape[1]):
-                    difference = (X[i, f] - X[c, f]) * scale
-                    square += difference * difference
-                if square < limit:
-                    insert(joined, i, square, c)
-                    limit = joined.squares[i, kept - 1]
+                if c < i:  # it met this row in its turn (unless a way was one too many)
+                    continue
+                square = square_between(X, scale, i, c)
+                if square < lists.squares[i, width - 1]:
+                    insert(lists, i, square, c)
+                if c < n and square < lists.squares[c, width - 1] and not holds(lists, c, i):
+                    insert(lists, c, square, i)
 
 
 @njit(cache=True, nogil=True)
