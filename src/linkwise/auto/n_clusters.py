@@ -29,7 +29,7 @@ MORE = 4  # clusters considered beyond the least that the constraints require
 LIMIT = 100  # clusters in any case
 DECLINE = 3  # numbers in a row, all improbable, that end the search
 IMPROBABLE = 7.0  # nats by which their evidence is lower than the highest
-N_FOLDS = 3  # for each number
+N_FOLDS = 5  # for each number
 STARTS = 3  # of k-means
 TREE_LIMIT = 0.3  # Gini index of the sizes of clusters along the spanning tree
 LINEAR = ("linear",)  # basis of the learner
@@ -133,7 +133,8 @@ def choose_n_clusters(
         for k in range(numbers[0], highest + 1):
             if k > bases.n_clusters:
                 bases = views.bases(scaling, 2 * k)[1]
-            evidence.append(log_evidence(views.new_view(scaling, k), constraints))
+            view = views.view(scaling, k, is_kept=False)
+            evidence.append(log_evidence(view, constraints))
             tried.append(k)
             if callback is not None:
                 callback(min(len(tried) / len(numbers), 1.0), f"{k} clusters")

@@ -326,16 +326,14 @@ class Views:
             known = self._bases[name] = data, build_bases(X, data.W, k)
         return known
 
-    def view(self, scaling: Scaling | None, k: int) -> View:
-        """Return a view for `k` clusters."""
+    def view(self, scaling: Scaling | None, k: int, *, is_kept: bool = True) -> View:
+        """Return a view for `k` clusters, kept for later fits or not."""
         name = "" if scaling is None else scaling.name
-        if (name, k) not in self._views:
-            self._views[name, k] = self.new_view(scaling, k)
-        return self._views[name, k]
-
-    def new_view(self, scaling: Scaling | None, k: int) -> View:
-        """Return a view for `k` clusters that is not kept."""
-        name = "" if scaling is None else scaling.name
-        data, bases = self.bases(scaling, k)
-        bases = bases if bases.n_clusters == k else bases.for_clusters(k)
-        return View(data, scaling, bases, self._trees[name])
+        view = self._views.get((name, k))
+        if view is None:
+            data, bases = self.bases(scaling, k)
+            bases = bases if bases.n_clusters == k else bases.for_clusters(k)
+            view = View(data, scaling, bases, self._trees[name])
+        if is_kept:
+            self._views[name, k] = view
+        return view
