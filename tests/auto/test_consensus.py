@@ -128,10 +128,21 @@ def test_many_pairs_that_tell_nothing_do_not_leave_the_anchor(m):
 
 def test_many_pairs_that_a_learner_predicts_better_leave_the_anchor():
     m, another = 100, np.random.RandomState(0).permutation(Y)
-    anchor = member("anchor", another, group="anchor", prior=1.0, held_out=np.full(m, 0.7))
+    often_right = np.repeat([0.95, 0.05], [80, 20])
+    anchor = member("anchor", another, group="anchor", prior=1.0, held_out=often_right)
     learner = member("b", Y, group="learner", prior=1.0, held_out=np.full(m, 0.95))
     found = find_consensus([anchor, learner], given(np.ones(m)))
     assert found.weights[0] < 0.1
+    assert_array_equal(found.probability.argmax(axis=1), Y)
+
+
+def test_pairs_that_a_learner_predicts_only_more_confidently_do_not_leave_the_anchor():
+    """Both are right on all of them. A learner is surer of itself, and that is no evidence."""
+    m, another = 65, np.random.RandomState(0).permutation(Y)
+    anchor = member("anchor", Y, group="anchor", prior=1.0, held_out=np.full(m, 0.91))
+    learner = member("b", another, group="learner", prior=1.0, held_out=np.full(m, 0.999))
+    found = find_consensus([anchor, learner], given(np.ones(m)))
+    assert found.weights[0] > 0.6
     assert_array_equal(found.probability.argmax(axis=1), Y)
 
 

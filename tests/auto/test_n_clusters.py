@@ -9,7 +9,10 @@ from sklearn.datasets import make_blobs
 
 from linkwise import Auto, Constraints, Prepared
 from linkwise.auto import n_clusters
+from linkwise.auto import views as auto_views
+from linkwise.auto.constraint_model import ConstraintModel
 from linkwise.auto.n_clusters import (
+    average_likelihood,
     choose_n_clusters,
     gap_prior,
     has_declined,
@@ -93,6 +96,43 @@ def test_predicted_constraints_outweigh_the_gaps(four_blobs):
     choice = choose(views, merged)
     assert choice.best < 4
     assert choice.probability[0] > np.exp(gaps(views)[0])
+
+
+def test_where_nothing_predicts_the_counts_of_pairs_tell():
+    """Half of the pairs are must-links: there are few clusters, whatever candidates say."""
+    chain = [(i, i + 1) for i in range(0, 80, 2)]
+    known = Constraints(80, must_link=chain[:20], cannot_link=chain[20:])
+    wrong_half_of_the_time = np.tile([[0.9, 0.1]], (1, 20))
+    scores = []
+    for k in (2, 3, 7):
+        model = ConstraintModel.of(known, k)
+        scores.append(average_likelihood(wrong_half_of_the_time, model))
+    assert scores[0] > scores[1] + 1
+    assert scores[1] > scores[2] + 5
+
+
+def test_a_candidate_that_predicts_outweighs_the_counts():
+    chain = [(i, i + 1) for i in range(0, 80, 2)]
+    known = Constraints(80, must_link=chain[:20], cannot_link=chain[20:])
+    right, guessed = np.full((1, 40), 0.95), np.full((1, 40), 0.5)
+    score = average_likelihood(right, ConstraintModel.of(known, 7))
+    assert score > average_likelihood(guessed, ConstraintModel.of(known, 2)) + 10
+
+
+def test_numbers_share_their_spanning_tree(four_blobs, monkeypatch):
+    """It does not depend on the number; the fit that follows needs it as well."""
+    views, y = four_blobs
+    found, find = [], auto_views.minimum_spanning_tree
+
+    def counted(*args):
+        found.append(args)
+        return find(*args)
+
+    monkeypatch.setattr(auto_views, "minimum_spanning_tree", counted)
+    cold = Views.of(Prepared(views.prepared.X))
+    choose(cold, Constraints.sample(y, 40, random_state=0))
+    cold.view(cold.scalings[0], 4).tree(robust=False)
+    assert len(found) == 1
 
 
 def test_learners_see_classes_that_the_graph_does_not():

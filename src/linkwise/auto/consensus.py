@@ -43,6 +43,7 @@ LEAST_RATE, FEW_RATE = 0.05, 0.15
 STACK_FROM = 30  # constraints from which groups are stacked
 STACK_PRIOR = 3.0  # constraints that the prior of the stacking counts for
 PER_DEGREE, MOST_DEGREES = 16.0, 6.0  # constraints for each degree of temperature; most degrees
+EVEN = 0.5  # probability above which a constraint is predicted right
 KEPT = 1e-3  # weight, relative to the largest, below which a candidate is left out
 GRADIENT = 1e-6  # of the mean log-likelihood, where stacking weights are found
 
@@ -242,14 +243,16 @@ def _beside_anchor(
 
     Where all candidates predict the constraints alike, these tell nothing, and the answer without
     them is to be kept. It is, with the odds of its prior times the ratio of the likelihoods of the
-    anchor and of the mixture.
+    anchor and of the mixture. What counts is which constraints each predicts right, not how
+    confidently: a learner is surer of its clusters than a partition that is not quite trusted.
     """
     groups = [one.group for one in members]
     if ANCHOR not in groups:  # interrupted before there was one
         return weights
     anchor = groups.index(ANCHOR)
     compared = np.array([held_out[anchor], weights @ held_out])
-    of_anchor, of_mixture = log_likelihood(compared, given, LEAST_RATE)
+    is_right = np.where(compared > EVEN, 1.0, 0.0)
+    of_anchor, of_mixture = log_likelihood(is_right, given, LEAST_RATE)
     kept = expit(logit(ANCHOR.prior) + of_anchor - of_mixture)
     raised: Floats = (1 - kept) * weights
     raised[anchor] += kept

@@ -5,22 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 
 from linkwise._interrupts import INTERRUPTS, raise_if_not_interrupt
-from linkwise.auto.coarse_cut import coarse_cuts
-from linkwise.auto.consensus import (
-    ERROR_RATE,
-    TRUST,
-    Partition,
-    centred_mean,
-    from_labels,
-    from_probability,
-    softened,
-)
+from linkwise.auto.consensus import from_labels
 from linkwise.auto.constraint_model import ConstraintModel, log_likelihood
 from linkwise.auto.evidence import Prediction, Trial, held_out_probability, make_folds
-from linkwise.auto.views import View
+from linkwise.auto.spanning_tree import balanced_partition
 from linkwise.exceptions import ConflictError
 from linkwise.partition import kmeans
 
@@ -28,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from linkwise._types import Floats, Ints
-    from linkwise.auto.coarse_cut import CoarseCut
     from linkwise.auto.evidence import Fold
-    from linkwise.auto.views import Scaling, Views
+    from linkwise.auto.views import Scaling, View, Views
     from linkwise.constraints import Constraints
 
 
@@ -39,12 +29,16 @@ MORE = 4  # clusters considered beyond the least that the constraints require
 LIMIT = 100  # clusters in any case
 DECLINE = 3  # numbers in a row, all improbable, that end the search
 IMPROBABLE = 7.0  # nats by which their evidence is lower than the highest
-N_COARSE, N_FOLDS = 3, 3  # micro-clusterings and folds for each number
-PENALTIES = (0.05, 0.2)  # of a violated pair
+N_FOLDS = 5  # for each number
 STARTS = 3  # of k-means
-LINEAR = ("linear",)  # basis of the learners
-LEARN_FROM = 9  # constraints from which on learners are among those that predict
-OTHER_ROWS = 600  # unconstrained samples that learners learn from
+TREE_LIMIT = 0.3  # Gini index of the sizes of clusters along the spanning tree
+LINEAR = ("linear",)  # basis of the learner
+LEARN_FROM = 9  # constraints from which on a learner is among those that predict
+OTHER_ROWS = 600  # unconstrained samples that it learns from
+# Shares of the constraints about which a candidate may know nothing, all equally probable
+UNKNOWN = (0.02, 0.1, 0.3, 0.6, 1.0)
+LEAST_ERROR = 0.01  # rate of wrong constraints besides
+PER_LOG = 0.5  # what the logarithm of a number costs, for each unit of that of the constraints
 
 
 class Choice(NamedTuple):
@@ -128,7 +122,7 @@ def choose_n_clusters(
     probable number is among the last. Interrupting leaves out the numbers that were not looked at
     yet.
     """
-    data, bases = views.bases(scaling, numbers[-1])
+    bases = views.bases(scaling, numbers[-1])[1]
     if ConstraintModel.of(constraints, 2).n_constraints < 2 or len(numbers) < 2:
         return _choice(numbers, gap_prior(bases.spectrum.values, numbers))
     tried: list[int] = []
@@ -138,8 +132,9 @@ def choose_n_clusters(
     try:
         for k in range(numbers[0], highest + 1):
             if k > bases.n_clusters:
-                data, bases = views.bases(scaling, 2 * k)
-            evidence.append(log_evidence(View(data, scaling, bases.for_clusters(k)), constraints))
+                bases = views.bases(scaling, 2 * k)[1]
+            view = views.view(scaling, k, is_kept=False)
+            evidence.append(log_evidence(view, constraints))
             tried.append(k)
             if callback is not None:
                 callback(min(len(tried) / len(numbers), 1.0), f"{k} clusters")
@@ -170,41 +165,48 @@ def _choice(numbers: tuple[int, ...], log_probability: Floats) -> Choice:
 
 
 def log_evidence(view: View, constraints: Constraints) -> float:
-    """Return the log-likelihood of held-out constraints, averaged over candidates.
+    """Return the log-likelihood of held-out constraints, and what so many clusters cost.
 
-    They are k-means, spectral clustering, coarse cuts, and linear learners that begin with the
-    first two.
+    Chance differences between numbers grow with the constraints, and so does the cost.
     """
     model = ConstraintModel.of(constraints, view.k)
     folds = make_folds(model, np.random.RandomState(0), N_FOLDS)
     if not folds:  # a single question, asked twice
         return 0.0
-    held_out = _held_out(view, constraints, model, folds=folds)
-    scores = log_likelihood(np.array(held_out), model.reliability, ERROR_RATE)
-    return float(np.logaddexp.reduce(scores) - np.log(scores.size))
+    held_out = np.array(_held_out(view, constraints, model, folds=folds))
+    cost = PER_LOG * np.log(model.n_constraints) * np.log(view.k)
+    return average_likelihood(held_out, model) - float(cost)
+
+
+def average_likelihood(held_out: Floats, model: ConstraintModel) -> float:
+    """Return the log of the likelihood of constraints, averaged over candidates and ignorance.
+
+    Each row of `held_out` is what a candidate predicts. It may know nothing about a share of the
+    constraints. These are guessed: two samples are in the same one of `k` clusters with probability
+    1 / k. So a number that many must-links contradict is improbable, even if no candidate with any
+    number predicts them.
+    """
+    guess = np.full(model.n_constraints, 1 / model.k)
+    guess[: len(model.pairs.ends)][~model.pairs.together] = 1 - 1 / model.k
+    scores = []
+    for share in UNKNOWN:
+        mixed = (1 - share) * held_out + share * guess
+        scores.append(log_likelihood(mixed, model.reliability, LEAST_ERROR))
+    return float(logsumexp(scores) - np.log(np.size(scores)))
 
 
 def _held_out(
     view: View, constraints: Constraints, model: ConstraintModel, *, folds: list[Fold]
 ) -> list[Floats]:
     """Return the probability of each constraint by each candidate, found without it."""
-    rng = np.random.RandomState(0)
-    starts = [kmeans(view.bases.embedding(view.k), view.k, rng, n_init=STARTS).labels]
-    cuts = coarse_cuts(view.bases, starts[0], N_COARSE, rng=rng)
-    if view.bases.scores is not None:
-        labels = np.zeros(view.n_samples, np.intp)
-        known = np.union1d(view.rows, model.vertices)
-        labels[known] = kmeans(view.bases.scores[known], view.k, rng, n_init=STARTS).labels
-        starts.append(labels)
     rows = learning_rows(view, model.vertices)
-    design = view.design(rows, model.vertices)
-    whole = Trial(view, constraints, model, rows, lambda: design)
-    trials = [whole.without(fold.hidden, whole.design) for fold in folds]
-    found = [[from_labels(labels[rows], view.k)] * len(folds) for labels in starts]
-    found += [[_coarse_cut(trial, cuts, penalty) for trial in trials] for penalty in PENALTIES]
-    for number, labels in enumerate(starts if model.n_constraints >= LEARN_FROM else ()):
-        learnt = [trial.learn(f"start {number}", LINEAR, labels[rows]) for trial in trials]
-        found.append(learnt)
+    starts = _unsupervised(view, rows)
+    found = [[from_labels(labels, view.k)] * len(folds) for labels in starts]
+    if model.n_constraints >= LEARN_FROM:
+        design = view.design(rows, model.vertices, LINEAR)
+        whole = Trial(view, constraints, model, rows, lambda: design)
+        trials = [whole.without(fold.hidden, whole.design) for fold in folds]
+        found.append([trial.learn("first", LINEAR, starts[0]) for trial in trials])
     at, predicted = np.searchsorted(rows, model.vertices), []
     for partitions in found:
         said = [Prediction(one.log_probability[at], one.error_rate) for one in partitions]
@@ -212,10 +214,16 @@ def _held_out(
     return predicted
 
 
-def _coarse_cut(trial: Trial, cuts: list[CoarseCut], penalty: float) -> Partition:
-    found = [labels for cut in cuts for labels in cut.partitions(*trial.pairs, penalty)]
-    parts = [softened(labels[trial.rows], trial.view.k, TRUST) for labels in found]
-    return from_probability(centred_mean(parts, np.ones(len(parts)), power=2.0).probability)
+def _unsupervised(view: View, rows: Ints) -> list[Ints]:
+    """Return k-means, a spanning tree and spectral clustering, without constraints, on rows."""
+    k, rng, found = view.k, np.random.RandomState(0), []
+    if view.bases.scores is not None:
+        found.append(kmeans(view.bases.scores[rows], k, rng, n_init=STARTS).labels)
+        if view.rows.size == view.n_samples:  # the tree has all of them
+            edges = view.tree(robust=False)
+            found.append(balanced_partition(edges, view.n_samples, k, limit=TREE_LIMIT)[rows])
+    found.append(kmeans(view.bases.embedding(k)[rows], k, rng, n_init=STARTS).labels)
+    return found
 
 
 def learning_rows(view: View, constrained: Ints) -> Ints:

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.spatial import KDTree
 from sklearn.neighbors import kneighbors_graph
 
+from linkwise.auto.bases import NAMES as BASES
 from linkwise.auto.bases import Bases, build_bases
 from linkwise.auto.coarse_cut import CoarseCut, MicroClusters, coarse_cuts
 from linkwise.auto.constraint_model import labelled_samples
@@ -29,6 +30,8 @@ from linkwise.graph.affinity import check_in_range
 from linkwise.partition import kmeans
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from linkwise._types import Bools, Floats, Graph, Ints
     from linkwise.auto.consensus import Partition
     from linkwise.auto.prior import DataPrior
@@ -159,9 +162,17 @@ class View:
         The scaling; None for a graph.
     bases : Bases
         Descriptions of the samples, for `k` clusters.
+    trees : dict or None
+        Spanning trees found before, which do not depend on `k`; new ones are added.
     """
 
-    def __init__(self, prepared: Prepared, scaling: Scaling | None, bases: Bases) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        scaling: Scaling | None,
+        bases: Bases,
+        trees: dict[bool, Ints] | None = None,
+    ) -> None:
         self.prepared, self.scaling, self.bases = prepared, scaling, bases
         self.name = "" if scaling is None else scaling.name
         self.k, self.W = bases.n_clusters, bases.W
@@ -169,7 +180,7 @@ class View:
         self.n_samples = prepared.n_samples
         self.rows = representative_rows(self.n_samples)  # that unsupervised candidates partition
         self.partitions: dict[str, Partition] = {}  # unsupervised, by name, on `rows`
-        self._trees: dict[bool, Ints] = {}
+        self._trees = {} if trees is None else trees
         self.prior: DataPrior | None = None  # of as many of them as there were
 
     @cached_property
@@ -236,8 +247,8 @@ class View:
             place[away] = tree.query(self.coordinates[samples[away]])[1]
         return place
 
-    def design(self, rows: Ints, constrained: Ints) -> Design:
-        """Return the normal equations of all bases at some samples.
+    def design(self, rows: Ints, constrained: Ints, names: Sequence[str] = BASES) -> Design:
+        """Return the normal equations of all bases, or of some, at some samples.
 
         All of `constrained`, ascending, are among the rows. The others stand for all samples.
         """
@@ -249,8 +260,9 @@ class View:
             each = min(each, max(FREE_SHARE * constrained.size / n_free, FREE_WEIGHT))
         weights = np.where(free, each, 1.0)
         ridges = {}
-        for name, basis in self.bases.at(rows).items():
-            ridges[name] = Ridge.of(basis, weights)
+        for name, basis in self.bases.at(rows, names).items():
+            if name in names:
+                ridges[name] = Ridge.of(basis, weights)
         return Design(rows, weights, ridges)
 
 
@@ -281,6 +293,7 @@ class Views:
         self.scalings = [] if given.is_graph else plausible_scalings(self.prepared.X)
         self._bases: dict[str, tuple[Prepared, Bases]] = {}
         self._views: dict[tuple[str, int], View] = {}
+        self._trees: dict[str, dict[bool, Ints]] = defaultdict(dict)  # by names of scalings
         self.folds: dict[int, FoldCache] = defaultdict(FoldCache)  # by number of clusters
         self.lock = RLock()  # held by a fit: what it keeps belongs to its constraints
 
@@ -313,11 +326,14 @@ class Views:
             known = self._bases[name] = data, build_bases(X, data.W, k)
         return known
 
-    def view(self, scaling: Scaling | None, k: int) -> View:
-        """Return a view for `k` clusters."""
+    def view(self, scaling: Scaling | None, k: int, *, is_kept: bool = True) -> View:
+        """Return a view for `k` clusters, kept for later fits or not."""
         name = "" if scaling is None else scaling.name
-        if (name, k) not in self._views:
+        view = self._views.get((name, k))
+        if view is None:
             data, bases = self.bases(scaling, k)
             bases = bases if bases.n_clusters == k else bases.for_clusters(k)
-            self._views[name, k] = View(data, scaling, bases)
-        return self._views[name, k]
+            view = View(data, scaling, bases, self._trees[name])
+        if is_kept:
+            self._views[name, k] = view
+        return view
