@@ -40,7 +40,8 @@ class Process:
         sources = str(Path(linkwise.__file__).resolve().parent.parent)  # the same as here
         paths = [sources, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "linkwise.app.worker"],
+            [sys.executable, "-P", "-m", "linkwise.app.worker"],  # no module of the data's folder
+            process_group=0 if os.name == "posix" else None,  # Ctrl-C is for the server alone
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**_threads(), **os.environ, "PYTHONPATH": os.pathsep.join(paths)},
@@ -135,7 +136,7 @@ class Apart:
             if process is None:  # it has ended
                 self._begin(newest, is_new=False)
             else:
-                with suppress(OSError):  # who listens tells that it has ended
+                with suppress(OSError, ValueError):  # who listens tells that it has ended
                     process.send("submit", newest)
 
     def _first(self, known: Known, *, is_new: bool) -> bool:
@@ -170,14 +171,14 @@ class Apart:
             "is_new": is_new,
             "has_map": self._has_map,
         }
-        with suppress(OSError):  # who listens tells that it has ended
+        with suppress(OSError, ValueError):  # who listens tells that it has ended
             process.send("begin", self.data.X, known, settings)
 
     # Another one listens -----------------------------------------------------------------------
 
     def _listen(self, process: Process) -> None:
         """Tell the publisher everything until the process ends."""
-        with suppress(EOFError, OSError, ValueError):
+        with suppress(Exception):  # whatever it is, nothing more can be read
             while not self._stopped:
                 name, values = process.receive()
                 self._guarded(partial(getattr(self._publisher, name), *values))
@@ -185,8 +186,8 @@ class Apart:
             if self._stopped:
                 return
             self._process = None
-        code = process.ended()
         process.end()
+        code = process.ended()
         self._publisher.working("")
         self._publisher.failed(
             f"the process that finds them has ended ({code}); the next answer starts another"
