@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from queue import Queue
 from threading import Thread
 
 import numpy as np
@@ -18,12 +20,13 @@ from scipy.sparse import csr_array
 from sklearn.decomposition import PCA
 
 pytest.importorskip("starlette", reason="the annotation page needs linkwise[app]")
+psutil = pytest.importorskip("psutil")
 
 from linkwise._jit import CompilingNote
 from linkwise.active import Answer
-from linkwise.app import layout, wire
+from linkwise.app import apart, layout, wire
 from linkwise.app.apart import Apart, Process
-from linkwise.app.engine import Found, Known, Question
+from linkwise.app.engine import Engine, Found, Known, Question
 from linkwise.app.events import Event
 from linkwise.app.first import provisional
 from linkwise.app.items import Items
@@ -42,7 +45,7 @@ SERVED = """
 import sys
 import linkwise.cli.commands, linkwise.cli.serve, linkwise.cli.loading, linkwise.app.listen
 from linkwise.app.first import provisional
-from linkwise.app.engine import Found, Known, Question
+from linkwise.app.engine import Engine, Found, Known, Question
 from linkwise.app.events import Event
 from linkwise.app.samples import samples_of
 import numpy as np
@@ -279,3 +282,171 @@ def test_matching_and_agreement_equal_those_of_the_libraries():
         assert overlap[rows, columns].sum() == overlap[linear_sum_assignment(-overlap)].sum()
         truth, labels = rng.randint(4, size=(2, 30))
         assert own_adjusted_rand(truth, labels) == pytest.approx(adjusted_rand(truth, labels))
+
+
+# What goes wrong with the other process --------------------------------------------------------
+
+
+def test_the_process_imports_in_the_order_of_the_server_and_nothing_of_the_folder(
+    tmp_path, monkeypatch
+):
+    sources = str(Path(apart.linkwise.__file__).resolve().parent.parent)
+    others = [path for path in sys.path if path and os.path.realpath(path) != sources]
+    (tmp_path / "json.py").write_text("raise RuntimeError('of the data')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path), *others, sources])
+    code = "import sys, json, linkwise.app.worker; print(json.dumps(sys.argv[1:]))"
+    done = subprocess.run(
+        apart.command(f"import sys; sys.path[:] = sys.argv[1:]; {code}"),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(done.stdout) == [*others, sources]
+    monkeypatch.setattr(sys, "path", others)  # found in another way, such as by a hook
+    assert apart.command()[-1] == sources
+
+
+def of(*commands):
+    """Start these one after the other, the last one again and again."""
+    left = list(commands)
+    return lambda: [sys.executable, "-c", left.pop(0) if len(left) > 1 else left[0]]
+
+
+NO_JSON = "import time; print('{no json', flush=True); time.sleep(60)"
+
+
+def test_a_process_that_cannot_be_read_is_ended(monkeypatch):
+    monkeypatch.setattr(apart, "command", of(NO_JSON))
+    told, process = Told(), Process()
+    engine = Apart(samples_of(blobs()[0]), told, process)
+    engine.start(Known(n_clusters=3), is_new=True)
+    told.wait(lambda: told.reasons)
+    assert "ended (-9); the next answer starts another" in told.reasons[0]
+    assert not is_running(process.pid)
+    engine.submit(Known(1, (), 3))
+    told.wait(lambda: len(told.reasons) == 2)
+    engine.stop()
+
+
+def test_a_process_that_dies_before_there_are_questions_is_started_again(monkeypatch):
+    monkeypatch.setattr(apart, "command", of("raise SystemExit(7)"))
+    told = Told()
+    engine = Apart(samples_of(blobs()[0]), told, Process(), by_size=True)
+    engine.start(Known(), is_new=True)  # without provisional clusters, nobody can answer
+    told.wait(lambda: "3 times" in "".join(told.reasons))
+    assert ["(7), and another is started" in one for one in told.reasons] == [True, True, False]
+    engine.stop()
+
+
+def test_the_first_clusters_come_from_the_second_process(monkeypatch):
+    real, commands = apart.command, [[sys.executable, "-c", "raise SystemExit(7)"]]
+    monkeypatch.setattr(apart, "command", lambda: commands.pop() if commands else real())
+    told = Told()
+    engine = Apart(samples_of(blobs()[0]), told, Process(), by_size=True)
+    engine.start(Known(), is_new=True)
+    try:
+        told.wait(lambda: told.results)
+        assert told.results[0].method == "Linkage"
+    finally:
+        engine.stop()
+
+
+class Silent:
+    """A process that says what it is given to say; sending fails while `broken`."""
+
+    threads, pid, broken = None, 0, False
+
+    def __init__(self, *messages):
+        self.messages, self.sent = Queue(), []
+        for one in messages:
+            self.messages.put(one)
+
+    def send(self, name, *values):
+        if self.broken:
+            raise TypeError("broken on purpose")
+        self.sent.append(name)
+
+    def receive(self):
+        return self.messages.get()
+
+    def end(self):
+        pass
+
+
+def test_who_speaks_goes_on_after_an_error(capsys):
+    told, process = Told(), Silent()
+    process.broken = True
+    engine = Apart(samples_of(blobs()[0]), told, process)
+    engine.start(Known(n_clusters=3), is_new=True)
+    told.wait(lambda: "TypeError: broken on purpose" in told.reasons)
+    process.broken = False
+    engine.submit(Known(1, (), 3))
+    told.wait(lambda: "submit" in process.sent)
+    engine.stop()
+
+
+def test_who_listens_goes_on_after_an_error(capsys):
+    told = Told()
+    told.placed = None  # cannot be called
+    process = Silent(("placed", [1, 2]), ("no such news", []), ("working", ["clustering"]))
+    engine = Apart(samples_of(blobs()[0]), told, process)
+    engine.start(Known(n_clusters=3), is_new=True)
+    told.wait(lambda: told.doing == "clustering")
+    assert any("no such news" in one for one in told.reasons)
+    engine.stop()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a terminal interrupts a group of processes there")
+@pytest.mark.parametrize("seconds", [0.0, 0.3, 1.0])
+def test_an_early_interrupt_leaves_no_traceback_and_no_process(tmp_path, seconds):
+    np.save(tmp_path / "data.npy", blobs()[0])
+    command = [sys.executable, "-m", "linkwise", "serve", str(tmp_path / "data.npy")]
+    with subprocess.Popen(
+        [*command, "--no-browser"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as server:  # fmt: skip
+        end = time.monotonic() + 60
+        while not (children := psutil.Process(server.pid).children()):
+            assert time.monotonic() < end, "it starts no process"
+            time.sleep(0.001)
+        time.sleep(seconds)
+        os.killpg(server.pid, signal.SIGINT)
+        _, errors = server.communicate(timeout=60)
+    assert "Traceback" not in errors
+    assert "KeyboardInterrupt" not in errors
+    assert server.returncode in {0, 130}
+    psutil.wait_procs(children, timeout=30)
+    assert not any(one.is_running() for one in children)
+
+
+def test_the_process_uses_as_many_threads_as_are_wanted(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
+    usual, wanted = apart._threads(None), apart._threads(1)
+    assert usual["OMP_NUM_THREADS"] == "5"
+    assert usual["NUMBA_NUM_THREADS"] == str(max(os.cpu_count() - 1, 1))
+    assert wanted["OMP_NUM_THREADS"] == wanted["NUMBA_NUM_THREADS"] == "1"
+
+
+def test_what_follows_from_a_first_error_does_not_hide_it():
+    class Refusing:
+        is_behind = False
+
+        def tell(self, known):
+            raise ValueError("the reason")
+
+        def refit(self):
+            raise AssertionError("it was not told anything")
+
+    told = Told()
+    engine = Engine(Prepared(blobs()[0]), told, Refusing())
+    engine.start(Known(), is_new=False)
+    told.wait(lambda: told.reasons and not told.doing)
+    assert set(told.reasons) == {"ValueError: the reason"}
+    engine.stop()
+
+
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+def test_numbers_without_squares_are_refused_before_there_is_a_page(factor):
+    with pytest.raises(ValueError, match="largest feature"):
+        samples_of(np.array([[1.0, 2.0], [3.0, 4.0]]) * factor)
+    assert samples_of(np.zeros((3, 2))).n_samples == 3

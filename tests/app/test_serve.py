@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from urllib.request import urlopen
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 pytest.importorskip("click", reason="the command line needs linkwise[cli]")
 pytest.importorskip("pandas", reason="the command line needs linkwise[cli]")
@@ -27,6 +29,7 @@ from linkwise.app.layout import arrange, neighbor_layout, principal_axes, pull, 
 from linkwise.app.matching import matched
 from linkwise.app.room import Clustering
 from linkwise.app.solvers import ReviewSolver
+from linkwise.app.token import kept_token
 from linkwise.app.views import stopping
 from linkwise.cli import main
 from linkwise.cli.console import BadInput, Console
@@ -89,6 +92,128 @@ def test_labels_and_pairs_of_the_command_line_are_imported_once(table, tmp_path)
         room = room_of(table, drop=("group", "name"), constraints=pairs)
         assert room.evidence.relation(0, 2) == -1
         assert len(room.project.ledger.events) == 2
+
+
+def test_pairs_of_a_new_project_are_added_and_of_an_old_one_it_goes_on(table, capsys):
+    pairs = table.with_name("pairs.csv")
+    pairs.write_text("i,j,link\nr0,r1,must\nr1,r2,must\n")
+    request = ServeRequest(data=table, constraints=pairs, drop=("name",))
+    opened(request, Console()).project.close()
+    told = capsys.readouterr().err
+    assert "2 pairs added" in told
+    assert "goes on" not in told
+    opened(request, Console()).project.close()
+    told = capsys.readouterr().err
+    assert "goes on after 2 answers" in told
+    assert "added" not in told
+
+
+def test_pairs_that_contradict_each_other_are_a_conflict(table, capsys):
+    from linkwise.app import views
+    from linkwise.app.actions import resolution
+
+    pairs = table.with_name("pairs.csv")
+    pairs.write_text("i,j,link\nr0,r1,must\nr3,r4,must\nr0,r1,cannot\n")
+    room = opened(ServeRequest(data=table, constraints=pairs, drop=("name",)), Console())
+    assert "3 pairs added; 1 conflict: see the page" in capsys.readouterr().err
+    assert room.evidence.relation(0, 1) == 0  # not settled by the order of the lines
+    assert room.evidence.relation(3, 4) == 1
+    (conflict,) = views.conflicts(room)
+    assert (conflict["kind"], len(conflict["votes"])) == ("disagreement", 2)
+    body = {"a": 0, "b": 1, "action": "sure", "relation": "different", "uuid": "55555555"}
+    room.act(resolution(room, body, "ada"))
+    room.project.close()
+    again = room_of(table, constraints=pairs, drop=("name",))
+    assert again.evidence.relation(0, 1) == -1
+    assert len(again.project.ledger.events) == 4
+
+
+def test_a_graph_is_shown_by_its_names(tmp_path):
+    path = tmp_path / "graph.npy"
+    W = np.ones((6, 6)) - np.eye(6)
+    np.save(path, W)
+    room = room_of(path, graph=True)
+    assert room.items.kind == "row"
+    with pytest.raises(BadInput, match="needs features"):
+        room_of(path, graph=True, kind="series")
+
+
+def test_numbers_that_cannot_be_clustered_are_told_at_once(tmp_path):
+    np.save(tmp_path / "huge.npy", blobs()[0] * 1e200)
+    with pytest.raises(BadInput, match=r"huge.npy: The largest feature is \de\+2"):
+        room_of(tmp_path / "huge.npy")
+
+
+def test_threads_are_those_that_are_typed(tmp_path, monkeypatch):
+    from linkwise.app import apart
+    from linkwise.cli import serve
+
+    asked = []
+    monkeypatch.setattr(apart, "Process", lambda threads: asked.append(threads) or Ended())
+    monkeypatch.setattr(serve, "_served", lambda *_: 0)
+    np.save(tmp_path / "data.npy", blobs()[0])
+    with threadpool_limits():  # brings back what was before
+        for threads, expected in [("1", 1), (None, None)]:
+            options = [] if threads is None else ["--threads", threads]
+            assert main(["serve", str(tmp_path / "data.npy"), *options]) == 0
+            assert asked.pop() == expected
+            if threads:
+                pools = threadpool_info()
+                assert {one["num_threads"] for one in pools if one["user_api"] == "blas"} == {1}
+
+
+class Ended:
+    def end(self):
+        pass
+
+
+# The token -------------------------------------------------------------------------------------
+
+posix = pytest.mark.skipif(os.name != "posix", reason="modes of files are those of POSIX")
+
+
+@posix
+def test_a_project_keeps_its_token_for_this_user_alone(tmp_path):
+    project = tmp_path / "people.linkwise"
+    token = kept_token(project)
+    file = tmp_path / "people.linkwise-token"
+    assert re.fullmatch("[0-9a-f]{32}", token)
+    assert file.read_text() == token == kept_token(project)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@posix
+@pytest.mark.parametrize("how", ["readable", "writable", "link", "other text", "folder"])
+def test_a_token_that_others_may_know_is_replaced(tmp_path, how):
+    project, file = tmp_path / "p.linkwise", tmp_path / "p.linkwise-token"
+    token = kept_token(project)
+    if how in {"readable", "writable"}:
+        file.chmod(0o640 if how == "readable" else 0o620)
+    elif how == "link":
+        file.rename(tmp_path / "elsewhere")
+        file.symlink_to(tmp_path / "elsewhere")
+    elif how == "other text":
+        file.write_text("0" * 31 + "\n")
+    else:
+        file.unlink()
+        file.mkdir()
+    new = kept_token(project)
+    assert new not in {token, "0" * 31 + "\n"}
+    assert re.fullmatch("[0-9a-f]{32}", new)
+    if how != "folder":
+        assert kept_token(project) == new
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert not file.is_symlink()
+
+
+@posix
+def test_where_others_can_listen_the_token_is_new(tmp_path):
+    from linkwise.cli.serve import _token
+
+    path = tmp_path / "p.linkwise"
+    assert _token("127.0.0.1", path) == _token("localhost", path) == kept_token(path)
+    assert len({_token("0.0.0.0", path), _token("0.0.0.0", path), kept_token(path)}) == 3
 
 
 def test_a_pair_of_the_data_that_was_withdrawn_stays_withdrawn(table):

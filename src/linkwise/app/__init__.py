@@ -25,6 +25,7 @@
     actions      resolving conflicts, clusters, selections
     imports      pairs, labels and old sessions become events
     exports      labels, pairs, the log and a script, as files
+    token        the secret of a project, kept for its tabs
     security     who may talk to the server
     server       the routes
     listen       the server on a port

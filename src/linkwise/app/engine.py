@@ -229,12 +229,12 @@ class Engine:
         is_first = True
         while self._wait("_to_refit"):
             self._publisher.working("clustering")
-            if is_first:
-                self._guarded(lambda: self._solver.tell(self._known))
-            if self._guarded(self._solver.refit):
+            # What follows from a first error would only hide it.
+            is_ready = not is_first or self._guarded(lambda: self._solver.tell(self._known))
+            if is_ready and self._guarded(self._solver.refit):
                 self._publisher.failed("")
                 self._set("_to_tell")
-            if is_first:
+            if is_first and is_ready:
                 is_first = False
                 self._publisher.working("improving the map")
                 self._guarded(self._better_map)

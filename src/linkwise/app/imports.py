@@ -141,13 +141,21 @@ def _check_journal(header: str, data: Any) -> None:
 
 
 def as_events(imported: Imported, who: str, uuid: str) -> list[Event]:
-    """Return the events of one action that adds all pairs."""
+    """Return the events of one action that adds all pairs.
+
+    If a file says both of a pair, the second is another voice: so it is a conflict, and not settled
+    by the order of the lines.
+    """
     if len(imported.pairs) > MAX_PAIRS:
         raise ValueError(f"The file has {len(imported.pairs):,} pairs; {MAX_PAIRS:,} are the most.")
+    said: dict[tuple[int, int], str] = {}
     return [
-        Event("import", uuid, who, a, b, word, weight=belief)
+        Event(
+            "import", uuid, who if said.setdefault((a, b), word) == word else f"{who} (too)",
+            a, b, word, weight=belief,
+        )
         for a, b, word, belief in imported.pairs
-    ]
+    ]  # fmt: skip
 
 
 def read(kind: Any, text: Any, names: Sequence[str], *, data: Any = None) -> Imported:

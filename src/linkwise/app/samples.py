@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from linkwise._types import Floats
     from linkwise.graph import Prepared
 
+SMALL = 1e-100  # a largest number below it, or above its inverse, gets a closer look
+
 
 class Samples:
     """Rows of finite numbers; `samples_of` makes them.
@@ -29,11 +31,21 @@ class Samples:
 def samples_of(X: Any, *, is_graph: bool = False) -> Samples | Prepared:
     """Return samples to be clustered elsewhere; what needs a closer look is prepared here."""
     is_plain = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == np.float64
-    if is_plain and not is_graph and len(X) > 1 and X.shape[1] and np.isfinite(X).all():
+    if is_plain and not is_graph and len(X) > 1 and X.shape[1] and _has_safe_squares(X):
         return Samples(X)
     from linkwise.graph import Prepared  # noqa: PLC0415
+    from linkwise.graph.affinity import check_in_range  # noqa: PLC0415
 
-    return Prepared(X, "precomputed" if is_graph else None)
+    data = Prepared(X, "precomputed" if is_graph else None)
+    if not is_graph:
+        check_in_range(data.X, None)
+    return data
+
+
+def _has_safe_squares(X: Floats) -> bool:
+    """Whether the numbers are finite, and their squares far from the ends of the range."""
+    largest = float(np.abs(X).max())
+    return largest == 0 or SMALL < largest < 1 / SMALL  # False of NaN, too
 
 
 def prepared(data: Samples | Prepared) -> Prepared:

@@ -1,4 +1,4 @@
-"""The process that clusters for the page: ``python -m linkwise.app.worker``, started by `apart`.
+"""The process that clusters for the page; `apart` starts it.
 
 Messages come by the standard input and leave by the standard output (`wire`). It ends
 with the server, however that ends: the standard input is closed then.
@@ -19,8 +19,6 @@ from linkwise.app import wire
 if TYPE_CHECKING:
     from linkwise._types import Int32s, Singles
     from linkwise.app.engine import Engine, Found, Known
-
-NICE = 10  # the browser and the server go first
 
 
 class Sender:
@@ -64,8 +62,6 @@ class Sender:
 def main() -> None:
     """Import, then do what the server asks for until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of Ctrl-C, the server decides
-    if hasattr(os, "nice"):
-        os.nice(NICE)
     requests, sender = _streams()
     compiling_note.tell = sender.compiling
     _import()  # before there are data
@@ -121,7 +117,3 @@ def _begun(sender: Sender, X: Any, known: Known, settings: dict[str, bool]) -> E
     engine = Engine(data, sender, solver, first, has_map=settings["has_map"])
     engine.start(known, is_new=settings["is_new"])
     return engine
-
-
-if __name__ == "__main__":
-    main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import secrets
 import webbrowser
@@ -47,7 +48,10 @@ def run(request: ServeRequest, console: Console) -> int:
     _check(request)
     from linkwise.app.apart import Process  # noqa: PLC0415
 
-    process = Process()  # imports what clusters while the data are read
+    process = Process(request.threads)  # imports what clusters while the data are read
+    if request.threads is not None:
+        threads = min(request.threads, os.cpu_count() or 1)
+        require("threadpoolctl", extra="cli", purpose="--threads").threadpool_limits(threads)
     try:
         return _served(request, console, process)
     finally:
@@ -64,7 +68,7 @@ def _served(request: ServeRequest, console: Console, process: Process) -> int:
     except OSError as error:
         free = "; without --port a free one is taken" if request.port else ""
         raise BadInput(f"{error}. It may be in use{free}.") from error
-    token = secrets.token_hex(16)
+    token = _token(request.host, room.project.path)
     server = Listening(room, sock, token=token, host=request.host)
     address = f"http://{_shown(request.host)}:{server.port}/?token={token}"
     console.note(f"answers are kept in {room.project.path}")
@@ -76,6 +80,13 @@ def _served(request: ServeRequest, console: Console, process: Process) -> int:
     console.note(f"{counted(n_answers, 'answer')} kept in {room.project.path}")
     console.summary({"command": "serve", "n_answers": n_answers})
     return 0
+
+
+def _token(host: str, project: Path) -> str:
+    """Return the secret of the address: the project's, but a new one where others can listen."""
+    from linkwise.app.token import kept_token, new_token  # noqa: PLC0415
+
+    return kept_token(project) if host in LOOPBACK else new_token()
 
 
 def _shown(host: str) -> str:
@@ -132,7 +143,10 @@ def opened(request: ServeRequest, console: Console, process: Process | None = No
     from linkwise.app.samples import samples_of  # noqa: PLC0415
 
     is_graph = data.X is None
-    samples = samples_of(data.W if is_graph else data.X, is_graph=is_graph)
+    try:
+        samples = samples_of(data.W if is_graph else data.X, is_graph=is_graph)
+    except ValueError as error:
+        raise BadInput(f"{request.name}: {error}") from error
     names = [str(name) for name in data.shown_ids()]
     path = request.project or request.data.with_suffix(SUFFIX)
     try:
@@ -149,11 +163,11 @@ def opened(request: ServeRequest, console: Console, process: Process | None = No
         by_size=request.is_review,
         process=process,
     )
-    _add_known(room, known)
-    _note_clusters(room, request.n_clusters, console)
     if project.ledger.events:
         n_answers = counted(len(project.ledger.facts.answers), "answer")
         console.note(f"{path}: goes on after {n_answers}")
+    _add_known(room, known, console)
+    _note_clusters(room, request.n_clusters, console)
     return room
 
 
@@ -269,7 +283,7 @@ def _items(request: ServeRequest, data: Data, names: list[str]) -> Items:
     if image is not None and PIXELS.fullmatch(image):
         _check_pixels(image, data)
         columns = {}  # the pixels are the picture
-    kind = request.kind or _kind(request, columns)
+    kind = request.kind or _kind(request, columns, data)
     if kind in {"series", "point"} and data.X is None:
         raise BadInput(f"--kind {kind} needs features, but DATA is a graph.")
     return Items(
@@ -284,12 +298,12 @@ def _items(request: ServeRequest, data: Data, names: list[str]) -> Items:
     )
 
 
-def _kind(request: ServeRequest, columns: dict[str, Any]) -> str:
+def _kind(request: ServeRequest, columns: dict[str, Any], data: Data) -> str:
     if request.shown_text is not None:
         return "text"
     if request.image is not None:
         return "image"
-    return "row" if columns else "point"
+    return "row" if columns or data.X is None else "point"
 
 
 def _others(columns: dict[str, Any], data: Data) -> dict[str, Any]:
@@ -307,7 +321,7 @@ def _check_pixels(image: str, data: Data) -> None:
         )
 
 
-def _add_known(room: Room, known: Constraints | None) -> None:
+def _add_known(room: Room, known: Constraints | None, console: Console) -> None:
     """Write pairs and labels that were given with the data to the project, once."""
     from linkwise.app.imports import Imported, as_events, of_constraints  # noqa: PLC0415
 
@@ -320,3 +334,6 @@ def _add_known(room: Room, known: Constraints | None) -> None:
     new = [one for one in of_constraints(known) if one[:2] not in said]
     if new:
         room.act(as_events(Imported(new, []), "data", secrets.token_hex(16)))
+        n_conflicts = len(room.evidence.ignored) + len(room.evidence.disputed)
+        contradict = f"; {counted(n_conflicts, 'conflict')}: see the page" if n_conflicts else ""
+        console.note(f"{room.project.path}: {counted(len(new), 'pair')} added{contradict}")
