@@ -326,6 +326,45 @@ def test_a_killed_server_loses_nothing_and_the_page_goes_on(browser, tmp_path):
     db.close()
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL, which Windows lacks")
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_tab_that_is_open_comes_back_after_a_restart(browser, tmp_path, is_kept):
+    X, _ = blobs()
+    np.savetxt(tmp_path / "data.csv", X, delimiter=",", header="a,b,c,d", comments="")
+    process, address = serve(tmp_path, 0)
+    context = browser.new_context(viewport=WIDE)
+    context.set_default_timeout(1_000 * PATIENCE)
+    page = context.new_page()
+    again = None
+    try:
+        page.goto(address)
+        page.wait_for_selector("[data-pair]")
+        holds(page, "linkwise.page.ahead.length > 3")
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=10)
+        page.keyboard.press("n")  # kept in the browser
+        page.wait_for_selector("#banner:not([hidden])")
+        if not is_kept:
+            (tmp_path / "data.linkwise-token").unlink()
+        again, second = serve(tmp_path, int(address.split(":")[2].split("/")[0]))
+        assert (second == address) == is_kept
+        if is_kept:
+            holds(page, "document.getElementById('n-answers').textContent === '1'")
+            page.wait_for_selector("#banner", state="hidden")
+        else:
+            holds(page, "document.getElementById('banner').textContent.includes('started anew')")
+            assert "Open the address" in page.inner_text("#banner")
+            page.goto(second)
+            holds(page, "document.getElementById('n-answers').textContent === '1'")
+    finally:
+        context.close()
+        for one in (process, again):
+            if one is not None:
+                one.kill()
+                one.wait(timeout=10)
+                one.stdout.close()
+
+
 # 9
 def test_two_people_see_different_questions_and_each_others_answers(browser, server, page):
     other = Page(browser, server)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import socket
 import time
 import uuid
 
@@ -25,6 +26,7 @@ from linkwise.app.engine import Question, answers_of
 from linkwise.app.events import Event
 from linkwise.app.exports import EXPORTS
 from linkwise.app.items import Items
+from linkwise.app.listen import bind
 from linkwise.app.matching import matched
 from linkwise.app.project import Project
 from linkwise.app.room import Room
@@ -863,3 +865,11 @@ def test_a_group_that_leaves_its_small_cluster_is_one_of_its_own():
     assert found[0] != found[1]
     assert found[2] == found[3]
     assert len(set(found.tolist())) == 3
+
+
+def test_replies_are_sent_without_waiting_for_the_browser_to_confirm():
+    listening = bind("127.0.0.1", 0)
+    with listening, socket.create_connection(listening.getsockname()):
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

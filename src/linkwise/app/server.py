@@ -203,7 +203,7 @@ class Server:
         """Return the map: pairs of 32-bit numbers."""
         if self.room.points is None:
             raise HTTPException(404, "The map is being made.")
-        headers = {"ETag": f'"{self.room.map_rev}"', "X-Map": self.room.map_name}
+        headers = {"X-Rev": str(self.room.map_rev)}
         content = np.ascontiguousarray(self.room.points, "<f4").tobytes()
         return Response(content, media_type="application/octet-stream", headers=headers)
 

@@ -48,7 +48,16 @@ async function call(path, options) {
 }
 
 export const get = async (path) => (await call(path, {})).json();
-export const bytes = async (path) => (await call(path, {})).arrayBuffer();
+// Plain numbers, and which state of them; null while there are none
+export async function numbers(path) {
+  try {
+    const reply = await call(path, {});
+    return { values: await reply.arrayBuffer(), rev: Number(reply.headers.get("X-Rev")) };
+  } catch (error) {
+    if (error instanceof Refused && error.code === 404) return null;
+    throw error;
+  }
+}
 export const post = async (path, body) =>
   (await call(path, { method: "POST", body: JSON.stringify({ uuid: crypto.randomUUID(), ...body }) })).json();
 
@@ -77,11 +86,12 @@ export async function sendWaiting() {
   return last;
 }
 
-export function follow(handlers) {
+// News; "lost" is told whether the browser will try again
+export function follow({ open, lost, ...kinds }) {
   const source = new EventSource("/api/events");
-  for (const [kind, handle] of Object.entries(handlers)) {
-    if (kind === "lost") source.onerror = handle;
-    else if (kind === "open") source.onopen = handle;
-    else source.addEventListener(kind, (event) => handle(event.data ? JSON.parse(event.data) : {}));
+  source.onopen = open;
+  source.onerror = () => lost(source.readyState !== EventSource.CLOSED);
+  for (const [kind, handle] of Object.entries(kinds)) {
+    source.addEventListener(kind, (event) => handle(JSON.parse(event.data)));
   }
 }

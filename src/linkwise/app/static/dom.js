@@ -28,6 +28,11 @@ export function replace(node, ...children) {
   node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
 }
 
+// What stands there already is not written again: it would be laid out and drawn anew.
+export function write(node, text) {
+  if (node.textContent !== String(text)) node.textContent = text;
+}
+
 export const number = (value) => value.toLocaleString("en");
 export const percent = (share) => (share < 0.0005 && share > 0 ? "under 0.1" : (100 * share).toFixed(share < 0.1 ? 1 : 0)) + " %";
 export const plural = (n, word, many = `${word}s`) => `${number(n)} ${n === 1 ? word : many}`;

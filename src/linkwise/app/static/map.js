@@ -10,8 +10,8 @@ const SMOOTH_UP_TO = 30000; // items that are moved smoothly
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export class ItemMap {
-  constructor(handlers) {
-    this.handlers = handlers; // hover(index, x, y), selected(indices), chosen(index)
+  constructor() {
+    this.handlers = {}; // hover(index, x, y), selected(indices), chosen(index)
     this.box = $("canvas-box");
     this.base = $("points");
     this.top = $("overlay");
@@ -25,6 +25,7 @@ export class ItemMap {
     this.lasso = null;
     this.selecting = false;
     this.highlight = null; // a cluster that is pointed at
+    this.ink = {}; // colours of the theme, by name
     this.view = { scale: 1, x: 0, y: 0 };
     new ResizeObserver(() => this.resize()).observe(this.box);
     this.listen();
@@ -61,8 +62,9 @@ export class ItemMap {
   setLabels(buffer) {
     const next = new Uint16Array(buffer);
     const changed = [];
-    if (this.labels && this.labels.length === next.length) {
+    if (this.labels?.length === next.length) {
       for (let k = 0; k < next.length; k++) if (next[k] !== this.labels[k]) changed.push(k);
+      if (!changed.length) return;
     }
     this.labels = next;
     this.relook();
@@ -87,19 +89,12 @@ export class ItemMap {
     this.draw();
   }
 
-  // What moved is ringed for a moment. A few steps are enough: each one is drawn without a GPU in the worst case,
-  // and must not slow down the next question.
+  // What moved is ringed for a moment, in two steps: each is drawn without a GPU in the worst case.
   flashed(indices) {
     if (!indices.length || still()) return;
     this.flash = indices.slice(0, 300);
-    this.flashUntil = performance.now() + FLASH;
     clearTimeout(this.fading);
-    const fade = () => {
-      if (performance.now() >= this.flashUntil) this.flash = [];
-      else this.fading = setTimeout(fade, FLASH / 8);
-      this.drawTop();
-    };
-    fade();
+    this.fading = setTimeout(() => { this.flash = []; this.drawTop(); }, FLASH);
   }
 
   endFlash() {
@@ -107,9 +102,15 @@ export class ItemMap {
     this.flash = [];
   }
 
-  setPair(a, b) { this.pair = a === null ? null : [a, b]; this.drawTop(); }
+  setPair(question) { this.pair = question && [question.a, question.b]; this.drawTop(); }
   setLinks(links) { this.links = links; this.drawTop(); }
   setHighlight(cluster) { this.highlight = cluster; this.draw(); }
+
+  recolour() {
+    const style = getComputedStyle(document.documentElement);
+    for (const name of ["ink", "pane", "accent", "same", "different"]) this.ink[name] = style.getPropertyValue(`--${name}`);
+    this.draw();
+  }
 
   // Drawing ---------------------------------------------------------------------------------------
 
@@ -198,26 +199,18 @@ export class ItemMap {
     if (!this.xy || !this.ratio) return;
     const context = this.top.getContext("2d");
     context.clearRect(0, 0, this.top.width, this.top.height);
-    const style = getComputedStyle(document.documentElement);
-    const ink = style.getPropertyValue("--ink"), pane = style.getPropertyValue("--pane");
-    for (const link of this.links) this.drawLink(context, link, style);
-    if (this.flash.length) {
-      const left = Math.max(0, (this.flashUntil - performance.now()) / FLASH);
-      context.strokeStyle = ink;
-      context.globalAlpha = left;
-      context.lineWidth = 1.5 * this.ratio;
-      for (const index of this.flash) {
-        const [x, y] = this.place(index);
-        context.beginPath();
-        context.arc(x, y, (3 + this.radius() + 6 * (1 - left)), 0, 2 * Math.PI);
-        context.stroke();
-      }
-      context.globalAlpha = 1;
+    for (const link of this.links) this.drawLink(context, link);
+    context.strokeStyle = this.ink.ink;
+    context.lineWidth = 1.5 * this.ratio;
+    for (const index of this.flash) {
+      const [x, y] = this.place(index);
+      context.beginPath();
+      context.arc(x, y, 5 + this.radius(), 0, 2 * Math.PI);
+      context.stroke();
     }
-    if (this.pair) this.drawPair(context, ink, pane);
+    if (this.pair) this.drawPair(context, this.ink);
     if (this.lasso && this.lasso.length > 1) {
-      context.strokeStyle = style.getPropertyValue("--accent");
-      context.fillStyle = style.getPropertyValue("--accent");
+      context.strokeStyle = context.fillStyle = this.ink.accent;
       context.lineWidth = 1.5 * this.ratio;
       context.beginPath();
       this.lasso.forEach(([x, y], k) => (k ? context.lineTo(x, y) : context.moveTo(x, y)));
@@ -229,7 +222,7 @@ export class ItemMap {
     }
   }
 
-  drawPair(context, ink, pane) {
+  drawPair(context, { ink, pane }) {
     const [a, b] = this.pair.map((index) => this.place(index));
     const size = 9 * this.ratio;
     context.strokeStyle = ink;
@@ -268,10 +261,10 @@ export class ItemMap {
   }
 
   // Must-links are solid; cannot-links are dashed with a bar across.
-  drawLink(context, { a, b, relation }, style) {
+  drawLink(context, { a, b, relation }) {
     const [ax, ay] = this.place(a), [bx, by] = this.place(b);
     const same = relation === "same";
-    context.strokeStyle = style.getPropertyValue(same ? "--same" : "--different");
+    context.strokeStyle = this.ink[same ? "same" : "different"];
     context.lineWidth = 1.5 * this.ratio;
     context.setLineDash(same ? [] : [5 * this.ratio, 4 * this.ratio]);
     context.beginPath();

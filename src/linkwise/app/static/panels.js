@@ -3,15 +3,20 @@
 import { get } from "./api.js";
 import { brief } from "./cards.js";
 import { $, ago, el, number, percent, plural, replace, svg } from "./dom.js";
-import { SIZES, shapeName, sizeOf, swatch } from "./looks.js";
+import { ClusterList } from "./clusters.js";
+import { SIZES, sizeOf, swatch } from "./looks.js";
+import { quiet } from "./page.js";
 
 const TABS = ["clusters", "conflicts", "history", "quality"];
 
 export class Panels {
-  constructor(actions) {
-    this.actions = actions; // rename, lock, merge, mixed, resolve, again, setK, point
+  constructor(map) {
+    this.map = map;
+    this.actions = {}; // rename, lock, merge, mixed, resolve, again, setK
     this.current = "clusters";
     this.clusters = [];
+    this.list = new ClusterList(this);
+    this.legend = ""; // what it shows
     this.total = 0; // clusters, of which the largest are listed
     this.bySize = false; // many small clusters
     TABS.forEach((name, k) => {
@@ -28,6 +33,7 @@ export class Panels {
   }
 
   open(name) {
+    if (this.current === "conflicts" && name !== "conflicts") this.map.setLinks([]);
     this.current = name;
     for (const one of TABS) {
       const tab = $(`tab-${one}`);
@@ -40,13 +46,21 @@ export class Panels {
 
   async refresh() {
     const { clusters } = await get("/api/clusters");
+    await quiet();
     this.clusters = clusters;
     this.drawLegend();
-    if ($("body").contains(document.activeElement) && document.activeElement.matches("input, select")) return;
     const name = this.current;
-    if (name !== "conflicts") this.actions.point([]);
-    const made = name === "clusters" ? clusterList(this) : await this[name]();
+    if (name === "clusters") { this.list.fill(); return; }
+    if ($("body").contains(document.activeElement) && document.activeElement.matches("input, select")) return;
+    const made = await this[name]();
+    await quiet();
     if (name === this.current) replace($("body"), made);
+  }
+
+  recolour() {
+    this.legend = "";
+    this.list.clear();
+    if (this.clusters.length) { this.drawLegend(); this.refresh(); }
   }
 
   name(id) {
@@ -54,18 +68,24 @@ export class Panels {
     return known?.name ? `c${id} “${known.name}”` : `c${id}`;
   }
 
+  // The cluster that an item is in now
+  cluster(index) {
+    const { labels } = this.map;
+    return labels ? this.name(labels[index]) : null;
+  }
+
   drawLegend() {
-    if (this.bySize) { replace($("legend"), this.sizeLegend()); return; }
-    replace($("legend"), this.clusters.slice(0, 40).map((one) =>
-      el("li", {}, swatch(one.id), `${this.name(one.id)} `, el("span", { class: "small", text: number(one.size) }))));
+    const shown = this.bySize ? this.sizeLegend() : this.clusters.slice(0, 40).map((one) => [one.id, `${this.name(one.id)} `, number(one.size)]);
+    if (this.legend === JSON.stringify(shown)) return;
+    this.legend = JSON.stringify(shown);
+    replace($("legend"), shown.map(([look, name, count]) => el("li", {}, swatch(look), name, el("span", { class: "small", text: count }))));
   }
 
   // How many clusters there are of each size
   sizeLegend() {
     const counts = new Map(SIZES.map((size) => [size, 0]));
-    for (const count of this.actions.sizes()) if (count) counts.set(sizeOf(count), counts.get(sizeOf(count)) + 1);
-    return [...counts].filter(([, count]) => count).map(([size, count]) =>
-      el("li", {}, swatch(size.look), `${size.name} `, el("span", { class: "small", text: plural(count, "cluster") })));
+    for (const count of this.map.sizes ?? []) if (count) counts.set(sizeOf(count), counts.get(sizeOf(count)) + 1);
+    return [...counts].filter(([, count]) => count).map(([size, count]) => [size.look, `${size.name} `, plural(count, "cluster")]);
   }
 
   look(one) { return this.bySize ? sizeOf(one.size).look : one.id; }
@@ -74,7 +94,7 @@ export class Panels {
 
   async conflicts() {
     const { conflicts } = await get("/api/conflicts");
-    this.actions.point(conflicts.flatMap((one) => (one.links ?? []).map(({ a, b, relation }) => ({ a: a.index, b: b.index, relation }))));
+    this.map.setLinks(conflicts.flatMap((one) => (one.links ?? []).map(({ a, b, relation }) => ({ a: a.index, b: b.index, relation }))));
     if (!conflicts.length) return el("p", { class: "empty", text: "No conflicts. Your answers fit together." });
     return conflicts.map((one) => this[`conflict_${one.kind}`](one));
   }
@@ -225,41 +245,4 @@ function sparkline(values, label, top = Math.max(0.02, ...values)) {
   const points = values.map((value, k) => `${((k / Math.max(1, values.length - 1)) * 300).toFixed(1)} ${(52 - 46 * Math.max(0, Math.min(1, value / top))).toFixed(1)}`);
   return svg("svg", { class: "spark", viewBox: "0 0 300 56", preserveAspectRatio: "none", role: "img", "aria-label": label },
     svg("path", { class: "area", d: `M0 56L${points.join("L")}L300 56Z` }), svg("path", { d: `M${points.join("L")}` }));
-}
-
-// The list of clusters is drawn by itself: its fields may be in use.
-export function clusterList(panels) {
-  const { actions, clusters } = panels;
-  if (!clusters.length) return el("p", { class: "empty", text: "The first clusters are being found…" });
-  const listed = clusters.map((one) => {
-    const merge = el("select", { "aria-label": `Merge cluster ${one.id} with`, onchange: (event) => {
-      if (event.target.value) actions.merge(one.id, Number(event.target.value));
-      event.target.value = "";
-      event.target.blur();
-    } }, el("option", { value: "", text: "Merge…" }),
-      clusters.filter((other) => other.id !== one.id).map((other) => el("option", { value: other.id, text: panels.name(other.id) })));
-    const lock = el("select", { "aria-label": `Questions about cluster ${one.id}`, onchange: (event) => {
-      event.target.blur();
-      actions.lock(one.id, event.target.value);
-    } }, [["", "Open"], ["pure", "Pure (ask nothing inside)"], ["complete", "Complete (ask nothing)"]].map(([value, text]) =>
-      el("option", { value, text, selected: one.lock === value })));
-    const box = el("article", { class: "cluster", "data-cluster": one.id },
-      el("div", { class: "cluster-head" }, swatch(panels.look(one)), el("b", { text: `c${one.id}` }),
-        el("input", { type: "text", value: one.name, placeholder: "name it", maxlength: "80", "aria-label": `Name of cluster ${one.id}, ${shapeName(panels.look(one))}`,
-          onchange: (event) => actions.rename(one.id, event.target.value) }),
-        el("span", { class: "size", text: number(one.size) })),
-      one.examples[0]?.media
-        ? el("ul", { class: "examples pictures" }, one.examples.map((item) => el("li", {}, el("img", { class: "thumb", src: `/api/items/${item.index}/media`, alt: item.id }))))
-        : el("ul", { class: "examples" }, one.examples.map((item) => el("li", {}, ...brief(item)))),
-      el("div", { class: "cluster-actions" }, lock, merge,
-        el("button", { type: "button", text: "Looks mixed", onclick: () => actions.mixed(one.id) }),
-        one.close ? el("span", { class: "small", text: plural(one.close, "close call") }) : null));
-    box.addEventListener("pointerenter", () => actions.highlight(one.id));
-    box.addEventListener("pointerleave", () => actions.highlight(null));
-    return box;
-  });
-  if (panels.total > clusters.length) {
-    listed.push(el("p", { class: "small", text: `These are the ${number(clusters.length)} largest of ${plural(panels.total, "cluster")}. The export lists all.` }));
-  }
-  return listed;
 }

@@ -1,0 +1,41 @@
+// The figures above and around the question.
+
+import { waiting } from "./api.js";
+import { $, number, write } from "./dom.js";
+import { stopFigures } from "./panels.js";
+
+// First of all: whether an answer contradicts others.
+export function showConflicts({ conflicts }) {
+  write($("n-conflicts"), number(conflicts));
+  $("conflict-figure").classList.toggle("alert", conflicts > 0);
+  write($("badge"), conflicts);
+  $("badge").hidden = !conflicts;
+}
+
+export function showFigures(state) {
+  showConflicts(state);
+  if (document.title !== `${state.title} – linkwise`) document.title = `${state.title} – linkwise`;
+  write($("title"), state.title);
+  write($("n-answers"), number(state.answers));
+  write($("n-settled"), number(state.settled));
+  write($("n-clusters"), state.clusters ? number(state.clusters) : "–");
+  $("truth-figure").hidden = state.ari === null;
+  if (state.ari !== null) write($("n-ari"), gain(state));
+  write($("open-name"), state.who);
+  $("undo").disabled = !state.undo;
+  $("redo").disabled = !state.redo;
+  showDoing(state);
+  write($("map-note"), state.map.name === "graph" ? "near means similar" : "main axes of the data");
+  write($("advice"), state.stop.advice);
+  write($("stop-figures"), stopFigures(state.stop));
+  $("stop").classList.toggle("reached", state.stop.reached);
+  $("saved").classList.toggle("waiting", waiting() > 0);
+  write($("saved"), waiting() ? `${waiting()} waiting` : "saved");
+}
+
+export const showDoing = ({ doing }) => write($("doing"), doing ? `${doing}…` : "");
+
+function gain({ start_ari: start, ari }) {
+  const from = start === null || start === ari ? "" : `${start.toFixed(2)} → `;
+  return from + ari.toFixed(2);
+}

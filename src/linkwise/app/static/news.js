@@ -1,0 +1,137 @@
+// What the server tells: replies to what was sent, and news of everything else.
+
+import { follow, get, numbers, sendWaiting, waiting } from "./api.js";
+import { showConflicts, showDoing, showFigures } from "./header.js";
+import { page, afterFrame, quiet, told, trouble, warn } from "./page.js";
+import { map, panels } from "./parts.js";
+import { preferred, showQuestion } from "./question.js";
+
+// A reply with the next question. That is drawn first, in a frame of its own; the rest follows.
+export function apply(reply, then = () => {}) {
+  page.away = false;
+  page.state = reply.state;
+  showConflicts(reply.state);
+  const isAsked = reply.question !== undefined && !page.many;
+  if (isAsked) showQuestion(reply.question, panels);
+  afterFrame(() => {
+    if (isAsked) map.setPair(page.question);
+    showState();
+    if (reply.moved) move(reply);
+    then();
+  });
+}
+
+// Some items moved. If the map showed the clusters before that, it shows those of now.
+function move({ moved, state }) {
+  map.move(moved);
+  if (page.shown === state.rev - 1) page.shown = state.rev;
+}
+
+function showState() {
+  const { state } = page;
+  showFigures(state);
+  panels.total = state.clusters;
+  panels.bySize = map.bySize = state.by_size;
+  warn(state.error ? trouble(state.error) : null);
+}
+
+export async function ask() {
+  apply(await get(`/api/question${preferred()}`));
+}
+
+// What has changed ------------------------------------------------------------------------------
+
+let mapRev = -1; // where the items are on the map
+let placing = null; // it is being fetched
+
+function fetchPoints() {
+  placing ??= place().finally(() => { placing = null; });
+  return placing;
+}
+
+async function place() {
+  const found = await numbers("/api/points");
+  await quiet();
+  if (!found) return;
+  mapRev = found.rev;
+  map.setPoints(found.values);
+}
+
+async function fetchLabels() {
+  const found = await numbers("/api/labels");
+  await quiet();
+  if (!found || found.rev < page.shown) return;
+  page.shown = found.rev;
+  map.setLabels(found.values);
+}
+
+async function refresh() {
+  await quiet();
+  const { state } = await get("/api/state");
+  await quiet(); // an answer tells newer figures
+  if (page.state && state.rev < page.state.rev) { refreshing.again = true; return; }
+  page.state = state;
+  showState();
+  await placing;
+  if (state.map.rev > mapRev) await fetchPoints();
+  if (state.clusters && state.rev > page.shown) await fetchLabels();
+  panelsSoon();
+  if (!page.question && !page.many && !page.busy) await ask();
+}
+
+let refreshing = null;
+export function refreshSoon() {
+  if (refreshing) { refreshing.again = true; return; }
+  refreshing = { again: false };
+  refresh().catch(told).finally(() => {
+    const { again } = refreshing;
+    refreshing = null;
+    if (again) refreshSoon();
+  });
+}
+
+// After an answer there are news of the clusters, too: once is enough for both.
+let panelsDue = null;
+export function panelsSoon() {
+  panelsDue ??= setTimeout(async () => {
+    await quiet();
+    panelsDue = null;
+    panels.refresh().catch(told);
+  }, 40);
+}
+
+// Connection --------------------------------------------------------------------------------------
+
+// Everything at once: the map comes at the same time as the question.
+export async function begin() {
+  fetchPoints().catch(told);
+  refreshSoon();
+  if (waiting()) await sendWaiting();
+  await ask();
+}
+
+async function comeBack() {
+  const isBack = page.away || waiting() > 0;
+  if (!isBack) return;
+  page.away = false;
+  mapRev = page.shown = -1; // of another server
+  page.state = null;
+  warn(null);
+  await begin();
+}
+
+// The browser comes back to a server by itself, but not to one that refuses it: then the reason is told.
+function leave(isComingBack) {
+  page.away = true;
+  if (!isComingBack) get("/api/state").catch(told);
+}
+
+export function listen() {
+  follow({
+    rev: refreshSoon, map: refreshSoon,
+    progress: ({ doing }) => { showDoing({ doing }); if (!doing && !page.question && !page.many) refreshSoon(); },
+    failure: ({ reason }) => warn(reason ? trouble(reason) : null),
+    open: () => comeBack().catch(told),
+    lost: leave,
+  });
+}
