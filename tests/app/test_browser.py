@@ -190,6 +190,43 @@ def test_nothing_else_is_fetched_or_shown_before_the_next_question(page, room):
     page.until(lambda: any("/api/clusters" in url for url in page.requests[known:]))
 
 
+def test_the_question_is_drawn_before_everything_else(page):
+    page.evaluate(
+        """() => {
+          globalThis.order = [];
+          const note = (name) => () => order.push(name);
+          const see = (id, told, options) => new MutationObserver(told)
+            .observe(document.getElementById(id), options);
+          const pair = { attributeFilter: ["data-pair"] };
+          see("question", note("question"), pair);
+          see("question", () => requestAnimationFrame(note("frame")), pair);
+          see("n-answers", note("figures"), { childList: true });
+          const { map } = linkwise, ring = map.setPair.bind(map);
+          map.setPair = (question) => { order.push("map"); ring(question); };
+        }"""
+    )
+    page.press("y")
+    page.holds("order.length > 3")
+    assert page.evaluate("order") == ["question", "frame", "map", "figures"]
+
+
+def test_what_has_not_changed_is_not_drawn_again(page, room):
+    page.page.wait_for_timeout(500)  # what opening the page draws
+    page.evaluate(
+        """() => {
+          globalThis.drawn = [];
+          new MutationObserver((changes) => drawn.push(...changes.map(({ target }) => target.id)))
+            .observe(document.body, { childList: true, characterData: true, subtree: true });
+          linkwise.map.draw = () => drawn.push("map");
+        }"""
+    )
+    known = len(page.requests)
+    room.feed.publish("rev", {"rev": -1})
+    page.until(lambda: any("/api/clusters" in url for url in page.requests[known:]))
+    page.page.wait_for_timeout(300)
+    assert page.evaluate("drawn") == []
+
+
 # 3
 def test_keys_mean_one_answer_each(page, room):
     page.press("Y")

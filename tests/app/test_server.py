@@ -20,7 +20,7 @@ try:
 except (ImportError, RuntimeError):  # starlette raises the second; its older versions want httpx
     pytest.skip("tests of the server need httpx2, or httpx", allow_module_level=True)
 
-from linkwise.active.journal import fingerprint
+from linkwise.active.journal import FORMAT, fingerprint, write
 from linkwise.app.conflicts import Evidence, Verdict
 from linkwise.app.engine import Question, answers_of
 from linkwise.app.events import Event
@@ -466,30 +466,51 @@ def test_a_file_that_cannot_be_read_changes_nothing(client, room, kind, text, re
     assert not room.project.ledger.events
 
 
-def test_labels_and_old_sessions_are_imported(client, room):
+def session_of(path, data, *records):
+    """Return the text of a session file."""
+    settings = {"strategy": "committee", "method": "auto", "noisy": False, "seed": 0}
+    header = {"format": FORMAT, "data": data, "n_samples": 60, "n_clusters": 3, **settings}
+    write(path, [header, *records])
+    return path.read_text()
+
+
+def test_labels_and_old_sessions_are_imported(client, room, tmp_path):
     text = "id,label\nitem 0,a\nitem 1,a\nitem 2,b\nitem 3,\n"
     send(client, "/api/import", kind="labels", text=text, dry=False)
     assert (room.evidence.relation(0, 1), room.evidence.relation(1, 2)) == (1, -1)
-    journal = (
-        f'{{"format": "linkwise session 2", "data": "{fingerprint(room.data.X)}"}}\n'
-        '{"i": 5, "j": 6, "answer": "same", "belief": 0.5}\n'
-        '{"i": 6, "j": 7, "answer": "different"}\n{"undo": true}\n'
-        '{"i": 8, "j": 9, "answer": "unknown"}\n'
-    )
+    journal = session_of(
+        tmp_path / "session", fingerprint(room.data.X),
+        {"i": 5, "j": 6, "answer": "same", "belief": 0.5},
+        {"i": 6, "j": 7, "answer": "different"}, {"undo": True},
+        {"i": 8, "j": 9, "answer": "unknown"},
+    )  # fmt: skip
     send(client, "/api/import", kind="pairs", text=journal, dry=False)
     assert (room.evidence.relation(5, 6), room.evidence.relation(6, 7)) == (1, 0)
     assert room.evidence.accepted[5, 6].weight == 0.5
 
 
-def test_a_session_about_other_data_is_not_imported(client, room):
-    text = '{"format": "linkwise session 2", "data": "0"}\n{"i": 5, "j": 6, "answer": "same"}\n'
+def test_a_session_about_other_data_is_not_imported(client, room, tmp_path):
+    answer = {"i": 5, "j": 6, "answer": "same"}
+    text = session_of(tmp_path / "session", "0", answer)
     reply = send(client, "/api/import", kind="pairs", text=text, dry=False)
     assert (reply.status_code, room.project.ledger.events) == (400, [])
     assert "other data" in reply.json()["error"]
-    text = f'{{"format": "linkwise session 2", "data": "{fingerprint(room.data.X)}"}}\n'
-    text += '{"i": 0, "j": 99, "answer": "same"}\n'
+    data = fingerprint(room.data.X)
+    text = session_of(tmp_path / "session", data, answer | {"j": 99})
     reply = send(client, "/api/import", kind="pairs", text=text, dry=False)
     assert "Line 2" in reply.json()["error"]
+
+
+def test_a_damaged_session_is_not_imported(client, room, tmp_path):
+    answers = [{"i": 5, "j": 6, "answer": "same"}, {"i": 5, "j": 7, "answer": "same"}]
+    text = session_of(tmp_path / "session", fingerprint(room.data.X), *answers)
+    changed = text.replace('"i": 5, "j": 6', '"i": 4, "j": 6')
+    reply = send(client, "/api/import", kind="pairs", text=changed, dry=False)
+    assert (reply.status_code, room.project.ledger.events) == (400, [])
+    assert "Line 2 of the file is damaged" in reply.json()["error"]
+    torn = text[:-20]  # a line that was never reported as written
+    assert send(client, "/api/import", kind="pairs", text=torn, dry=False).status_code == 201
+    assert [event.pair for event in room.project.ledger.events] == [(5, 6)]
 
 
 def test_labels_without_a_header_keep_the_first(client, room):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import tempfile
 import warnings
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from linkwise.active.journal import fingerprint
+from linkwise.active.journal import Journal, fingerprint
 from linkwise.app.events import ANSWERS, Event
 from linkwise.constraints import Constraints
 
@@ -106,38 +105,40 @@ def read_labels(text: str, names: Sequence[str]) -> Imported:
 
 def read_journal(text: str, n_samples: int, data: Any) -> Imported:
     """Read the answers that ``linkwise ask --session`` kept before there were projects."""
-    first, *lines = text.splitlines()
-    _check_journal(first, data)
-    kept: list[Row] = []
-    for number, line in enumerate(lines, 2):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "session"
+        path.write_bytes(text.encode())
         try:
-            record = json.loads(line)
+            journal = Journal(path)  # checks every line
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(path), "the file")) from error
+    if (journal.header or {}).get("data") != fingerprint(data):
+        raise ValueError(
+            "The session is about other data (line 1): its answers would be read as answers about "
+            "other samples. Import it into a project of the data that it was begun with."
+        )
+    last = {row[:2]: row for row in _answers(journal.records, n_samples)}
+    # Of several answers about a pair the last one counts.
+    return Imported(list(last.values()), [f"{len(last)} answers of a session"])
+
+
+def _answers(records: Sequence[Any], n_samples: int) -> list[Row]:
+    """Return the answers of a session that were not taken back."""
+    kept: list[Row] = []
+    for number, record in enumerate(records, 2):
+        try:
             if record.get("undo"):
                 kept.pop()
                 continue
             a, b = sorted((int(record["i"]), int(record["j"])))
             word = {"unknown": "unsure"}.get(record["answer"], record["answer"])
             belief = float(record.get("belief", 1.0))
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError) as error:
             raise ValueError(f"Line {number} is no answer of a session.") from error
         if word not in ANSWERS or not 0 <= a < b < n_samples or not 0 < belief <= 1:
             raise ValueError(f"Line {number} is no answer about these data.")
         kept.append((a, b, word, belief))
-    last = {row[:2]: row for row in kept}  # of several answers about a pair the last one counts
-    return Imported(list(last.values()), [f"{len(last)} answers of a session"])
-
-
-def _check_journal(header: str, data: Any) -> None:
-    """Raise ValueError unless a session was about these data."""
-    try:
-        found = json.loads(header).get("data")
-    except (ValueError, AttributeError, RecursionError) as error:
-        raise ValueError("Line 1 is no header of a session.") from error
-    if found != fingerprint(data):
-        raise ValueError(
-            "The session is about other data (line 1): its answers would be read as answers about "
-            "other samples. Import it into a project of the data that it was begun with."
-        )
+    return kept
 
 
 def as_events(imported: Imported, who: str, uuid: str) -> list[Event]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -115,7 +114,7 @@ class Server:
             yield
         finally:
             polling.cancel()
-            await run_in_threadpool(self.room.close)
+            await asyncio.to_thread(self.room.close)
 
     async def _poll(self) -> None:
         """Look for answers of other processes; an error is told, and the next look may succeed."""
@@ -123,7 +122,7 @@ class Server:
         while True:
             await asyncio.sleep(POLL)
             try:
-                await run_in_threadpool(self.room.poll)
+                await asyncio.to_thread(self.room.poll)
             except Exception as error:
                 has_failed = True
                 self.room.failed(f"{type(error).__name__}: {error}", "file")
@@ -153,7 +152,7 @@ class Server:
 
         async def endpoint(request: Request) -> Response:
             body = [parse_body(await request.body())] if method == "POST" else []
-            return await run_in_threadpool(answered, request, *body)
+            return await asyncio.to_thread(answered, request, *body)
 
         return Route(path, _told(endpoint), methods=[method])
 

@@ -19,6 +19,7 @@ export function pairView(question, given) {
       fieldTable(a, b, options),
     ];
   }
+  if (!a.fields.length) return el("div", { class: "two" }, nameCard(a, "A"), nameCard(b, "B"));
   return fieldTable(a, b, { ...options, head: true });
 }
 
@@ -28,10 +29,13 @@ export const letter = (name) =>
 const heading = (card, name) =>
   el("div", { class: "card-head" }, letter(name), el("span", { class: "item-id", text: card.id }));
 
+// Of a node of a graph, nothing but its name is known.
+const nameCard = (card, name) => el("article", { class: "card", "aria-label": `Item ${name}` }, heading(card, name));
+
 // Rows ------------------------------------------------------------------------------------------
 
 function fieldTable(a, b, { head = false, marks = true, all = false, dates = [], redraw } = {}) {
-  if (!a.fields.length && !head) return null;
+  if (!a.fields.length) return null;
   const values = new Map(b.fields.map((field) => [field[0], field]));
   const shown = all ? a.fields : a.fields.slice(0, MAX_FIELDS);
   const rows = shown.map(([name, left, leftCut, leftAmount]) => {

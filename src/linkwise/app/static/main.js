@@ -79,7 +79,10 @@ addEventListener("click", (event) => {
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);
 applyTheme();
-listen();
 globalThis.linkwise = { map, page, again, tab: TAB }; // for measurements
 
-begin().then(fetchAhead).catch(told);
+try {
+  await begin();
+  fetchAhead();
+} catch (error) { told(error); }
+listen();

@@ -6,12 +6,15 @@ import { brief, letter } from "./cards.js";
 import { $, el, replace } from "./dom.js";
 import { ask } from "./news.js";
 import { page, say } from "./page.js";
+import { map } from "./parts.js";
 import { drawMany, showMany } from "./question.js";
 
 export async function openMany() {
   const { many } = await get("/api/many");
-  if (many?.others.length) showMany(many);
-  else say("There is nothing to compare now.");
+  if (many?.others.length) {
+    showMany(many);
+    map.setPair(null);
+  } else say("There is nothing to compare now.");
 }
 
 export function toggle(k) {

@@ -111,8 +111,8 @@ export async function begin() {
 }
 
 async function comeBack() {
-  const isBack = page.away || waiting() > 0;
-  if (!isBack) return;
+  refreshSoon(); // what was told before the connection was there
+  if (!page.away && !waiting()) return;
   page.away = false;
   mapRev = page.shown = -1; // of another server
   page.state = null;
