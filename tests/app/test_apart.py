@@ -374,13 +374,16 @@ class Silent:
 
 def test_who_speaks_goes_on_after_an_error(capsys):
     told, process = Told(), Silent()
-    process.broken = True
     engine = Apart(samples_of(blobs()[0]), told, process)
+    process.broken = True
     engine.start(Known(n_clusters=3), is_new=True)
-    told.wait(lambda: "TypeError: broken on purpose" in told.reasons)
-    process.broken = False
-    engine.submit(Known(1, (), 3))
-    told.wait(lambda: "submit" in process.sent)
+    for number in range(1, 3):  # when it begins, and when it goes on
+        told.wait(lambda n=number: told.reasons.count("TypeError: broken on purpose") == n)
+        process.broken = False
+        engine.submit(Known(number, (), 3))
+        told.wait(lambda n=number: len(process.sent) == n)
+        process.broken = True
+        engine.submit(Known(number, (), 3))
     engine.stop()
 
 

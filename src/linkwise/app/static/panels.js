@@ -5,7 +5,7 @@ import { brief } from "./cards.js";
 import { $, ago, el, number, percent, plural, replace, svg } from "./dom.js";
 import { ClusterList } from "./clusters.js";
 import { SIZES, sizeOf, swatch } from "./looks.js";
-import { quiet } from "./page.js";
+import { quiet, told } from "./page.js";
 
 const TABS = ["clusters", "conflicts", "history", "quality"];
 
@@ -21,12 +21,12 @@ export class Panels {
     this.bySize = false; // many small clusters
     TABS.forEach((name, k) => {
       const tab = $(`tab-${name}`);
-      tab.addEventListener("click", () => this.open(name));
+      tab.addEventListener("click", () => this.open(name).catch(told));
       tab.addEventListener("keydown", (event) => {
         const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
         if (!step) return;
         const next = TABS[(k + step + TABS.length) % TABS.length];
-        this.open(next);
+        this.open(next).catch(told);
         $(`tab-${next}`).focus();
       });
     });
@@ -60,7 +60,7 @@ export class Panels {
   recolour() {
     this.legend = "";
     this.list.clear();
-    if (this.clusters.length) { this.drawLegend(); this.refresh(); }
+    if (this.clusters.length) this.refresh().catch(told);
   }
 
   name(id) {
