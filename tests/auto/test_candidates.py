@@ -62,10 +62,15 @@ def found_by(name, trial):
 @pytest.mark.parametrize("name", BY_NAME)
 def test_every_candidate_finds_clear_clusters(blobs, name):
     X, y = blobs
+    if name.startswith("latent classes"):  # they are of features with two values
+        wrong = np.random.RandomState(0).uniform(size=(90, 18)) < 0.05
+        X, y = in_canonical_order(((y[:, None] == np.arange(18) % 3) ^ wrong).astype(float), y)
     pairs = Constraints.sample(y, 60, random_state=0).table
     labels = np.where(np.arange(90) % 9 == 0, y, -1)
     trial = trial_of(view_of(X), Constraints.from_table(90, pairs, labels=labels))
     for one in CANDIDATES:  # a candidate may begin from those above it
+        if trial.view.binary is None and one.name.startswith("latent classes"):
+            continue
         found = found_by(one.name, trial)
         if one.name == name:
             break

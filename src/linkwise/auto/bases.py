@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csc_array, csr_array, issparse
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
@@ -41,7 +41,35 @@ WIDE = 2_000  # samples and features beyond which not all components are compute
 N_LANDMARKS, LANDMARK_SAMPLE = 100, 20_000
 LINEAR_PENALTY, CONSTANT_PENALTY = 1.0, 1e-3
 GRAPH_PENALTY, KERNEL_PENALTY = 10.0, 0.1
+MOSTLY_BINARY = 0.75  # share of the features that have two values, from which they decide
 LARGE, LARGE_TOL = 20_000, 1e-4  # samples above which eigenvectors are a little less exact
+
+
+# --- two values
+
+
+def binary_features(X: Any) -> Any | None:
+    """Return the features that have two values, as 0 and 1; None unless they are most features.
+
+    The upper value is 1; of sparse features, what is stored.
+    """
+    if issparse(X):
+        stored = csc_array(X, copy=True)
+        stored.eliminate_zeros()
+        low, high = np.zeros((2, X.shape[1]))
+        columns = np.flatnonzero(np.diff(stored.indptr))
+        low[columns] = np.minimum.reduceat(stored.data, stored.indptr[columns])
+        high[columns] = np.maximum.reduceat(stored.data, stored.indptr[columns])
+        varies, two = high != 0, low == high
+        stored.data = np.ones_like(stored.data)
+        is_upper = csr_array(stored)
+    else:
+        low, high = X.min(axis=0), X.max(axis=0)
+        is_upper = high == X
+        varies, two = low < high, (is_upper | (low == X)).all(axis=0)
+    if (two & varies).sum() < MOSTLY_BINARY * max(varies.sum(), 1):
+        return None
+    return is_upper[:, two & varies].astype(np.float64)
 
 
 # --- principal components

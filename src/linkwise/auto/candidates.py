@@ -24,6 +24,7 @@ from linkwise.auto.consensus import (
     matched_mean,
     softened,
 )
+from linkwise.auto.latent_classes import latent_class_partition
 from linkwise.auto.learner import log_softmax
 from linkwise.auto.mixture import mixture_partition
 from linkwise.auto.spanning_tree import balanced_partition
@@ -149,6 +150,18 @@ def _mixture(trial: Trial, start: str) -> Partition:
     found = mixture_partition(Z, trial.labels_of(start), rows=rows)
     R[:, : found.shape[1]] = found
     return from_probability(TRUST * R + (1 - TRUST) / k)
+
+
+def _latent_classes(trial: Trial, start: str) -> Partition:
+    """Fit the frequencies of two values to each cluster of another partition."""
+    k = trial.view.k
+    R = latent_class_partition(trial.view.binary, trial.labels_of(start), k)
+    return from_probability(TRUST * R + (1 - TRUST) / k)
+
+
+def _is_binary(trial: Trial) -> bool:
+    """Whether most features have two values."""
+    return trial.view.binary is not None
 
 
 # --- with constraints
@@ -310,6 +323,16 @@ CANDIDATES = (
             cut_optimism=CUT_OPTIMISM if start == "coarse cut" else 0.0,
         )
         for start in ("k-means", "spectral", "coarse cut", "tree .3", "tree .1", "robust tree .3")
+    ),
+    *(
+        Candidate(
+            f"latent classes, {start}",
+            UNSUPERVISED,
+            partial(_latent_classes, start=start),
+            applies=_is_binary,
+            optimism=0.03,
+        )
+        for start in ("k-means", "spectral", "tree .3", "robust tree .3")
     ),
     *(
         Candidate(

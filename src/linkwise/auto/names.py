@@ -53,6 +53,8 @@ def in_words(name: str) -> str:
         return f"{NAMES[kind]} with pairs ({rest})"
     if kind == "mixture" and rest in STARTS:
         return f"Gaussian mixture, begun from {STARTS[rest]}"
+    if kind == "latent classes" and rest in STARTS:
+        return f"latent classes, begun from {STARTS[rest]}"
     start = rest.partition(", ")[0]
     if kind in MODELS and start in STARTS:
         penalty = f" with pairs ({rest.partition(', ')[2]})" if "penalty" in rest else ""

@@ -25,6 +25,7 @@ from scipy.special import expit, softmax
 from linkwise.auto.bases import principal_components
 from linkwise.auto.candidates import CANDIDATES
 from linkwise.auto.coarse_cut import contracted
+from linkwise.auto.latent_classes import latent_class_evidence
 from linkwise.auto.mixture import Misfit, gaussian_likelihood, gaussian_misfit, smooth_directions
 
 if TYPE_CHECKING:
@@ -67,7 +68,11 @@ def data_prior(view: View) -> DataPrior:
         for number, W in enumerate(view.witnesses):
             cuts[number, at] = ncut_value(W, partition.labels, k)
     misfit, compact, overlap = None, 0.0, 0.0  # a graph has no features to describe
-    if view.has_features:
+    if view.binary is not None:
+        for at, partition in enumerate(found):
+            fit[at] = latent_class_evidence(view.binary, partition.labels, k)
+        compact = 1.0
+    elif view.has_features:
         few = few_valued(view.prepared.X)
         P = judged_coordinates(view, few) if few.any() else view.coordinates[view.rows]
         for at, partition in enumerate(found):

@@ -18,7 +18,7 @@ from scipy.spatial import KDTree
 from sklearn.neighbors import kneighbors_graph
 
 from linkwise.auto.bases import NAMES as BASES
-from linkwise.auto.bases import Bases, build_bases
+from linkwise.auto.bases import Bases, binary_features, build_bases
 from linkwise.auto.coarse_cut import CoarseCut, MicroClusters, coarse_cuts
 from linkwise.auto.constraint_model import labelled_samples
 from linkwise.auto.evidence import FoldCache
@@ -189,6 +189,11 @@ class View:
         if self.bases.scores is None:
             return self.bases.embedding(self.k)
         return self.bases.scores / self.bases.rms
+
+    @cached_property
+    def binary(self) -> Any | None:
+        """The features of the rows that have two values, as 0 and 1, if most features have."""
+        return binary_features(self.prepared.X[self.rows]) if self.has_features else None
 
     @cached_property
     def spectral(self) -> Ints:
