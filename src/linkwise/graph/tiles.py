@@ -93,7 +93,8 @@ def _tile(n_rows: int) -> Any:  # noqa: PLR0915
                 below[which] = builder.or_(below[which], moved)
             return context.make_tuple(builder, signature.return_type, below)
 
-        return types.UniTuple(types.int64, 2)(arrays, place, width), codegen
+        pair: Any = types.UniTuple(types.int64, 2)  # type: ignore[no-untyped-call]
+        return pair(arrays, place, width), codegen
 
     return tile
 
@@ -101,12 +102,20 @@ def _tile(n_rows: int) -> Any:  # noqa: PLR0915
 _tile_many, _tile_one = _tile(ROWS), _tile(1)
 
 
-@intrinsic
-def _lowest_bit(typingctx, bits):  # type: ignore[no-untyped-def]
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.cttz(args[0], ir.IntType(1)(1))
+def _lowest() -> Any:
+    """Return the number of the lowest bit that is set."""
 
-    return types.int64(types.int64), codegen
+    @intrinsic
+    def lowest(typingctx, bits):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            return builder.cttz(args[0], ir.IntType(1)(1))
+
+        return types.int64(types.int64), codegen
+
+    return lowest
+
+
+_lowest_bit = _lowest()
 
 
 @njit(cache=True, nogil=True)
