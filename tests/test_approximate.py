@@ -85,7 +85,7 @@ def test_tiles_enter_the_nearest_members(n_features, n_queries):
         rows = rng.normal(size=(n_members, n_features))
         queries = rng.normal(size=(n_queries, n_features)).astype(np.float32)
         found = cells.Found.nothing(n_queries, 7)
-        tiles.search_all(cells.augmented(rows), queries, found)
+        tiles.search_all(cells.augmented(rows), (0, len(rows)), queries, found)
         far = cdist(queries, rows, "sqeuclidean")
         order = np.argsort(far, axis=1)[:, :7]
         width = order.shape[1]
@@ -99,10 +99,10 @@ def test_a_score_does_not_depend_on_its_tile():
     rng = np.random.default_rng(0)
     rows, queries = rng.normal(size=(100, 9)), rng.normal(size=(50, 9)).astype(np.float32)
     together, alone = cells.Found.nothing(50, 100), cells.Found.nothing(50, 100)
-    tiles.search_all(cells.augmented(rows), queries, together)
+    tiles.search_all(cells.augmented(rows), (0, len(rows)), queries, together)
     for i in range(50):
         one = cells.Found(alone.squares[i : i + 1], alone.positions[i : i + 1])
-        tiles.search_all(cells.augmented(rows), queries[i : i + 1], one)
+        tiles.search_all(cells.augmented(rows), (0, len(rows)), queries[i : i + 1], one)
     assert_array_equal(together.squares, alone.squares)
     assert_array_equal(together.positions, alone.positions)
 
@@ -151,6 +151,22 @@ def test_comparison_with_all_equals_the_twin(d):
     true = all_pairs(X, 9)
     assert_array_equal(indices, true[1][rows])
     assert_allclose(distances, true[0][rows], rtol=1e-12)
+
+
+@pytest.mark.parametrize("itself", [True, False])
+def test_comparison_with_all_cells_equals_the_twin(itself):
+    X = np.concatenate([blobs(900), 1e-4 * blobs(900, seed=1) + 30])
+    built = cells.build_cells(X, 30, np.random.RandomState(0), n_threads=1)
+    rows = np.arange(0, 1_800, 3)
+    given = {"itself": rows, "n_threads": 2} if itself else {}
+    distances, indices = cells.nearest_in_cells(X, built, X[rows], 9, **given)
+    true = all_pairs(X, 9)
+    if itself:
+        assert_array_equal(indices, true[1][rows])
+        assert_allclose(distances, true[0][rows], rtol=1e-12)
+    else:
+        assert_array_equal(indices[:, 0], rows)
+        assert_array_equal(indices[:, 1:], true[1][rows, :8])
 
 
 @pytest.mark.parametrize("d", [1, 2, 20])

@@ -30,6 +30,7 @@ from linkwise.graph.cells import (
     largest_cell,
     nearest_centres,
     nearest_exactly,
+    nearest_in_cells,
     offer_back,
     power_above,
     ranked,
@@ -537,6 +538,4 @@ def nearest_in_region(region: Region, queries: Floats, own: Ints, k: int) -> tup
     """Return the nearest samples of a region, those that are the queries themselves left out."""
     k = min(k, region.X.shape[0])
     inside = np.where((own >= 0) & (own < region.X.shape[0]), own, -1)
-    distances, rows = nearest_exactly(region.X, queries, k, itself=inside, n_threads=1)
-    distances[rows < 0] = np.inf
-    return distances, rows
+    return nearest_in_cells(region.X, region.cells, queries, k, itself=inside)

@@ -19,6 +19,7 @@ from linkwise.graph.cells import (
     in_threads,
     nearest_centres,
     nearest_exactly,
+    nearest_in_cells,
     ranked,
     ranked_centres,
     row_blocks,
@@ -210,8 +211,8 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
 
     def _true_neighbors(self, sample: Ints) -> tuple[Floats, Ints]:
         k = min(int(self.n_neighbors), self._X.shape[0] - 1)
-        return nearest_exactly(
-            self._X, self._X[sample], k, itself=sample, n_threads=self._n_threads
+        return nearest_in_cells(
+            self._X, self._cells, self._X[sample], k, itself=sample, n_threads=self._n_threads
         )
 
     def _measured_recall(self, sample: Ints) -> float:

@@ -185,7 +185,8 @@ def nearest_centres(
 
     def assign(block: slice) -> None:
         rows = (X[block] / unit - offset).astype(np.float32)
-        tiles.search_all(columns, rows, Found(found.squares[block], found.positions[block]))
+        lists = Found(found.squares[block], found.positions[block])
+        tiles.search_all(columns, (0, len(columns)), rows, lists)
 
     in_threads(assign, row_blocks(X.shape[0], ASSIGNED_ROWS), n_threads)
     return found.positions
@@ -209,7 +210,8 @@ def chosen_cells(
             part = slice(cells.start[cell], cells.start[cell + 1])
             queries = np.ascontiguousarray(cells.members[part, :-1])
             found = Found.nothing(queries.shape[0], n_probes)
-            tiles.search_all(augmented(centres[near] - cells.centres[cell]), queries, found)
+            columns = augmented(centres[near] - cells.centres[cell])
+            tiles.search_all(columns, (0, len(columns)), queries, found)
             probes[part] = near[found.positions]
 
     in_threads(choose, row_blocks(cells.centres.shape[0], CHOSEN_CELLS), n_threads)
@@ -452,6 +454,36 @@ def ranked(
 
     in_threads(rank, row_blocks(candidates.shape[0], ASSIGNED_ROWS), n_threads)
     return distances, indices
+
+
+def nearest_in_cells(
+    X: AnyFloats,
+    cells: Cells,
+    queries: AnyFloats,
+    k: int,
+    *,
+    itself: AnyInts | None = None,
+    n_threads: int = 1,
+) -> tuple[Floats, Ints]:
+    """Return the k nearest samples of each query, by comparison with the members of all cells.
+
+    It is `nearest_exactly` on samples that are in cells, in a tenth of its time. `itself` are the
+    samples that the queries are, if they are, and that do not count.
+    """
+    found = Found.nothing(queries.shape[0], k + SPARE + (itself is not None))
+
+    def search(rows: slice) -> None:
+        asked = queries[rows] / cells.unit
+        lists = Found(found.squares[rows], found.positions[rows])
+        for centre, members in zip(cells.centres, pairwise(cells.start), strict=True):
+            relative = (asked - centre).astype(np.float32)
+            tiles.search_all(cells.members, members, relative, lists)
+
+    in_threads(search, row_blocks(queries.shape[0], 2 * QUERY_ROWS), n_threads)
+    samples = np.where(found.positions < 0, -1, cells.order[found.positions])
+    if itself is not None:
+        samples[samples == itself[:, None]] = -1
+    return ranked(queries, X, samples, k=k, unit=cells.unit, n_threads=n_threads)
 
 
 def nearest_exactly(

@@ -231,15 +231,15 @@ def search_cells(cells, own, queries, probes, self_position, found):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def search_all(members, queries, found):  # type: ignore[no-untyped-def]
-    """Enter all members in the lists of the queries; both have the same origin."""
+def search_all(members, rows, queries, found):  # type: ignore[no-untyped-def]
+    """Enter the members ``rows[0]:rows[1]`` in the lists of the queries; all have one origin."""
     tile = _new_tile(queries.shape[1])
     still = np.zeros(queries.shape[1], np.float32)
-    rows = np.arange(queries.shape[0])
-    for top in range(0, rows.size, QUERIES):
-        chosen = rows[top : top + QUERIES]
+    everyone = np.arange(queries.shape[0])
+    for top in range(0, everyone.size, QUERIES):
+        chosen = everyone[top : top + QUERIES]
         _fill(tile, queries, still, chosen, found)
-        compare(members, (0, members.shape[0]), tile, chosen, np.int64(-1), found)
+        compare(members, rows, tile, chosen, np.int64(-1), found)
 
 
 @njit(cache=True, nogil=True)
