@@ -1,9 +1,9 @@
-"""Approximate Euclidean neighbours by cells: compiled kernels around blocks of BLAS products.
+"""Approximate Euclidean neighbours by cells.
 
 The samples are divided among cells by k-means, and a sample is compared with the members of the
 cells whose centres are nearest to it: an inverted file (Sivic & Zisserman 2003). All samples of a
-cell are searched for together, so that distances come from products of matrices, which are several
-times faster than distances one by one.
+cell are searched for together, and compared many at a time (`linkwise.graph.tiles`), which is
+several times faster than one by one.
 
 Kernels work on *positions*: samples in the order of their cells. Coordinates are kept relative to
 the centre of the cell, in single precision: samples that lie close together keep their differences
