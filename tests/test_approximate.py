@@ -24,6 +24,7 @@ from linkwise.graph import (
     approximate,
     cells,
     neighbors,
+    tiles,
     transformer,
 )
 from linkwise.graph.neighbors import NeighborSearch
@@ -75,6 +76,53 @@ def test_the_lists_hold_the_smallest_scores(n_columns):
     assert np.isinf(found.squares[np.setdiff1d(np.arange(9), queries)]).all()
 
 
+@pytest.mark.parametrize("n_features", [1, 5, 16, 33])
+@pytest.mark.parametrize("n_queries", [1, 15, 16, 40])
+def test_tiles_enter_the_nearest_members(n_features, n_queries):
+    """Whatever is left over when members and queries are taken several at a time."""
+    rng = np.random.default_rng(n_features)
+    for n_members in (1, 2, tiles.ROWS - 1, tiles.ROWS, 3 * tiles.ROWS + 5, 200):
+        rows = rng.normal(size=(n_members, n_features))
+        queries = rng.normal(size=(n_queries, n_features)).astype(np.float32)
+        found = cells.Found.nothing(n_queries, 7)
+        tiles.search_all(cells.augmented(rows), (0, len(rows)), queries, found)
+        far = cdist(queries, rows, "sqeuclidean")
+        order = np.argsort(far, axis=1)[:, :7]
+        width = order.shape[1]
+        assert_array_equal(found.positions[:, :width], order)
+        near = np.take_along_axis(far, order, axis=1)
+        assert_allclose(found.squares[:, :width], near, rtol=1e-4, atol=1e-5)
+        assert_array_equal(found.positions[:, width:], -1)
+
+
+def test_a_score_does_not_depend_on_its_tile():
+    rng = np.random.default_rng(0)
+    rows, queries = rng.normal(size=(100, 9)), rng.normal(size=(50, 9)).astype(np.float32)
+    together, alone = cells.Found.nothing(50, 100), cells.Found.nothing(50, 100)
+    tiles.search_all(cells.augmented(rows), (0, len(rows)), queries, together)
+    for i in range(50):
+        one = cells.Found(alone.squares[i : i + 1], alone.positions[i : i + 1])
+        tiles.search_all(cells.augmented(rows), (0, len(rows)), queries[i : i + 1], one)
+    assert_array_equal(together.squares, alone.squares)
+    assert_array_equal(together.positions, alone.positions)
+
+
+def test_candidates_are_ranked_by_distance_then_by_index():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(40, 2)).astype(float)  # many distances are equal
+    candidates = np.array([rng.permutation(40)[:9] for _ in range(30)], dtype=np.int32)
+    candidates[0, 2:] = -1
+    distances, indices = cells.ranked(X[:30], X, candidates, k=5, unit=2.0, n_threads=1)
+    for i, row in enumerate(candidates):
+        held = row[row >= 0]
+        far = cdist(X[i : i + 1], X[held])[0]
+        order = np.lexsort((held, far))[:5]
+        assert_array_equal(indices[i, : order.size], held[order])
+        assert_allclose(distances[i, : order.size], far[order])
+        assert np.isinf(distances[i, order.size :]).all()
+        assert_array_equal(indices[i, order.size :], -1)
+
+
 def test_cells_hold_every_sample_once_relative_to_their_centre():
     X = blobs() * 3 + 50
     built = cells.build_cells(X, 40, np.random.RandomState(0), n_threads=1)
@@ -103,6 +151,22 @@ def test_comparison_with_all_equals_the_twin(d):
     true = all_pairs(X, 9)
     assert_array_equal(indices, true[1][rows])
     assert_allclose(distances, true[0][rows], rtol=1e-12)
+
+
+@pytest.mark.parametrize("itself", [True, False])
+def test_comparison_with_all_cells_equals_the_twin(itself):
+    X = np.concatenate([blobs(900), 1e-4 * blobs(900, seed=1) + 30])
+    built = cells.build_cells(X, 30, np.random.RandomState(0), n_threads=1)
+    rows = np.arange(0, 1_800, 3)
+    given = {"itself": rows, "n_threads": 2} if itself else {}
+    distances, indices = cells.nearest_in_cells(X, built, X[rows], 9, **given)
+    true = all_pairs(X, 9)
+    if itself:
+        assert_array_equal(indices, true[1][rows])
+        assert_allclose(distances, true[0][rows], rtol=1e-12)
+    else:
+        assert_array_equal(indices[:, 0], rows)
+        assert_array_equal(indices[:, 1:], true[1][rows, :8])
 
 
 @pytest.mark.parametrize("d", [1, 2, 20])
@@ -155,14 +219,19 @@ def test_as_few_cells_are_searched_as_hold_the_wanted_neighbours():
         assert all(shares[n] < recall for n in fewer)
 
 
-def test_many_cells_are_selected_as_few_are_listed(monkeypatch):
-    X = blobs(4_000)
-    found = []
-    for longest in (1, 1_000):
-        monkeypatch.setattr(approximate, "LONGEST_LIST", longest)
-        found.append(ApproximateNeighbors(10, n_probes=20, n_jobs=2).fit(X).kneighbors())
-    assert_array_equal(*[indices for _, indices in found])
-    assert_array_equal(*[distances for distances, _ in found])
+@pytest.mark.parametrize("n_around", [None, 12])
+def test_the_cells_chosen_for_a_sample_are_the_nearest(n_around):
+    """Of all, or of those around the centre of its own cell."""
+    X = 3 * blobs(800) + 20
+    built = cells.build_cells(X, 25, np.random.RandomState(0), n_threads=1)
+    found = cells.chosen_cells(built, built.centres, 6, n_around=n_around, n_threads=2)
+    cell = np.repeat(np.arange(len(built.centres)), np.diff(built.start))
+    far = cdist(X[built.order] / built.unit, built.centres)
+    if n_around is not None:
+        between = cdist(built.centres, built.centres)
+        allowed = np.argsort(np.argsort(between, axis=1), axis=1) < n_around
+        far[~allowed[cell]] = np.inf
+    assert_array_equal(found, np.argsort(far, axis=1)[:, :6])
 
 
 def test_a_low_recall_is_said():

@@ -231,19 +231,42 @@ def test_ways_lead_to_listed_rows_and_back(lists):
 
 
 def test_joined_lists_hold_the_nearest_of_the_neighbours_of_neighbours(lists):
-    ways = cells.both_ways(lists.found)
-    ways = [way[way >= 0].tolist() for way in ways]
-    reached = [set(lists.found.positions[i]) - {-1} for i in range(50)]
+    """But for members of the cells that a row has looked at: they had their chance before."""
+    ways = [way[way >= 0].tolist() for way in cells.both_ways(lists.found)]
+    cell_of = np.arange(60, dtype=np.int32) % 5
+    probes = np.array([[i % 3, 3] for i in range(50)], dtype=np.int32)
+    reached = []
     for i in range(50):
-        for c in {c for j in ways[i] if j < 50 for c in ways[j] if c > i} - set(ways[i]):
-            reached[i].add(c)
-            if c < 50:
-                reached[c].add(i)
-    cells.join_neighbors(lists.X, 2.0, cells.both_ways(lists.found), lists.found)
+        met = {c for j in ways[i] if j < 50 for c in ways[j]} - set(ways[i]) - {i}
+        met = {c for c in met if cell_of[c] not in probes[i]}
+        reached.append(met | set(lists.found.positions[i]) - {-1})
+    before = lists.found.positions.copy()
+    both = cells.both_ways(lists.found)
+    cells.join_neighbors(lists.X, 2.0, both, probes, cell_of, lists.found)
     check_lists(lists)
+    assert (lists.found.positions != before).mean() > 0.2
     for i, rows in enumerate(lists.found.positions):
         far = np.array(sorted(reached[i]))
-        assert_array_equal(rows, far[np.argsort(lists.squares[i, far])][:6])
+        expected = far[np.argsort(lists.squares[i, far])][:6]
+        assert_array_equal(rows[: expected.size], expected)
+
+
+@pytest.mark.parametrize("n_features", [1, 7, 8, 9, 40])
+def test_the_squared_distance_of_two_rows(n_features):
+    X = np.random.RandomState(0).normal(size=(2, n_features))
+    expected = ((X[0] - X[1]) ** 2).sum() / 4
+    assert cells.square_between(X, 0.5, 0, 1) == pytest.approx(expected, rel=1e-12)
+
+
+def test_centres_in_order_are_near_the_next():
+    centres = np.random.RandomState(0).normal(size=(500, 3))
+    order = search.nearby_order(centres)
+    assert_array_equal(np.sort(order), np.arange(500))
+
+    def step(rows):
+        return np.linalg.norm(np.diff(centres[rows], axis=0), axis=1).mean()
+
+    assert step(order) < 0.6 * step(np.arange(500))
 
 
 def test_regions_offer_samples_to_those_that_they_found(lists):
@@ -267,7 +290,7 @@ def test_centres_are_ranked_as_lists_rank_them():
     X, centres = rng.normal(size=(30, 4)), rng.normal(size=(200, 4))
     ranked = cells.ranked_centres(2 * X, centres, unit=2.0)
     assert_array_equal(ranked, cells.nearest_centres(X, centres, 200, n_threads=1))
-    assert_array_equal(cells.centres_around(X, centres, 20), np.sort(ranked[:, :20], axis=1))
+    assert_array_equal(cells.centres_around(X, centres, 20), ranked[:, :20])
 
 
 def cells_of_blobs(n_clusters, n_cells=60):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,10 +89,14 @@ class Builder:
         scale = self.affinity.scale
         given: list[Any] = [None] * layout.n_blocks
         if scales is not None:
-            asked = self._of_tables(neighbors, distinct_places, self.k)
+            borders = list(pairwise(layout.start.tolist()))
+            asked = [
+                cluster.submit(outer_places, table, self.k, own, at=at)
+                for table, own, at in zip(neighbors.tables, borders, layout.at, strict=True)
+            ]
             for number, named in enumerate(cluster.fetch(asked)):
-                own = scales[layout.start[number] : layout.start[number + 1]]
-                given[number] = (own, named, scales[named])
+                first, last = borders[number]
+                given[number] = (first, scales[first:last], named, scales[named])
         weighted = [
             cluster.submit(weighted_rows, table, self.k, scale, those, at=at)
             for table, those, at in zip(neighbors.tables, given, layout.at, strict=True)
@@ -184,9 +189,10 @@ def scales_of(table: Table, rank: int) -> tuple[Floats, float]:
     return table.distances[:, rank - 1], float(positive)
 
 
-def distinct_places(table: Table, k: int) -> Int64s:
-    """Return the neighbours of a region."""
-    return np.unique(table.places[:, :k])
+def outer_places(table: Table, k: int, rows: tuple[int, int]) -> Int64s:
+    """Return the neighbours of a region that are in others."""
+    places = table.places[:, :k]
+    return np.unique(places[(places < rows[0]) | (places >= rows[1])])
 
 
 def weighted_rows(table: Table, k: int, scale: Any, given: Any) -> tuple[Int64s, Floats]:
@@ -195,8 +201,11 @@ def weighted_rows(table: Table, k: int, scale: Any, given: Any) -> tuple[Int64s,
     weight = WEIGHTS.get(str(scale), FIXED)
     if given is None:
         return places, weight.formula(distances, scale, scale)
-    own, halo, of_halo = given
-    return places, weight.formula(distances, own[:, None], of_halo[np.searchsorted(halo, places)])
+    first, own, outer, of_outer = given
+    is_outer = (places < first) | (places >= first + own.size)
+    scales = own[np.where(is_outer, 0, places - first)]
+    scales[is_outer] = of_outer[np.searchsorted(outer, places[is_outer])]
+    return places, weight.formula(distances, own[:, None], scales)
 
 
 def entries_into(

@@ -23,13 +23,14 @@ from linkwise.graph.cells import (
     Found,
     both_ways,
     cells_of,
-    centres_around,
+    chosen_cells,
     enter_offers,
     halved,
     join_neighbors,
     largest_cell,
     nearest_centres,
     nearest_exactly,
+    nearest_in_cells,
     offer_back,
     power_above,
     ranked,
@@ -49,13 +50,14 @@ RECALL = 0.98  # as on one machine
 # Beyond `PROPORTIONAL_FROM` samples cells are searched for this share of the neighbours, in lists
 # of this length, and most others are found by what these lists hold. The cells that hold 0.98 of
 # the neighbours become more with the samples: 32 of 1 million blobs, 75 of 8 million.
-SEARCHED_RECALL, LISTED = 0.93, 16
+SEARCHED_RECALL, LISTED = 0.93, 14
 # Cells grow in number with the root of the samples up to here, as on one machine, and with the
 # samples beyond, so that a cell holds as many as before.
 PROPORTIONAL_FROM = 1_000_000
 REGION_ROWS = 1_000_000  # at most, about
 REGIONS_PER_WORKER = 1  # at least; every further one makes more, smaller tasks
 CELLS_PER_REGION = 8  # at least, of few samples
+NEARBY = 8  # cells whose order no longer matters
 # Centres that a sample is compared with, to choose the cells that it looks at: all or, if there are
 # more than `ALL_CELLS`, at least `NEAR_CELLS` around its own cell. With fewer, neighbours are
 # missed: 4 times as many as a sample looks at gave a recall of 0.952 at 2,000,000 samples. At
@@ -107,6 +109,7 @@ def find_neighbors(chunks: Chunks, k: int, rng: np.random.RandomState) -> Neighb
     rows = training_rows(n, n_cells, rng)
     sample = chunks.rows(rows) / unit
     centres = trained_cells(sample, n_cells, rng)
+    centres = centres[nearby_order(centres)]
     # Which cells are a region, and the rows of each
     nearest = nearest_centres if n_cells <= ALL_CELLS else _nearest_of_many
     region_of = CellGraph(sample, centres, nearest).divided(n_workers, n_regions)
@@ -141,6 +144,24 @@ def trained_cells(sample: Floats, n_cells: int, rng: np.random.RandomState) -> F
     if n_cells <= ALL_CELLS:
         return trained(sample, n_cells, rng, n_threads=1)
     return trained(sample, n_cells, rng, n_threads=1, nearest=_nearest_of_many)
+
+
+def nearby_order(centres: Floats) -> Ints:
+    """Return an order of the centres in which those next to each other are mostly near.
+
+    Blocks of rows are in the order of their cells. What a row's neighbours hold is then mostly in
+    the cache when a product, or the join of lists, comes to it.
+    """
+    order, waiting = [], [np.arange(centres.shape[0])]
+    while waiting:
+        part = waiting.pop()
+        if part.size <= NEARBY:
+            order.append(part)
+            continue
+        widest = int(centres[part].std(axis=0).argmax())
+        ascending = part[np.argsort(centres[part, widest], kind="stable")]
+        waiting += [ascending[part.size // 2 :], ascending[: part.size // 2]]
+    return np.concatenate(order)
 
 
 def _nearest_of_many(X: AnyFloats, centres: Floats, k: int, *, n_threads: int) -> Int32s:
@@ -419,17 +440,10 @@ def probed(region: Region, centres: Floats, n_probes: int) -> Int32s:
 
     They are chosen among all or, if these are many, among those around the cell of the sample.
     """
-    own, unit = region.cells, region.cells.unit
     n_around = max(NEAR_CELLS, int(AROUND * n_probes))
-    if len(centres) <= max(ALL_CELLS, n_around):
-        k = min(n_probes, len(centres))
-        return nearest_centres(region.X, centres, k, unit=unit, n_threads=1)
-    found = np.empty((region.X.shape[0], n_probes), dtype=np.int32)
-    for cell, near in enumerate(centres_around(own.centres, centres, n_around)):
-        part = slice(own.start[cell], own.start[cell + 1])
-        chosen = nearest_centres(region.X[part], centres[near], n_probes, unit=unit, n_threads=1)
-        found[part] = near[chosen]
-    return found
+    some = None if len(centres) <= max(ALL_CELLS, n_around) else n_around
+    n_probes = min(n_probes, len(centres))
+    return chosen_cells(region.cells, centres, n_probes, n_around=some, n_threads=1)
 
 
 def distinct(probes: Int32s, n_cells: int) -> Ints:
@@ -476,7 +490,8 @@ def searched(region: Region, probes: Int32s, pieces: list[Any], settings: tuple[
         search_cells(cells, cell, queries, local[probes[part]], part.start, lists)
     if joins:
         offer_back(found)
-        join_neighbors(X, own.unit, both_ways(found), found)
+        cell_of = np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
+        join_neighbors(X, own.unit, both_ways(found), local[probes], cell_of, found)
     nearest = found.positions[:, : k + SPARE]
     distances, rows = ranked(region.X, X, nearest, k=k, unit=own.unit, n_threads=1)
     missing = np.flatnonzero(rows[:, -1] < 0)
@@ -523,6 +538,4 @@ def nearest_in_region(region: Region, queries: Floats, own: Ints, k: int) -> tup
     """Return the nearest samples of a region, those that are the queries themselves left out."""
     k = min(k, region.X.shape[0])
     inside = np.where((own >= 0) & (own < region.X.shape[0]), own, -1)
-    distances, rows = nearest_exactly(region.X, queries, k, itself=inside, n_threads=1)
-    distances[rows < 0] = np.inf
-    return distances, rows
+    return nearest_in_cells(region.X, region.cells, queries, k, itself=inside)

@@ -12,14 +12,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._params import Interval, validates_parameters
 from linkwise.graph.cells import (
-    ASSIGNED_ROWS,
     SPARE,
     Found,
     build_cells,
-    centres_around,
+    chosen_cells,
     in_threads,
     nearest_centres,
     nearest_exactly,
+    nearest_in_cells,
     ranked,
     ranked_centres,
     row_blocks,
@@ -44,8 +44,6 @@ SAMPLE_SPREAD = 10_000  # samples that estimate the spread of the data
 # A sample this many times farther than the spread: measured recall is 0.98 up to 1e7, 0.36 at 1e8.
 FARTHEST = 1e7
 QUERY_BLOCK = 16_384  # new samples searched for at a time
-# Cells that are kept in ordered lists; more are selected among all, whose time does not grow.
-LONGEST_LIST = 32
 
 
 class ApproximateNeighbors(TransformerMixin, BaseEstimator):
@@ -213,8 +211,8 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
 
     def _true_neighbors(self, sample: Ints) -> tuple[Floats, Ints]:
         k = min(int(self.n_neighbors), self._X.shape[0] - 1)
-        return nearest_exactly(
-            self._X, self._X[sample], k, itself=sample, n_threads=self._n_threads
+        return nearest_in_cells(
+            self._X, self._cells, self._X[sample], k, itself=sample, n_threads=self._n_threads
         )
 
     def _measured_recall(self, sample: Ints) -> float:
@@ -292,14 +290,14 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
     def _search_all(self, k: int) -> tuple[Floats, Ints]:
         """Neighbours of the samples of `fit`, searched for cell by cell."""
         cells, n_samples = self._cells, self._X.shape[0]
-        probes = self._sample_probes()
+        probes = chosen_cells(cells, cells.centres, self.n_probes_, n_threads=self._n_threads)
         found = Found.nothing(n_samples, k + SPARE)
 
         def search(cell: int) -> None:
             part = slice(cells.start[cell], cells.start[cell + 1])
             own = np.ascontiguousarray(cells.members[part, :-1])
             lists = Found(found.squares[part], found.positions[part])
-            search_cells(cells, cell, own, probes[cells.order[part]], part.start, lists)
+            search_cells(cells, cell, own, probes[part], part.start, lists)
 
         in_threads(search, range(self.n_cells_), self._n_threads)
         positions = np.empty_like(found.positions)
@@ -328,19 +326,6 @@ class ApproximateNeighbors(TransformerMixin, BaseEstimator):
         return nearest_centres(
             queries, cells.centres, self.n_probes_, unit=cells.unit, n_threads=self._n_threads
         )
-
-    def _sample_probes(self) -> Int32s:
-        """Return the cells to search for each sample of `fit`, in any order."""
-        if self.n_probes_ <= LONGEST_LIST:
-            return self._probes(self._X)
-        X, cells = self._X, self._cells
-        probes = np.empty((X.shape[0], self.n_probes_), np.int32)
-
-        def select(block: slice) -> None:
-            probes[block] = centres_around(X[block] / cells.unit, cells.centres, self.n_probes_)
-
-        in_threads(select, row_blocks(X.shape[0], ASSIGNED_ROWS), self._n_threads)
-        return probes
 
     def _ranked(
         self, queries: Any, positions: Int32s, k: int, *, itself: Ints | None = None

@@ -1,9 +1,9 @@
-"""Approximate Euclidean neighbours by cells: compiled kernels around blocks of BLAS products.
+"""Approximate Euclidean neighbours by cells.
 
 The samples are divided among cells by k-means, and a sample is compared with the members of the
 cells whose centres are nearest to it: an inverted file (Sivic & Zisserman 2003). All samples of a
-cell are searched for together, so that distances come from products of matrices, which are several
-times faster than distances one by one.
+cell are searched for together, and compared many at a time (`linkwise.graph.tiles`), which is
+several times faster than one by one.
 
 Kernels work on *positions*: samples in the order of their cells. Coordinates are kept relative to
 the centre of the cell, in single precision: samples that lie close together keep their differences
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linkwise._jit import njit
+from linkwise._jit import late_module, njit
 from linkwise._threads import controller, one_thread
 from linkwise.graph.neighbors import thread_count
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from linkwise._types import AnyFloats, AnyInts, Floats, Int32s, Int64s, Ints, Singles
 
 
+tiles = late_module("linkwise.graph.tiles")  # imports numba
+
 SPARE = 2  # neighbours beyond those wanted: single precision may swap nearly equal distances
 TRAINING_PER_CELL = 32  # samples; twice as many move the recall by less than 0.002
 TRAINING_STEPS = 6
@@ -35,6 +37,7 @@ TRAINING_STEPS = 6
 LARGEST_CELL = 4
 QUERY_ROWS = 128  # of a block of distances, which then stays in the second-level cache
 ASSIGNED_ROWS = 4_096
+CHOSEN_CELLS = 32  # for whose samples cells are chosen together
 
 
 class Cells(NamedTuple):
@@ -181,13 +184,38 @@ def nearest_centres(
     found = Found.nothing(X.shape[0], k)
 
     def assign(block: slice) -> None:
-        rows = doubled(X[block] / unit - offset)
-        scores = rows @ columns.T
-        queries = np.arange(block.start, block.stop)
-        keep_smallest(scores, np.zeros(queries.size, np.float32), queries, 0, found)
+        rows = (X[block] / unit - offset).astype(np.float32)
+        lists = Found(found.squares[block], found.positions[block])
+        tiles.search_all(columns, (0, len(columns)), rows, lists)
 
     in_threads(assign, row_blocks(X.shape[0], ASSIGNED_ROWS), n_threads)
     return found.positions
+
+
+def chosen_cells(
+    cells: Cells, centres: Floats, n_probes: int, *, n_around: int | None = None, n_threads: int
+) -> Int32s:
+    """Return the cells whose centres are nearest to the sample at each position, near ones first.
+
+    They are chosen among all `centres` or, of many, among the `n_around` nearest to the centre of
+    the sample's own cell. These are looked at from near to far: what is entered in a list early
+    then mostly stays there.
+    """
+    probes = np.empty((cells.members.shape[0], n_probes), np.int32)
+    n_around = len(centres) if n_around is None else min(n_around, len(centres))
+
+    def choose(block: slice) -> None:
+        around = centres_around(cells.centres[block], centres, n_around)
+        for cell, near in zip(range(block.start, block.stop), around, strict=True):
+            part = slice(cells.start[cell], cells.start[cell + 1])
+            queries = np.ascontiguousarray(cells.members[part, :-1])
+            found = Found.nothing(queries.shape[0], n_probes)
+            columns = augmented(centres[near] - cells.centres[cell])
+            tiles.search_all(columns, (0, len(columns)), queries, found)
+            probes[part] = near[found.positions]
+
+    in_threads(choose, row_blocks(cells.centres.shape[0], CHOSEN_CELLS), n_threads)
+    return probes
 
 
 def ranked_centres(X: AnyFloats, centres: Floats, *, unit: float) -> Ints:
@@ -201,14 +229,12 @@ def ranked_centres(X: AnyFloats, centres: Floats, *, unit: float) -> Ints:
 
 
 def centres_around(own: Floats, centres: Floats, k: int) -> Int32s:
-    """Return the `k` centres that are nearest to each of some, ascending by number."""
+    """Return the `k` centres that are nearest to each of some, from near to far."""
     offset = centres.mean(axis=0)
-    columns = augmented(centres - offset)
-    found = np.empty((own.shape[0], k), np.int32)
-    for block in row_blocks(own.shape[0], QUERY_ROWS):
-        scores = doubled(own[block] - offset) @ columns.T
-        found[block] = np.sort(np.argpartition(scores, k - 1, axis=1)[:, :k], axis=1)
-    return found
+    scores = doubled(own - offset) @ augmented(centres - offset).T
+    near = np.argpartition(scores, k - 1, axis=1)[:, :k]
+    order = np.argsort(np.take_along_axis(scores, near, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(near, order, axis=1).astype(np.int32)
 
 
 def augmented(X: AnyFloats) -> Singles:
@@ -286,63 +312,15 @@ def keep_smallest(  # noqa: PLR0917  (numba takes no keyword-only arguments)
                     limit = found.squares[i, k - 1] - norms[r]
 
 
-@njit(cache=True, nogil=True)
-def search_cells(  # noqa: PLR0912, PLR0917  (one kernel: buffers are made once)
-    cells: Any, own: int, queries: Any, probes: Any, self_position: int, found: Any
+def search_cells(  # noqa: PLR0917  (called as a kernel)
+    cells: Cells, own: int, queries: Singles, probes: Int32s, self_position: int, found: Found
 ) -> None:
     """Search the probed cells for the neighbours of queries that share their nearest cell.
 
     `queries` are relative to the centre of the cell `own`. With ``self_position >= 0`` they are
     the samples from that position on, and not their own neighbours.
     """
-    n_queries, n_features = queries.shape
-    n_cells = cells.start.size - 1
-    # A counting sort of the pairs (cell, query) by cell.
-    last = np.zeros(n_cells + 1, np.int64)
-    for c in probes.ravel():
-        last[c + 1] += 1
-    last = np.cumsum(last)
-    first = last[:-1].copy()
-    rows = np.empty(probes.size, np.int64)
-    for i in range(n_queries):
-        for c in probes[i]:
-            rows[first[c]] = i
-            first[c] += 1
-    widest = 0
-    for c in range(n_cells):
-        if last[c + 1] > last[c]:
-            widest = max(widest, cells.start[c + 1] - cells.start[c])
-    block = np.empty((QUERY_ROWS, n_features + 1), np.float32)
-    norms = np.empty(QUERY_ROWS, np.float32)
-    buffer = np.empty(QUERY_ROWS * widest, np.float32)
-    shift = np.empty(n_features, np.float32)
-    for turn in range(-1, n_cells):
-        # The own cell comes first: its members are near, and the rest is soon too far.
-        c = own if turn < 0 else turn
-        if turn == own or last[c + 1] == last[c]:
-            continue
-        begin, end = cells.start[c], cells.start[c + 1]
-        width = end - begin
-        for f in range(n_features):
-            shift[f] = cells.centres[own, f] - cells.centres[c, f]
-        for top in range(last[c], last[c + 1], QUERY_ROWS):
-            chosen = rows[top : min(top + QUERY_ROWS, last[c + 1])]
-            n = chosen.size
-            for r in range(n):
-                i = chosen[r]
-                norm = np.float32(0)
-                for f in range(n_features):
-                    x = queries[i, f] + shift[f]
-                    norm += x * x
-                    block[r, f] = np.float32(-2) * x
-                block[r, n_features] = 1
-                norms[r] = norm
-            scores = buffer[: n * width].reshape((n, width))
-            np.dot(block[:n], cells.members[begin:end].T, scores)
-            if self_position >= 0 and c == own:
-                for r in range(n):
-                    scores[r, self_position + chosen[r] - begin] = np.inf
-            keep_smallest(scores, norms, chosen, begin, found)
+    tiles.search_cells(cells, own, queries, probes, self_position, found)
 
 
 @njit(cache=True, nogil=True)
@@ -400,32 +378,51 @@ def both_ways(lists: Any) -> Any:
     return ways
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def square_between(X: Any, scale: float, i: int, j: int) -> float:
-    """Squared distance of two rows."""
-    square = scale * 0
-    for f in range(X.shape[1]):
-        difference = (X[i, f] - X[j, f]) * scale
-        square += difference * difference
-    return square
+    """Squared distance of two rows; eight sums become a vector."""
+    n_features = X.shape[1]
+    zero = scale * 0
+    a, b, c, d, e, g, h, k = zero, zero, zero, zero, zero, zero, zero, zero
+    f = 0
+    while f + 8 <= n_features:
+        x, y = X[i, f : f + 8], X[j, f : f + 8]
+        a += (x[0] - y[0]) * (x[0] - y[0])
+        b += (x[1] - y[1]) * (x[1] - y[1])
+        c += (x[2] - y[2]) * (x[2] - y[2])
+        d += (x[3] - y[3]) * (x[3] - y[3])
+        e += (x[4] - y[4]) * (x[4] - y[4])
+        g += (x[5] - y[5]) * (x[5] - y[5])
+        h += (x[6] - y[6]) * (x[6] - y[6])
+        k += (x[7] - y[7]) * (x[7] - y[7])
+        f += 8
+    for last in range(f, n_features):
+        a += (X[i, last] - X[j, last]) * (X[i, last] - X[j, last])
+    return (((a + e) + (c + h)) + ((b + g) + (d + k))) * scale * scale
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
-def join_neighbors(X: Any, unit: float, ways: Any, lists: Any) -> None:
+@njit(cache=True, nogil=True)
+def join_neighbors(  # noqa: PLR0917  (numba takes no keyword-only arguments)
+    X: Any, unit: float, ways: Any, probes: Any, cell_of: Any, lists: Any
+) -> None:
     """Enter the neighbours of neighbours that are nearer (NN-Descent; Dong et al. 2011).
 
     `lists` are those of the first rows of `X`, and `ways` leads from these to others and back.
-    Rows without a list are nobody's way.
+    Rows without a list are nobody's way. Members of the cells that a row has looked at, its
+    `probes`, have been compared with it: these are most neighbours of neighbours.
     """
     n, width = lists.positions.shape
     scale = X.dtype.type(1.0 / unit)
-    seen = np.full(X.shape[0], -1, np.int32)
+    met = np.full(X.shape[0], -1, np.int32)
+    looked_at = np.full(cell_of.max() + 1, -1, np.int32)
     for i in range(n):
-        seen[i] = i
+        for cell in probes[i]:
+            looked_at[cell] = i
+        met[i] = i
         for j in ways[i]:
             if j < 0:
                 break
-            seen[j] = i
+            met[j] = i
         for j in ways[i]:
             if j < 0:
                 break
@@ -434,34 +431,12 @@ def join_neighbors(X: Any, unit: float, ways: Any, lists: Any) -> None:
             for c in ways[j]:
                 if c < 0:
                     break
-                if seen[c] == i:
+                if looked_at[cell_of[c]] == i or met[c] == i:
                     continue
-                seen[c] = i
-                if c < i:  # it met this row in its turn (unless a way was one too many)
-                    continue
+                met[c] = i
                 square = square_between(X, scale, i, c)
                 if square < lists.squares[i, width - 1]:
                     insert(lists, i, square, c)
-                if c < n and square < lists.squares[c, width - 1] and not holds(lists, c, i):
-                    insert(lists, c, square, i)
-
-
-@njit(cache=True, nogil=True)
-def distances_between(  # noqa: PLR0917
-    queries: Any, X: Any, unit: float, samples: Any, distances: Any
-) -> None:
-    """Distances from each query to its samples in double precision; -1 is infinitely far."""
-    for i in range(samples.shape[0]):
-        for place in range(samples.shape[1]):
-            j = samples[i, place]
-            total = 0.0
-            if j < 0:
-                total = np.inf
-            else:
-                for f in range(X.shape[1]):
-                    difference = (np.float64(queries[i, f]) - np.float64(X[j, f])) / unit
-                    total += difference * difference
-            distances[i, place] = np.sqrt(total) * unit
 
 
 def ranked(
@@ -475,14 +450,40 @@ def ranked(
     indices = np.empty((candidates.shape[0], k), np.intp)
 
     def rank(block: slice) -> None:
-        exact = np.empty(candidates[block].shape)
-        distances_between(queries[block], X, unit, candidates[block], exact)
-        order = np.lexsort((candidates[block], exact), axis=1)[:, :k]
-        distances[block] = np.take_along_axis(exact, order, axis=1)
-        indices[block] = np.take_along_axis(candidates[block], order, axis=1)
+        tiles.rank(queries[block], X, unit, candidates[block], distances[block], indices[block])
 
     in_threads(rank, row_blocks(candidates.shape[0], ASSIGNED_ROWS), n_threads)
     return distances, indices
+
+
+def nearest_in_cells(
+    X: AnyFloats,
+    cells: Cells,
+    queries: AnyFloats,
+    k: int,
+    *,
+    itself: AnyInts | None = None,
+    n_threads: int = 1,
+) -> tuple[Floats, Ints]:
+    """Return the k nearest samples of each query, by comparison with the members of all cells.
+
+    It is `nearest_exactly` on samples that are in cells, in a tenth of its time. `itself` are the
+    samples that the queries are, if they are, and that do not count.
+    """
+    found = Found.nothing(queries.shape[0], k + SPARE + (itself is not None))
+
+    def search(rows: slice) -> None:
+        asked = queries[rows] / cells.unit
+        lists = Found(found.squares[rows], found.positions[rows])
+        for centre, members in zip(cells.centres, pairwise(cells.start), strict=True):
+            relative = (asked - centre).astype(np.float32)
+            tiles.search_all(cells.members, members, relative, lists)
+
+    in_threads(search, row_blocks(queries.shape[0], 2 * QUERY_ROWS), n_threads)
+    samples = np.where(found.positions < 0, -1, cells.order[found.positions])
+    if itself is not None:
+        samples[samples == itself[:, None]] = -1
+    return ranked(queries, X, samples, k=k, unit=cells.unit, n_threads=n_threads)
 
 
 def nearest_exactly(
