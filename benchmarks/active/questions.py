@@ -1,14 +1,16 @@
 """The default session with a simulated answerer: quality after every few questions.
 
-Run: python benchmarks/active/questions.py --half tuning|checking [--seeds 10] [--first 0]
+Run: python benchmarks/active/questions.py --half tuning|shapes|checking [--seeds 10] [--first 0]
      [--sets iris wine] [--budget 25] [--wrong 0.1] [--unknown-k] [--strategy committee]
      [--out out/questions.jsonl]
 
 Real sets: a random 90 % of the samples for each seed, standardised. Synthetic ones: a new draw for
 each seed. The answerer knows the classes; with --wrong that share of its answers is turned round.
-Constants of the strategy were chosen on the tuning half alone. Prints means and the share of runs
-that are more than .02 below their start; every run is a line of the output. Sets that scikit-learn
-does not hold come from the folder named by LINKWISE_DATA, as <name>.npz with X and y.
+Constants of the strategy were chosen on the tuning half alone. The shapes, generated ones on which
+most starts are wrong, are for tuning too. Prints means, the share of runs that are more than .02
+below their start, and how much really moved by the share that was expected to; every run is a line
+of the output. Sets that scikit-learn does not hold come from the folder named by LINKWISE_DATA, as
+<name>.npz with X and y.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import json
 import os
 import time
 import warnings
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +39,7 @@ from threadpoolctl import threadpool_limits
 
 from linkwise.active import NoisyOracle, Session, TruthOracle
 from linkwise.active.hypotheses import share_moved
+from linkwise.active.stopping import ENOUGH, FEW, HALF, STOP
 
 BUILT_IN = {
     "iris": load_iris,
@@ -59,6 +63,28 @@ def _unbalanced(rng):
     return make_blobs([240, 40, 20], centers=rng.uniform(-12, 12, (3, 2)), random_state=rng)
 
 
+def _noisy_corners(rng):
+    """Draw the corners with overlap."""
+    corner = rng.randint(4, size=200)
+    centers = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
+    return centers[corner] + 0.2 * rng.normal(size=(200, 2)), corner % 2
+
+
+def _spirals(rng):
+    """Draw two arms."""
+    arm, angle = rng.randint(2, size=300), 2.2 * np.pi * np.sqrt(rng.uniform(0.08, 1, 300))
+    turned = angle + np.pi * arm
+    points = angle[:, None] * np.column_stack((np.cos(turned), np.sin(turned)))
+    return points + 0.5 * rng.normal(size=(300, 2)), arm
+
+
+def _stripes(rng):
+    """Draw four parallel stripes; every other one is of the same class."""
+    stripe = rng.randint(4, size=300)
+    height = stripe + 0.15 * rng.normal(size=300)
+    return np.column_stack((rng.uniform(-2, 2, 300), height)), stripe % 2
+
+
 SYNTHETIC = {
     "moons": lambda rng: make_moons(300, noise=0.1, random_state=rng),
     "xor": _corners,
@@ -66,8 +92,17 @@ SYNTHETIC = {
     "circles": lambda rng: make_circles(300, noise=0.09, factor=0.5, random_state=rng),
     "blobs": lambda rng: make_blobs(300, centers=6, cluster_std=0.9, random_state=rng),
 }
+SYNTHETIC |= {
+    "noisy moons": lambda rng: make_moons(300, noise=0.2, random_state=rng),
+    "rings": lambda rng: make_circles(400, noise=0.12, factor=0.4, random_state=rng),
+    "near rings": lambda rng: make_circles(300, noise=0.07, factor=0.6, random_state=rng),
+    "noisy corners": _noisy_corners,
+    "spirals": _spirals,
+    "stripes": _stripes,
+}
 HALVES = {
     "tuning": ["iris", "wdbc", "ecoli", "dermatology", "moons", "xor", "unbalanced"],
+    "shapes": ["noisy moons", "rings", "near rings", "noisy corners", "spirals", "stripes"],
     "checking": ["wine", "glass", "zoo", "ionosphere", "digits", "circles", "blobs"],
 }
 
@@ -152,6 +187,28 @@ def summary(runs):
     )
 
 
+def calibration(runs):
+    """Print what moved until the end, by the share that was expected to change."""
+    last = max(n for n in POINTS if all(n in one["ari"] for one in runs))
+    states = [
+        (one["expected"][n], one["moved"][n])
+        for one in runs
+        for n in one["moved"]
+        if ENOUGH <= n < last
+    ]
+    if not states:
+        return
+    expected, moved = np.array(states).T
+    print("\n| expected to change | states | mean moved | moved > 5 % |\n|---|---|---|---|")
+    edges = (0.0, STOP, FEW, HALF, np.inf)
+    for low, high in pairwise(edges):
+        inside = (low <= expected) & (expected < high)
+        if inside.any():
+            share = (moved[inside] > FEW).mean()
+            band = f"{low:g} - {high:g}"
+            print(f"| {band} | {inside.sum()} | {moved[inside].mean():.3f} | {share:.0%} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--half", choices=HALVES, default="tuning")
@@ -175,6 +232,7 @@ def main():
                 with asked.out.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(runs[-1]) + "\n")
     summary(runs)
+    calibration(runs)
 
 
 if __name__ == "__main__":
