@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Auto, Constraints, Prepared
-from linkwise.auto.bases import MOSTLY_BINARY, binary_features
+from linkwise.auto.bases import binary_features
 from linkwise.auto.latent_classes import PRIOR, latent_class_evidence, latent_class_partition
 from linkwise.auto.views import Views
 
@@ -73,14 +73,19 @@ def test_responsibilities_are_those_of_the_formula():
 def test_what_counts_as_binary(make):
     rng = np.random.RandomState(0)
     two = np.where(rng.uniform(size=(50, 6)) < 0.4, 3.5, 0.0)
-    many = rng.normal(size=(50, 2))
-    same = np.zeros((50, 3))
-    assert_array_equal(np.asarray(binary_features(make(two)) @ np.eye(6)), two > 0)
-    assert binary_features(make(many)) is None
-    assert binary_features(make(same)) is None
-    assert MOSTLY_BINARY == 6 / 8
-    assert binary_features(make(np.hstack((two, many, same)))).shape == (50, 6)
-    assert binary_features(make(np.hstack((two[:, :5], many)))) is None
+    many = rng.normal(size=(50, 1))
+    constant = np.hstack((np.zeros((50, 2)), np.full((50, 2), 7.0)))
+    assert_array_equal(binary_features(make(two)) @ np.eye(6), two > 0)
+    assert_array_equal(binary_features(make(np.hstack((constant, two)))) @ np.eye(6), two > 0)
+    assert binary_features(make(np.hstack((two, many)))) is None  # what it says would be lost
+    assert binary_features(make(constant)) is None
+
+
+def test_repeated_and_stored_zero_entries_of_a_sparse_matrix():
+    rows, columns = np.array([0, 0, 1, 2, 3]), np.array([0, 0, 0, 1, 0])
+    X = csr_array((np.array([0.5, 0.5, 1.0, 1.0, 0.0]), (rows, columns)), shape=(4, 2))
+    X = csr_array((X.data, X.indices, X.indptr), shape=(4, 2))
+    assert_array_equal(binary_features(X).toarray(), [[1, 0], [1, 0], [0, 1], [0, 0]])
 
 
 def test_standardised_values_are_the_same_two():
@@ -98,12 +103,19 @@ def test_auto_finds_classes_of_people_who_answer_yes_or_no(make):
 
 
 def test_a_gaussian_without_variance_does_not_win():
-    """A few questions that all of one small group answer alike were taken for a cluster."""
-    B, y = answers_of_classes(240, 2, 16, seed=6)
-    rng = np.random.RandomState(0)
-    alike = rng.choice(240, 40, replace=False)
-    B[alike, :3] = 1.0  # whatever the class
-    assert adjusted_rand_score(y, Auto(2, random_state=0).fit(B).labels_) > 0.9
+    """Of a category that says nothing, one column in a cluster is constant."""
+    B, y = answers_of_classes(300, 3, 10, seed=8)
+    category = np.eye(12)[np.random.RandomState(0).randint(12, size=300)]
+    found = Auto(3, random_state=0).fit(np.hstack((B, category))).labels_
+    assert adjusted_rand_score(y, found) > 0.8
+
+
+@pytest.mark.parametrize("make", [np.asarray, csr_array])
+def test_numbers_beside_categories_are_not_ignored(make):
+    X, y = make_blobs(300, centers=3, n_features=4, random_state=1)
+    category = np.eye(12)[np.random.RandomState(0).randint(12, size=300)]
+    mixed = make(np.hstack((4 * X / X.std(axis=0), category, np.ones((300, 2)))))
+    assert adjusted_rand_score(y, Auto(3, random_state=0).fit(mixed).labels_) > 0.9
 
 
 def test_other_features_have_no_latent_classes():

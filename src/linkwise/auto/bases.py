@@ -41,7 +41,6 @@ WIDE = 2_000  # samples and features beyond which not all components are compute
 N_LANDMARKS, LANDMARK_SAMPLE = 100, 20_000
 LINEAR_PENALTY, CONSTANT_PENALTY = 1.0, 1e-3
 GRAPH_PENALTY, KERNEL_PENALTY = 10.0, 0.1
-MOSTLY_BINARY = 0.75  # share of the features that have two values, from which they decide
 LARGE, LARGE_TOL = 20_000, 1e-4  # samples above which eigenvectors are a little less exact
 
 
@@ -49,27 +48,30 @@ LARGE, LARGE_TOL = 20_000, 1e-4  # samples above which eigenvectors are a little
 
 
 def binary_features(X: Any) -> Any | None:
-    """Return the features that have two values, as 0 and 1; None unless they are most features.
+    """Return the features as 0 and 1, if each of them has two values; constant ones are left out.
 
-    The upper value is 1; of sparse features, what is stored.
+    None if a feature has more values: what it says would be lost. The upper value is 1.
     """
     if issparse(X):
-        stored = csc_array(X, copy=True)
-        stored.eliminate_zeros()
-        low, high = np.zeros((2, X.shape[1]))
-        columns = np.flatnonzero(np.diff(stored.indptr))
-        low[columns] = np.minimum.reduceat(stored.data, stored.indptr[columns])
-        high[columns] = np.maximum.reduceat(stored.data, stored.indptr[columns])
-        varies, two = high != 0, low == high
-        stored.data = np.ones_like(stored.data)
-        is_upper = csr_array(stored)
-    else:
-        low, high = X.min(axis=0), X.max(axis=0)
-        is_upper = high == X
-        varies, two = low < high, (is_upper | (low == X)).all(axis=0)
-    if (two & varies).sum() < MOSTLY_BINARY * max(varies.sum(), 1):
+        return _sparse_binary_features(csc_array(X, copy=True))
+    low, high = X.min(axis=0), X.max(axis=0)
+    varies, is_upper = low < high, high == X
+    if not varies.any() or not (is_upper | (low == X)).all():
         return None
-    return is_upper[:, two & varies].astype(np.float64)
+    return is_upper[:, varies].astype(np.float64)
+
+
+def _sparse_binary_features(X: csc_array) -> csr_array | None:
+    """Return the same of a sparse matrix, whose features are zero or another value."""
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    stored = np.diff(X.indptr)
+    varies = (stored > 0) & (stored < X.shape[0])
+    first = np.repeat(X.data[X.indptr[:-1][stored > 0]], stored[stored > 0])
+    if not varies.any() or (X.data != first).any():
+        return None
+    X.data = np.ones_like(X.data, dtype=np.float64)
+    return csr_array(X[:, varies])
 
 
 # --- principal components

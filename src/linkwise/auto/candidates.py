@@ -160,7 +160,7 @@ def _latent_classes(trial: Trial, start: str) -> Partition:
 
 
 def _is_binary(trial: Trial) -> bool:
-    """Whether most features have two values."""
+    """Whether each feature has two values."""
     return trial.view.binary is not None
 
 

@@ -192,7 +192,7 @@ class View:
 
     @cached_property
     def binary(self) -> Any | None:
-        """The features of the rows that have two values, as 0 and 1, if most features have."""
+        """The features of the rows as 0 and 1, if each has two values."""
         return binary_features(self.prepared.X[self.rows]) if self.has_features else None
 
     @cached_property
