@@ -18,12 +18,11 @@ from tracing import TRACED, walk, walk_of_fit
 SOURCE = Path(linkwise.__file__).parent
 # A layer may import the ones on lines above its own, and itself.
 LAYERS = [
-    {"_types"},
+    {"_types", "_threads"},
     {"_jit"},
     {
         *("_version", "_docs", "_files", "_hints", "_inputs", "_interrupts", "_optional"),
-        *("_params", "_progress", "_quiet", "_kernels", "_rows", "_text", "_threads"),
-        "_values",
+        *("_params", "_progress", "_quiet", "_kernels", "_rows", "_text", "_values"),
         "exceptions",
     },
     {"result", "constraints", "linalg"},

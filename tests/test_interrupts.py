@@ -19,9 +19,8 @@ from sklearn.datasets import make_blobs
 
 from linkwise import METHODS, Constraints, _threads
 from linkwise._interrupts import INTERRUPTS, in_background, raise_if_not_interrupt
-from linkwise._jit import uninterrupted
 from linkwise._quiet import quiet
-from linkwise._threads import controller
+from linkwise._threads import controller, uninterrupted
 from linkwise.exceptions import ConvergenceWarning
 
 

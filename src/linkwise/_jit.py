@@ -7,17 +7,17 @@ table, or an error message, runs no kernel.
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from contextlib import contextmanager
 from functools import update_wrapper
 from importlib import import_module
-from threading import RLock, current_thread, main_thread
+from threading import RLock
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from linkwise._threads import uninterrupted
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 _LOCK = RLock()
 
@@ -159,29 +159,3 @@ def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
     dispatcher.compile = compile_uninterrupted
     return dispatcher
-
-
-@contextmanager
-def uninterrupted(*signals: int) -> Iterator[None]:
-    """Put Ctrl-C off: a module half imported, or a kernel half compiled, would break later calls.
-
-    Other `signals` can be put off as well.
-
-    Other threads are never interrupted. A handler that is not Python's own is asked as usual.
-    """
-    handlers: dict[int, Any] = {n: signal.getsignal(n) for n in (signal.SIGINT, *signals)}
-    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
-    if current_thread() is not main_thread() or not handlers:
-        yield
-        return
-    came: list[tuple[int, Any]] = []
-    for number in handlers:
-        signal.signal(number, lambda *signal_and_frame: came.append(signal_and_frame))
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-    if came:
-        number, frame = came[-1]
-        handlers[number](number, frame)

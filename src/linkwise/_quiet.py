@@ -12,6 +12,7 @@ import sys
 import threading
 import warnings
 from contextlib import contextmanager
+from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -76,7 +77,8 @@ def kept_filters() -> Iterator[None]:
         _Blocks.n += 1
         if _Blocks.n == 1:
             _Blocks.before = warnings.filters
-            _Blocks.n_transient = _n_transient(warnings.filters)
+            transient = list(takewhile(TRANSIENT.__contains__, warnings.filters))
+            _Blocks.n_transient = len(transient)
         current: Any = warnings.filters  # of the user, or of a recording, in between
         if current[:1] != [FILTER]:
             current.insert(0, FILTER)
@@ -86,26 +88,18 @@ def kept_filters() -> Iterator[None]:
         with _Blocks.lock:
             _Blocks.n -= 1
             if not _Blocks.n:
-                _restore(_Blocks.before, _Blocks.n_transient)
+                # Out go the filter, and a copy of the filters that is equal to those before: two
+                # checks of scikit-learn that overlapped leave one, or their filter in this one.
+                before, current = _Blocks.before, cast("Any", warnings.filters)
+                for filters in (before, current):
+                    while FILTER in filters:
+                        filters.remove(FILTER)
+                lasting = list(dropwhile(TRANSIENT.__contains__, before))
+                if lasting == list(dropwhile(TRANSIENT.__contains__, current)):
+                    warnings.filters = before
+                transient = list(takewhile(TRANSIENT.__contains__, before))
+                del before[: max(len(transient) - _Blocks.n_transient, 0)]
                 _Blocks.before = None
-
-
-def _n_transient(filters: Any) -> int:
-    """Return how many filters at the front are there for a moment."""
-    return next((k for k, entry in enumerate(filters) if entry not in TRANSIENT), len(filters))
-
-
-def _restore(before: Any, n_transient: int) -> None:
-    """Take the filter out, and a copy of the filters that is equal to those before."""
-    lasting, current = [], cast("Any", warnings.filters)
-    for filters in (before, current):
-        while FILTER in filters:
-            filters.remove(FILTER)
-        lasting.append(filters[_n_transient(filters) :])
-    # Two checks of scikit-learn that overlapped leave a copy behind, or their filter in this one.
-    if lasting[0] == lasting[1]:
-        warnings.filters = before
-    del before[: max(_n_transient(before) - n_transient, 0)]
 
 
 @contextmanager

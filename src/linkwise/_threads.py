@@ -1,4 +1,4 @@
-"""The owner of the number of threads of BLAS, which belongs to the process."""
+"""The owner of the number of threads of BLAS and of signal handlers, which are the process's."""
 
 from __future__ import annotations
 
@@ -11,10 +11,37 @@ from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import ThreadpoolController
 
-from linkwise._jit import uninterrupted
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+@contextmanager
+def uninterrupted(*signals: int) -> Iterator[None]:
+    """Put Ctrl-C off: a module half imported, or a kernel half compiled, would break later calls.
+
+    Other `signals` can be put off as well.
+
+    Other threads are never interrupted. A handler that is not Python's own is asked as usual.
+    """
+    handlers: dict[int, Any] = {}
+    for number in (signal.SIGINT, *signals):
+        handler = signal.getsignal(number)
+        if callable(handler):
+            handlers[number] = handler
+    if threading.current_thread() is not threading.main_thread() or not handlers:
+        yield
+        return
+    came: list[tuple[int, Any]] = []
+    for number in handlers:
+        signal.signal(number, lambda *signal_and_frame: came.append(signal_and_frame))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if came:
+        number, frame = came[-1]
+        handlers[number](number, frame)
 
 
 _lock = threading.Lock()

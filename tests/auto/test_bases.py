@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 
-from linkwise import Affinity
+from linkwise import Affinity, Prepared
 from linkwise.auto import bases
 from linkwise.auto.bases import (
     Landmarks,
@@ -19,7 +19,8 @@ from linkwise.auto.bases import (
     n_vectors,
     principal_components,
 )
-from linkwise.auto.coarse_cut import coarse_cuts
+from linkwise.auto.views import View
+from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.linalg.laplacian import combinatorial, degrees
 
 
@@ -169,9 +170,10 @@ def test_ten_components_are_kept_where_fewer_explain_the_variance():
 
 def test_no_two_components_of_a_graph_share_a_place():
     W = csr_array(block_diag(*[np.ones((8, 8)) - np.eye(8) for _ in range(7)]))
-    bases = build_bases(None, W, 2)
-    start = np.arange(56) // 8 % 2
-    for cut in coarse_cuts(bases, start, 2, rng=np.random.RandomState(0)):
+    with pytest.warns(DisconnectedGraphWarning):
+        data = Prepared(W, "precomputed")
+    view = View(data, None, build_bases(None, W, 2))
+    for cut in view.coarse_cuts:
         assert len(cut.levels) == 3
         for level in cut.levels[1:]:  # no micro-cluster has samples of two components
             found = np.unique(level.labels * 7 + np.arange(56) // 8) // 7

@@ -88,7 +88,18 @@ def principal_components(X: Any) -> Floats:
         X = X.toarray()  # it is small, at least in one direction
     centred = X - X.mean(axis=0)
     centred /= float(np.abs(centred).max(initial=0.0)) or 1.0
-    values, axes = _principal_axes(centred)
+    # Squared singular values, descending, and right singular vectors
+    n, d = centred.shape
+    if min(n, d) > WIDE:  # only the first ones are wanted
+        _, singular, rows = randomized_svd(centred, MAX_COMPONENTS, random_state=0)
+        values, axes = singular**2, rows.T
+    elif d <= n:
+        values, axes = np.linalg.eigh(centred.T @ centred)
+        values, axes = np.maximum(values[::-1], 0.0), axes[:, ::-1]
+    else:
+        values, left = np.linalg.eigh(centred @ centred.T)
+        values, left = np.maximum(values[::-1], 0.0), left[:, ::-1]
+        axes = centred.T @ (left / np.sqrt(np.maximum(values, 1e-300)))
     share = np.cumsum(values) / max(float(np.vdot(centred, centred)), 1e-300)
     scores: Floats = centred @ _leading(axes, share)
     return scores
@@ -102,20 +113,6 @@ def _sparse_components(X: Any) -> Floats:
     model = PCA(MAX_COMPONENTS, svd_solver="arpack", random_state=0).fit(X)
     axes = _leading(model.components_.T, np.cumsum(model.explained_variance_ratio_))
     return np.asarray(X @ axes) - model.mean_ @ axes
-
-
-def _principal_axes(centred: Floats) -> tuple[Floats, Floats]:
-    """Return squared singular values, descending, and right singular vectors."""
-    n, d = centred.shape
-    if min(n, d) > WIDE:  # only the first ones are wanted
-        _, singular, rows = randomized_svd(centred, MAX_COMPONENTS, random_state=0)
-        return singular**2, rows.T
-    if d <= n:
-        values, axes = np.linalg.eigh(centred.T @ centred)
-        return np.maximum(values[::-1], 0.0), axes[:, ::-1]
-    values, left = np.linalg.eigh(centred @ centred.T)
-    values, left = np.maximum(values[::-1], 0.0), left[:, ::-1]
-    return values, centred.T @ (left / np.sqrt(np.maximum(values, 1e-300)))
 
 
 def _leading(axes: Floats, share: Floats) -> Floats:

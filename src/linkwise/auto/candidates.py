@@ -71,6 +71,7 @@ class Candidate(NamedTuple):
     least: int = 0  # constraints from which on it is used
     needs_features: bool = False  # a graph alone is not enough
     needs_labels: bool = False  # pairs alone are not enough
+    needs_binary: bool = False  # every feature has two values
     applies: Callable[[Trial], bool] | None = None  # any other condition
     is_quick: bool = False  # then it is found in every scaling, to choose one
     # What it gains by seeking itself what it is judged by: nats per sample of a likelihood that it
@@ -86,6 +87,8 @@ class Candidate(NamedTuple):
         if self.needs_features and not trial.view.has_features:
             return False
         if self.needs_labels and not trial.model.labelled.size:
+            return False
+        if self.needs_binary and trial.view.binary is None:
             return False
         return self.applies is None or self.applies(trial)
 
@@ -157,11 +160,6 @@ def _latent_classes(trial: Trial, start: str) -> Partition:
     k = trial.view.k
     R = latent_class_partition(trial.view.binary, trial.labels_of(start), k)
     return from_probability(TRUST * R + (1 - TRUST) / k)
-
-
-def _is_binary(trial: Trial) -> bool:
-    """Whether each feature has two values."""
-    return trial.view.binary is not None
 
 
 # --- with constraints
@@ -329,7 +327,7 @@ CANDIDATES = (
             f"latent classes, {start}",
             UNSUPERVISED,
             partial(_latent_classes, start=start),
-            applies=_is_binary,
+            needs_binary=True,
             optimism=0.03,
         )
         for start in ("k-means", "spectral", "tree .3", "robust tree .3")

@@ -23,7 +23,6 @@ from linkwise.partition import spread_seeds
 
 if TYPE_CHECKING:
     from linkwise._types import Bools, Floats, Graph, Int64s, Ints, Matrix, UInt64s
-    from linkwise.auto.bases import Bases
 
 FACTORS = (2, 5, 12)  # micro-clusters per cluster, from the coarsest level to the finest
 MOST = 3_000  # micro-clusters of a level, unless there are more clusters: their graph is dense
@@ -40,18 +39,6 @@ N_RANDOM, N_PERTURBED = 8, 4  # starts of the merge besides that of k-means
 PERTURBED = 0.2  # share of micro-clusters that a perturbation moves
 SAMPLE, SAMPLE_EACH = 5_000, 50  # rows on which centres are sought; at least so many a centre
 RESTARTS, GROUPINGS = 3, 5  # of k-means: of the rows, of the centres
-
-
-def coarse_cuts(
-    bases: Bases, start: Ints, number: int, *, rng: np.random.RandomState
-) -> list[CoarseCut]:
-    """Return several micro-clusterings of a graph, in an embedding where its components differ."""
-    k = bases.n_clusters
-    embedding = bases.embedding(max(2 * k, bases.spectrum.n_pieces))
-    found: list[CoarseCut] = []
-    while len(found) < number:
-        found.append(CoarseCut.of(bases.W, embedding, k, rng=rng, start=start))
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,8 +260,19 @@ def _descend(graph: PenalisedGraph, clusters: Clusters) -> float:
 
     The constant is the penalty of separating all pairs that are not inside a micro-cluster.
     """
-    _sum_up(graph, clusters)
-    group = clusters.group
+    group, links, penalty = clusters.group, clusters.links, clusters.penalty
+    for c in range(clusters.size.size):
+        clusters.size[c] = 0
+        clusters.volume[c] = clusters.inside[c] = 0.0
+    for a in range(group.size):  # all sums
+        clusters.size[group[a]] += 1
+        clusters.volume[group[a]] += graph.degree[a]
+        for c in range(clusters.size.size):
+            links[a, c] = penalty[a, c] = 0.0
+        for b in range(group.size):
+            links[a, group[b]] += graph.affinity[a, b]
+            penalty[a, group[b]] += graph.penalty[a, b]
+        clusters.inside[group[a]] += links[a, group[a]]
     for _ in range(MAX_SWEEPS):
         has_moved = False
         for a in range(group.size):
@@ -290,24 +288,6 @@ def _descend(graph: PenalisedGraph, clusters: Clusters) -> float:
     for a in range(group.size):
         value += 0.5 * clusters.penalty[a, group[a]]
     return value
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _sum_up(graph: PenalisedGraph, clusters: Clusters) -> None:
-    """Compute all sums from the partition."""
-    group, links, penalty = clusters.group, clusters.links, clusters.penalty
-    for c in range(clusters.size.size):
-        clusters.size[c] = 0
-        clusters.volume[c] = clusters.inside[c] = 0.0
-    for a in range(group.size):
-        clusters.size[group[a]] += 1
-        clusters.volume[group[a]] += graph.degree[a]
-        for c in range(clusters.size.size):
-            links[a, c] = penalty[a, c] = 0.0
-        for b in range(group.size):
-            links[a, group[b]] += graph.affinity[a, b]
-            penalty[a, group[b]] += graph.penalty[a, b]
-        clusters.inside[group[a]] += links[a, group[a]]
 
 
 @njit(cache=True, nogil=True)

@@ -379,25 +379,6 @@ def guessing_score(model: ConstraintModel) -> float:
     return float(of_pairs + model.labelled.size * np.log(1 / model.k))
 
 
-def one_of_two(wrong: Floats, pairs: Ints) -> Floats:
-    """Return probabilities of being wrong where of a pair given both ways exactly one is.
-
-    `pairs` are the first constraints, as samples. What is said for and against a pair was predicted
-    with the help of its opposite; here the two compete.
-    """
-    keys = np.sort(pairs, axis=1)
-    _, question, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-    twice = np.flatnonzero(count[question.ravel()] == 2)
-    first, second = twice[np.argsort(question.ravel()[twice], kind="stable")].reshape(-1, 2).T
-    only_first = wrong[first] * (1 - wrong[second])
-    only_second = wrong[second] * (1 - wrong[first])
-    total = only_first + only_second
-    settled = wrong.copy()
-    settled[first] = np.where(total > 0, only_first / np.maximum(total, 1e-300), 0.5)
-    settled[second] = 1 - settled[first]
-    return settled
-
-
 def probability_wrong(predicted: Floats, given: Reliability, rate: float) -> Floats:
     """Return the probability of each constraint to be wrong, given its prediction by others."""
     flip = flip_rate(given.belief, rate)

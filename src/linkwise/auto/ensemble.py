@@ -153,7 +153,29 @@ class Ensemble:
             is_interrupted = True
             if not self.members:
                 self._find_all(hurry=True)
-        return self._concluded(interrupted=is_interrupted)
+        # Their average, with what the constraints say
+        view = self.views[self.best]
+        compared = self.views if self.is_chosen else [view]
+        consensus = find_consensus(self.members, self.model.reliability)
+        logits = np.log(consensus.probability + EPS)
+        P = np.exp(log_softmax(logits))
+        vertices = np.searchsorted(self.rows, self.model.vertices)
+        factor = self._confidence(consensus)
+        posterior = self.model.posterior(factor * logits[vertices], consensus.error_rate)
+        P[vertices] = posterior.probability
+        return Answer(
+            view=view,
+            scalings=tuple(filter(None, map(attrgetter("name"), compared))),
+            rows=self.rows,
+            probability=P,
+            without=self.without,
+            model=self.model,
+            posterior=posterior,
+            members=self.members,
+            consensus=consensus,
+            n_held_out=self.model.n_constraints if self.folds else 0,
+            interrupted=is_interrupted,
+        )
 
     def _find_all(self, *, hurry: bool) -> None:
         if not self.views:
@@ -315,8 +337,6 @@ class Ensemble:
         of_labels = member.held_out[of_pairs.size :]
         return member._replace(held_out=np.concatenate((of_pairs, of_labels)), is_apart=True)
 
-    # --- the answer
-
     def _confidence(self, consensus: Consensus) -> float:
         """Return how far the consensus is trusted beside the constraints."""
         if not self.folds:
@@ -330,28 +350,3 @@ class Ensemble:
         judged = self.model.subset(single)
         score = likelihood(held_out[single], judged.reliability)[0]
         return AGREED if score >= guessing_score(judged) else GUESSING
-
-    def _concluded(self, *, interrupted: bool) -> Answer:
-        """Average the candidates, and add what the constraints say."""
-        view = self.views[self.best]
-        compared = self.views if self.is_chosen else [view]
-        consensus = find_consensus(self.members, self.model.reliability)
-        logits = np.log(consensus.probability + EPS)
-        P = np.exp(log_softmax(logits))
-        vertices = np.searchsorted(self.rows, self.model.vertices)
-        factor = self._confidence(consensus)
-        posterior = self.model.posterior(factor * logits[vertices], consensus.error_rate)
-        P[vertices] = posterior.probability
-        return Answer(
-            view=view,
-            scalings=tuple(filter(None, map(attrgetter("name"), compared))),
-            rows=self.rows,
-            probability=P,
-            without=self.without,
-            model=self.model,
-            posterior=posterior,
-            members=self.members,
-            consensus=consensus,
-            n_held_out=self.model.n_constraints if self.folds else 0,
-            interrupted=interrupted,
-        )

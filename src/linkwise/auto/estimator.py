@@ -288,7 +288,10 @@ class Auto(ConstrainedClusterer):
             if self.hard:
                 certain_groups(constraints, choice.best, np.random.RandomState(0))  # or why not
             rest = progress.part(CHOICE_SHARE if len(choice.numbers) > 1 else 0.0)
-            ensemble = self._ensemble(views, learnt, choice, seed=seed, callback=rest)
+            scalings, n_jobs = self._scalings(views, learnt), effective_n_jobs(self.n_jobs)
+            ensemble = Ensemble(
+                views, scalings, learnt, k=choice.best, seed=seed, n_jobs=n_jobs, callback=rest
+            )
             answer = ensemble.answer(hurry=choice.interrupted)
             found = answer.probability.copy()
             if answer.rows.size < order.size:
@@ -302,26 +305,6 @@ class Auto(ConstrainedClusterer):
         probability = np.empty_like(found)
         probability[order] = found
         return Found(answer, choice, probability, left_out[constraint_places(constraints, order)])
-
-    def _ensemble(
-        self,
-        views: Views,
-        constraints: Constraints,
-        choice: Choice,
-        *,
-        seed: int,
-        callback: Report | None,
-    ) -> Ensemble:
-        """Return what finds candidates and their consensus."""
-        return Ensemble(
-            views,
-            self._scalings(views, constraints),
-            constraints,
-            k=choice.best,
-            seed=seed,
-            n_jobs=effective_n_jobs(self.n_jobs),
-            callback=callback,
-        )
 
     def _scalings(self, views: Views, constraints: Constraints) -> list[Scaling | None]:
         """Return the scalings to compare, the most plausible one first; None for a graph."""

@@ -94,8 +94,13 @@ def folds_of(model: ConstraintModel, number: Ints) -> list[Fold]:
     n_folds = int(number.max(initial=-1)) + 1
     if n_folds < 2:
         return []
-    component = _components(model)
-    n_pairs = len(model.pairs.ends)
+    # The connected component of each vertex, joined by pairs and by labels
+    n, n_pairs = model.vertices.size, len(model.pairs.ends)
+    joined = coo_array((np.ones(n_pairs), tuple(model.pairs.ends.T)), shape=(n, n))
+    component: Ints = connected_components(joined, directed=False)[1]
+    if model.labelled.size:  # all labels are learnt together
+        labelled = np.unique(component[model.labelled])
+        component = np.where(np.isin(component, labelled), labelled[0], component)
     folds = []
     for at in range(n_folds):
         held = number == at
@@ -110,18 +115,6 @@ def folds_of(model: ConstraintModel, number: Ints) -> list[Fold]:
         kept[:n_pairs] &= reached[component[model.pairs.ends[:, 0]]]
         folds.append(Fold(held, hidden, model.subset(kept)))
     return folds
-
-
-def _components(model: ConstraintModel) -> Ints:
-    """Return the connected component of each vertex, joined by pairs and by labels."""
-    n = model.vertices.size
-    i, j = model.pairs.ends.T
-    joined = coo_array((np.ones(i.size), (i, j)), shape=(n, n))
-    component: Ints = connected_components(joined, directed=False)[1]
-    if model.labelled.size:  # all labels are learnt together
-        labelled = np.unique(component[model.labelled])
-        component = np.where(np.isin(component, labelled), labelled[0], component)
-    return component
 
 
 def n_folds_for(n_constraints: int) -> int:

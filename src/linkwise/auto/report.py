@@ -16,7 +16,6 @@ from linkwise.auto.constraint_model import (
     likelihood,
     log_likelihood,
     matching,
-    one_of_two,
     probability_wrong,
 )
 from linkwise.auto.names import in_words
@@ -248,7 +247,18 @@ def rank_suspects(
     # Candidates follow wrong constraints that they learn from; held-out ones tell their number.
     rate = max(answer.consensus.error_rate, _held_out_errors(answer)[0])
     wrong = probability_wrong(left_out, given, rate)
-    wrong = one_of_two(wrong, constraints.table.pairs)
+    # What is said for and against a pair was predicted with the help of its opposite: the two
+    # compete, and one of them is wrong.
+    keys = np.sort(constraints.table.pairs, axis=1)
+    _, question, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    question = question.ravel()
+    twice = np.flatnonzero(count[question] == 2)
+    first, second = twice[np.argsort(question[twice], kind="stable")].reshape(-1, 2).T
+    only_first = wrong[first] * (1 - wrong[second])
+    only_second = wrong[second] * (1 - wrong[first])
+    total = only_first + only_second
+    wrong[first] = np.where(total > 0, only_first / np.maximum(total, 1e-300), 0.5)
+    wrong[second] = 1 - wrong[first]
     # Equal probabilities: the less expected one first.
     order = np.lexsort((left_out, -wrong))
     return make_suspects(constraints, order, probability=wrong[order])
@@ -265,6 +275,9 @@ def make_report(
         weights.append(Weight(one.name, one.group.name, weight, score))
     wrong = np.array(list(map(attrgetter("probability"), suspects)))
     score, without, guess = _scores(answer)
+    one_of = np.eye(answer.model.k)
+    was = one_of[answer.without.argmax(axis=1)]  # the cluster of each sample without constraints
+    now = one_of[answer.probability.argmax(axis=1)]
     return AutoReport(
         n_clusters=answer.model.k,
         n_clusters_probability=dict(zip(choice.numbers, choice.probability.tolist(), strict=True)),
@@ -281,7 +294,7 @@ def make_report(
         n_constraints=len(suspects),
         n_suspects=int((wrong > SUSPICIOUS).sum()),
         n_held_back=answer.n_held_out,
-        changed=_changed(answer),
+        changed=float((was[:, matching(was, now)] != now).any(axis=1).mean()),
         small_clusters=small_clusters(labels),
         interrupted=answer.interrupted,
     )
@@ -319,14 +332,6 @@ def _mean_score(answer: Answer, held_out: Floats) -> float:
     given = answer.model.reliability
     rate = likelihood(held_out, given)[1]
     return float(log_likelihood(held_out, given, rate)) / max(answer.model.n_constraints, 1)
-
-
-def _changed(answer: Answer) -> float:
-    """Return the share of samples in another cluster than without constraints."""
-    one_of = np.eye(answer.model.k)
-    was = one_of[answer.without.argmax(axis=1)]
-    now = one_of[answer.probability.argmax(axis=1)]
-    return float((was[:, matching(was, now)] != now).any(axis=1).mean())
 
 
 def small_clusters(labels: Ints) -> tuple[tuple[int, tuple[int, ...]], ...]:

@@ -19,7 +19,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from linkwise.auto.bases import NAMES as BASES
 from linkwise.auto.bases import Bases, binary_features, build_bases
-from linkwise.auto.coarse_cut import CoarseCut, MicroClusters, coarse_cuts
+from linkwise.auto.coarse_cut import CoarseCut, MicroClusters
 from linkwise.auto.constraint_model import labelled_samples
 from linkwise.auto.evidence import FoldCache
 from linkwise.auto.learner import Design, Ridge
@@ -178,7 +178,11 @@ class View:
         self.k, self.W = bases.n_clusters, bases.W
         self.has_features = bases.scores is not None  # and not a graph alone
         self.n_samples = prepared.n_samples
-        self.rows = representative_rows(self.n_samples)  # that unsupervised candidates partition
+        # What unsupervised candidates partition: all samples, or a random subset of many
+        self.rows = np.arange(self.n_samples)
+        if self.n_samples > MAX_ROWS:
+            rng = np.random.RandomState(0)
+            self.rows = np.sort(rng.choice(self.n_samples, MAX_ROWS, replace=False))
         self.partitions: dict[str, Partition] = {}  # unsupervised, by name, on `rows`
         self._trees = {} if trees is None else trees
         self.prior: DataPrior | None = None  # of as many of them as there were
@@ -203,9 +207,14 @@ class View:
 
     @cached_property
     def coarse_cuts(self) -> list[CoarseCut]:
-        """Micro-clusterings of the graph."""
+        """Micro-clusterings of the graph, in an embedding where its components differ."""
+        embedding = self.bases.embedding(max(2 * self.k, self.bases.spectrum.n_pieces))
         number = N_COARSE if self.n_samples <= MAX_ROWS else FEW_COARSE
-        return coarse_cuts(self.bases, self.spectral, number, rng=np.random.RandomState(2))
+        rng = np.random.RandomState(2)
+        found: list[CoarseCut] = []
+        while len(found) < number:
+            found.append(CoarseCut.of(self.W, embedding, self.k, rng=rng, start=self.spectral))
+        return found
 
     @cached_property
     def micro_clusters(self) -> dict[int, MicroClusters]:
@@ -269,14 +278,6 @@ class View:
             if name in names:
                 ridges[name] = Ridge.of(basis, weights)
         return Design(rows, weights, ridges)
-
-
-def representative_rows(n_samples: int) -> Ints:
-    """Return all samples, or a random subset of many."""
-    if n_samples <= MAX_ROWS:
-        return np.arange(n_samples)
-    rng = np.random.RandomState(0)
-    return np.sort(rng.choice(n_samples, MAX_ROWS, replace=False))
 
 
 _MAKING = RLock()

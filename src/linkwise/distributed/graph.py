@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from linkwise.distributed.cluster import item
 from linkwise.distributed.matrix import RowBlockMatrix
 from linkwise.exceptions import DisconnectedGraphWarning
-from linkwise.graph.affinity import FIXED, WEIGHTS, Affinity, both_directions
+from linkwise.graph.affinity import FIXED, WEIGHTS, Affinity, symmetrized
 from linkwise.graph.connect import shortest_links
 from linkwise.graph.neighbors import NeighborSearch
 from linkwise.graph.precomputed import listed_sizes
@@ -230,7 +230,7 @@ def symmetric_block(
     indptr = np.arange(0, places.size + 1, places.shape[1])
     A = csr_array((weights.ravel(), places.ravel(), indptr), shape=shape)
     begin, end, weight = (np.concatenate(parts) for parts in zip(*arriving, strict=True))
-    W = csr_array(both_directions(A, csr_array((weight, (end, begin)), shape=shape), how))
+    W = csr_array(symmetrized(A, csr_array((weight, (end, begin)), shape=shape), how))
     W.eliminate_zeros()
     is_own = (rows[0] <= W.indices) & (W.indices < rows[1])
     outside = np.unique(W.indices[~is_own]).astype(np.int64)

@@ -21,7 +21,7 @@ from linkwise._quiet import kept_filters
 from linkwise._threads import kept_limits
 from linkwise.exceptions import DisconnectedGraphWarning, TooLargeError
 from linkwise.graph.approximate import ApproximateNeighbors
-from linkwise.graph.connect import add_links, shortest_links
+from linkwise.graph.connect import shortest_links
 from linkwise.graph.extension import keep_a_link, link_duplicates_only, link_empty_rows
 from linkwise.graph.neighbors import (
     DENSE_LIMIT,
@@ -219,17 +219,12 @@ def smallest_positive(values: Matrix) -> float:
     return smallest if np.isfinite(smallest) else 1.0
 
 
-def symmetrized(A: Matrix, how: str) -> Matrix:
-    """Make the weights of the two directions of every edge one.
+def symmetrized(A: Matrix, transposed: Matrix, how: str) -> Matrix:
+    """Make the weights of the two directions of every edge one; some rows of both are enough.
 
     "union" takes the larger and "mutual" the smaller of the two, an absent edge being zero;
     "mean" their mean, so that an edge seen from one side only has half its weight.
     """
-    return both_directions(A, csr_array(A.T) if issparse(A) else A.T, how)
-
-
-def both_directions(A: Matrix, transposed: Matrix, how: str) -> Matrix:
-    """Return what `symmetrized` does, given the rows of a matrix and of its transpose."""
     if how == "mean":
         return (A + transposed) / 2
     if not issparse(A):
@@ -480,7 +475,8 @@ class Affinity(TransformerMixin, BaseEstimator):
         self._weight = WEIGHTS[self.scale] if isinstance(self.scale, str) else FIXED
         self.scale_ = self._weight.choose(self, distances)
         self._table = None
-        W = symmetrized(self._weighted(distances), self.symmetrize)
+        W = self._weighted(distances)
+        W = symmetrized(W, csr_array(W.T) if issparse(W) else W.T, self.symmetrize)
         # The links of the minimum spanning tree between the connected components of W.
         self.affinity_matrix_ = self._connected(W)
         return self
@@ -690,7 +686,12 @@ class Affinity(TransformerMixin, BaseEstimator):
             weights = self._weights(links.distance, (links.i, links.j))
             if not (W.nnz if issparse(W) else W.any()):
                 self._smallest_weight = smallest_positive(weights)
-            return add_links(W, links, np.maximum(weights, self._smallest_weight))
+            weights = np.tile(np.maximum(weights, self._smallest_weight), 2)  # in both directions
+            i, j = np.append(links.i, links.j), np.append(links.j, links.i)
+            if issparse(W):
+                return W + csr_array((weights, (i, j)), shape=W.shape)
+            W[i, j] = weights
+            return W
         if self.n_components_ > 1:
             message = (
                 f"The graph has {self.n_components_} connected components, of "

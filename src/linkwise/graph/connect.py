@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from linkwise.graph.boxes import build_boxes, closest_by_boxes
 
 if TYPE_CHECKING:
-    from linkwise._types import Bools, Floats, Ints, Matrix
+    from linkwise._types import Bools, Ints
     from linkwise.graph.neighbors import NeighborSearch
 
 
@@ -88,7 +88,18 @@ def closest_outside(search: NeighborSearch, forest: Ints, budget: int) -> Links:
     sizes = np.bincount(forest)
     asked = np.arange(sizes.size) != sizes.argmax()
     small = np.flatnonzero((asked & (sizes <= SMALL_COMPONENT))[forest])
-    found = [of_small_components(search, forest, small, budget=budget)] if small.size else []
+    found = []
+    if small.size:
+        # All by one search: a component of s samples holds s - 1 neighbours of each of its members,
+        # so the s nearest of a member include one outside.
+        k = int(np.bincount(forest[small]).max())
+        if small.size * search.n_samples > budget:
+            small = representatives(forest, small, max(1, budget // search.n_samples))
+        distances, indices = search.nearest(k, samples=small)
+        first = (forest[indices] != forest[small][:, None]).argmax(axis=1)
+        row = np.arange(small.size)
+        nearest = [distances[row, first], small, indices[row, first]]
+        found.append(np.rec.fromarrays(nearest, dtype=FIELDS))
     big = np.flatnonzero(asked & (sizes > SMALL_COMPONENT))
     for component in big[np.argsort(sizes[big], kind="stable")]:
         members, others = np.flatnonzero(forest == component), np.flatnonzero(forest != component)
@@ -100,24 +111,6 @@ def closest_outside(search: NeighborSearch, forest: Ints, budget: int) -> Links:
         found.append(np.rec.fromarrays([distances, members, targets], dtype=FIELDS))
         budget -= work
     return np.concatenate(found).view(np.recarray)
-
-
-def of_small_components(
-    search: NeighborSearch, forest: Ints, members: Ints, *, budget: int
-) -> Links:
-    """Link members of small components with the closest sample outside, all by one search.
-
-    A component of s samples holds s - 1 neighbours of each of its members, so the s nearest of a
-    member include one outside.
-    """
-    k = int(np.bincount(forest[members]).max())
-    if members.size * search.n_samples > budget:
-        members = representatives(forest, members, max(1, budget // search.n_samples))
-    distances, indices = search.nearest(k, samples=members)
-    first = (forest[indices] != forest[members][:, None]).argmax(axis=1)
-    row = np.arange(members.size)
-    nearest = [distances[row, first], members, indices[row, first]]
-    return np.rec.fromarrays(nearest, dtype=FIELDS)
 
 
 def representatives(forest: Ints, members: Ints, n_wanted: int) -> Ints:
@@ -152,13 +145,3 @@ def locally_shortest(search: NeighborSearch, inside: Bools) -> Links:
         ends = np.unique(block.argmin(axis=1))
     i, j = link if inside[link[0]] else link[::-1]
     return np.rec.array([(distance, i, j)], dtype=FIELDS)
-
-
-def add_links(W: Matrix, links: Links, weights: Floats) -> Matrix:
-    """Add links to a graph, in both directions."""
-    i, j = np.append(links.i, links.j), np.append(links.j, links.i)
-    both = np.append(weights, weights)
-    if issparse(W):
-        return W + csr_array((both, (i, j)), shape=W.shape)
-    W[i, j] = both
-    return W

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from linkwise._jit import uninterrupted
+from linkwise._threads import uninterrupted
 from linkwise.graph.affinity import EXACT_FEATURES, EXACT_SAMPLES
 from linkwise.graph.approximate import ApproximateNeighbors
 from linkwise.graph.neighbors import NeighborSearch, chunks

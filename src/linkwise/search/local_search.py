@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwise._jit import njit, uninterrupted
+from linkwise._jit import njit
 from linkwise._kernels import Heap, empty_heap, new_stream, put, remove, shuffle
+from linkwise._threads import uninterrupted
 from linkwise.constraints.coloring.kernels import Scratch, kempe_chain, new_scratch
 
 if TYPE_CHECKING:
