@@ -41,7 +41,7 @@ const said = (relation) => ({
 async function send(body, drawn) {
   try {
     if (waiting()) await sendWaiting();
-    const before = page.state.conflicts;
+    const before = page.state?.conflicts ?? 0;
     const reply = await post("/api/answers", body); // it is on the disk when this returns
     apply(reply, () => painted(drawn));
     leaveOut(body);
@@ -106,7 +106,7 @@ function goOn(body) {
     showQuestion(next, panels);
     map.setPair(next);
   } else showNothingKept();
-  showFigures(page.state);
+  if (page.state) showFigures(page.state);
 }
 
 // Other actions -----------------------------------------------------------------------------------
