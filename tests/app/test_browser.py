@@ -312,6 +312,22 @@ def test_what_fails_to_be_drawn_ends_the_drawing(page, room):
     assert any("on purpose" in error for error in page.errors)
 
 
+def test_a_bad_item_is_one_of_the_question_that_is_shown(page, room):
+    page.keyboard.press("x")
+    page.wait_for_selector("#bad-choice")
+    before = page.pair
+    page.click(".answers [data-action='same']")
+    page.until(lambda: page.pair != before)
+    assert page.locator("#bad-choice").count() == 0
+    page.press("n")  # no longer asks for A or B
+    page.keyboard.press("x")
+    page.wait_for_selector("#bad-choice")
+    a = int(page.pair.split("-")[0])
+    page.click("#bad-choice button")
+    page.until(lambda: room.project.ledger.facts.flagged)
+    assert room.project.ledger.facts.flagged == {a}
+
+
 # 8
 def serve(folder, port):
     command = [sys.executable, "-m", "linkwise", "serve", str(folder / "data.csv"), "-k", "3"]
@@ -498,6 +514,25 @@ def test_the_map_is_that_of_the_new_server_whoever_speaks_first(browser, tmp_pat
         is_held = False
         until(tab.page, lambda: tab.has_asked("/api/points", "/api/labels"))
         holds(tab.page, "linkwise.page.shown === linkwise.page.state.rev")
+        assert tab.errors == []
+
+
+def test_the_question_stays_when_the_server_comes_back(browser, tmp_path):
+    with Restarting(browser, tmp_path) as tab:
+        tab.page.evaluate("linkwise.page.ahead.reverse() && null")  # no server asks this first
+        tab.kill()
+        for _ in range(2):
+            shown = tab.pair
+            tab.page.keyboard.press("u")
+            until(tab.page, lambda before=shown: tab.pair != before)
+            holds(tab.page, "!linkwise.page.busy")
+        shown = tab.pair
+        tab.start()
+        until(tab.page, lambda: tab.n_answers() == 2)
+        holds(tab.page, "document.getElementById('n-answers').textContent === '2'")
+        holds(tab.page, "!linkwise.page.away && !linkwise.page.drawing")
+        tab.page.wait_for_timeout(300)  # all that it asks for
+        assert tab.pair == shown
         assert tab.errors == []
 
 

@@ -435,7 +435,7 @@ def _whole(text: str) -> int | None:
 
 
 def _prefer(request: Request, room: Room) -> Pair | None:
-    """Return the pair that a page showed before it was loaded again."""
+    """Return the pair that a page shows, or showed before it was loaded again."""
     parts = request.query_params.get("prefer", "").split("-")
     numbers = [_whole(part) for part in parts]
     if len(numbers) != 2 or None in numbers or numbers[0] == numbers[1]:

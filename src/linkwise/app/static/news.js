@@ -118,7 +118,7 @@ export function panelsSoon() {
 export async function begin() {
   fetchPoints().catch(told);
   refreshSoon();
-  if (waiting()) await sendWaiting();
+  if (waiting()) await sendWaiting(preferred());
   await ask();
 }
 
