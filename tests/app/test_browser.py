@@ -303,6 +303,31 @@ def test_thirty_answers_are_undone_and_redone(page, room):
     page.until(lambda: page.text("#n-answers") == "30")
 
 
+def test_what_fails_to_be_drawn_ends_the_drawing(page, room):
+    page.evaluate("() => { linkwise.map.setPair = () => { throw new Error('on purpose'); }; }")
+    page.press("y")
+    page.holds("linkwise.page.drawing === null")
+    page.press("n")
+    assert len(answers(room)) == 2
+    assert any("on purpose" in error for error in page.errors)
+
+
+def test_a_bad_item_is_one_of_the_question_that_is_shown(page, room):
+    page.keyboard.press("x")
+    page.wait_for_selector("#bad-choice")
+    before = page.pair
+    page.click(".answers [data-action='same']")
+    page.until(lambda: page.pair != before)
+    assert page.locator("#bad-choice").count() == 0
+    page.press("n")  # no longer asks for A or B
+    page.keyboard.press("x")
+    page.wait_for_selector("#bad-choice")
+    a = int(page.pair.split("-")[0])
+    page.click("#bad-choice button")
+    page.until(lambda: room.project.ledger.facts.flagged)
+    assert room.project.ledger.facts.flagged == {a}
+
+
 # 8
 def serve(folder, port):
     command = [sys.executable, "-m", "linkwise", "serve", str(folder / "data.csv"), "-k", "3"]
@@ -400,6 +425,115 @@ def test_a_tab_that_is_open_comes_back_after_a_restart(browser, tmp_path, is_kep
                 one.kill()
                 one.wait(timeout=10)
                 one.stdout.close()
+
+
+class Restarting:
+    """A page whose server is killed and started anew; what it asks for can be held back."""
+
+    def __init__(self, browser, folder):
+        X, _ = blobs()
+        np.savetxt(folder / "data.csv", X, delimiter=",", header="a,b,c,d", comments="")
+        self.folder = folder
+        self.process, self.address = serve(folder, 0)
+        self.context = browser.new_context(viewport=WIDE)
+        self.context.set_default_timeout(1_000 * PATIENCE)
+        self.page = self.context.new_page()
+        self.requests, self.errors = [], []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.goto(self.address)
+        self.page.wait_for_selector("[data-pair]")
+        holds(self.page, "linkwise.page.ahead.length > 3 && linkwise.page.shown > 0")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.context.close()
+        self.kill()
+
+    @property
+    def pair(self):
+        return self.page.get_attribute("#question", "data-pair")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(timeout=10)
+        self.process.stdout.close()
+
+    def start(self):
+        port = int(self.address.split(":")[2].split("/")[0])
+        self.process, _ = serve(self.folder, port)
+        self.requests.clear()
+
+    def has_asked(self, *paths):
+        return all(any(path in url for url in self.requests) for path in paths)
+
+    def n_answers(self):
+        db = sqlite3.connect(self.folder / "data.linkwise")
+        (found,) = db.execute("select count(*) from event where kind = 'answer'").fetchone()
+        db.close()
+        return found
+
+
+def test_an_answer_is_kept_while_the_page_comes_back(browser, tmp_path):
+    with Restarting(browser, tmp_path) as tab:
+        held, is_held = [], True
+        tab.kill()
+        holds(tab.page, "linkwise.page.away")
+        for path in ("**/api/question*", "**/api/state"):
+            tab.page.route(path, lambda route: held.append(route) if is_held else route.continue_())
+        tab.start()
+        until(tab.page, lambda: tab.has_asked("/api/question", "/api/state"))
+        tab.page.keyboard.press("n")
+        until(tab.page, lambda: tab.n_answers() == 1)
+        is_held = False
+        for route in held:
+            route.continue_()
+        holds(tab.page, "document.getElementById('n-answers').textContent === '1'")
+        assert tab.errors == []
+
+
+def test_the_map_is_that_of_the_new_server_whoever_speaks_first(browser, tmp_path):
+    with Restarting(browser, tmp_path) as tab:
+        for number in range(3):
+            tab.page.keyboard.press("u")
+            until(tab.page, lambda n=number: tab.n_answers() == n + 1)
+            holds(tab.page, "!linkwise.page.busy && !linkwise.page.drawing")
+        tab.kill()
+        tab.page.keyboard.press("n")  # kept in the browser
+        holds(tab.page, "linkwise.page.away && !linkwise.page.busy")
+        is_held = True
+        tab.page.route(
+            "**/api/events", lambda route: route.abort() if is_held else route.continue_()
+        )
+        tab.start()
+        tab.page.keyboard.press("n")  # the news are not there yet
+        until(tab.page, lambda: tab.n_answers() == 5)
+        holds(tab.page, "!linkwise.page.busy && !linkwise.page.drawing")
+        is_held = False
+        until(tab.page, lambda: tab.has_asked("/api/points", "/api/labels"))
+        holds(tab.page, "linkwise.page.shown === linkwise.page.state.rev")
+        assert tab.errors == []
+
+
+def test_the_question_stays_when_the_server_comes_back(browser, tmp_path):
+    with Restarting(browser, tmp_path) as tab:
+        tab.page.evaluate("linkwise.page.ahead.reverse() && null")  # no server asks this first
+        tab.kill()
+        for _ in range(2):
+            shown = tab.pair
+            tab.page.keyboard.press("u")
+            until(tab.page, lambda before=shown: tab.pair != before)
+            holds(tab.page, "!linkwise.page.busy")
+        shown = tab.pair
+        tab.start()
+        until(tab.page, lambda: tab.n_answers() == 2)
+        holds(tab.page, "document.getElementById('n-answers').textContent === '2'")
+        holds(tab.page, "!linkwise.page.away && !linkwise.page.drawing")
+        tab.page.wait_for_timeout(300)  # all that it asks for
+        assert tab.pair == shown
+        assert tab.errors == []
 
 
 # 9

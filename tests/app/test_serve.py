@@ -212,8 +212,75 @@ def test_where_others_can_listen_the_token_is_new(tmp_path):
     from linkwise.cli.serve import _token
 
     path = tmp_path / "p.linkwise"
-    assert _token("127.0.0.1", path) == _token("localhost", path) == kept_token(path)
-    assert len({_token("0.0.0.0", path), _token("0.0.0.0", path), kept_token(path)}) == 3
+    here = {_token(host, path, anew=False) for host in ("127.0.0.1", "localhost")}
+    assert here == {kept_token(path)}
+    everywhere = [_token("0.0.0.0", path, anew=False) for _ in range(2)]
+    assert len({*everywhere, kept_token(path)}) == 3
+
+
+@posix
+def test_a_token_lives_for_half_a_day(tmp_path):
+    project, file = tmp_path / "p.linkwise", tmp_path / "p.linkwise-token"
+    token = kept_token(project)
+    now = time.time()
+    os.utime(file, (now, now - 11.9 * 3600))
+    assert kept_token(project) == token
+    os.utime(file, (now, now - 12.1 * 3600))
+    new = kept_token(project)
+    assert new == kept_token(project) != token
+
+
+@posix
+@pytest.mark.parametrize("how", ["mode", "owner"])
+def test_no_token_is_written_where_others_can_read_it(tmp_path, monkeypatch, how):
+    import linkwise.app.token
+
+    def fstat(file, real=os.fstat):
+        found = list(real(file))
+        if how == "mode":
+            found[0] |= 0o777  # as of vfat, CIFS and mounts of WSL
+        else:
+            found[4] += 1
+        return os.stat_result(found)
+
+    written = []
+    monkeypatch.setattr(linkwise.app.token.os, "fstat", fstat)
+    monkeypatch.setattr(Path, "replace", lambda *given: written.append(given))
+    project = tmp_path / "p.linkwise"
+    assert kept_token(project) != kept_token(project)
+    assert written == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@posix
+@pytest.mark.parametrize("is_usual", [True, False])
+def test_the_token_is_new_if_another_process_had_the_port(table, monkeypatch, is_usual):
+    pytest.importorskip("starlette")
+    from linkwise.app.listen import Listening, bind
+    from linkwise.cli.serve import _served, _usual_port
+
+    used = []
+    make = Listening.__init__
+    monkeypatch.setattr(
+        Listening, "__init__", lambda *a, **more: used.append(more["token"]) or make(*a, **more)
+    )
+    monkeypatch.setattr(Listening, "listen", lambda self: self.sock.close())
+    project = table.with_suffix(".linkwise")
+    token = kept_token(project)
+    port = _usual_port(project, "127.0.0.1")
+    request = ServeRequest(
+        data=table, drop=("name", "group"), browser=False, port=0 if is_usual else port
+    )
+    _served(request, Console(quiet=True), None)
+    assert used == [token]
+    with bind("127.0.0.1", port):
+        if is_usual:
+            _served(request, Console(quiet=True), None)
+            assert used[1] == kept_token(project)
+        else:
+            with pytest.raises(BadInput, match="in use"):
+                _served(request, Console(quiet=True), None)
+    assert kept_token(project) != token
 
 
 def test_a_pair_of_the_data_that_was_withdrawn_stays_withdrawn(table):

@@ -112,6 +112,16 @@ def test_the_same_question_until_it_is_answered(client):
     assert client.get("/api/question").json()["question"]["id"] == first
 
 
+@pytest.mark.parametrize("shown", ["31-17", "0-60", "-1-2", "17-17", "17", "17-31-40", "x-y"])
+def test_the_question_on_the_screen_stays_if_there_is_such_a_pair(client, room, shown):
+    reply = send(client, f"/api/answers?prefer={shown}", a=3, b=4, relation="same")
+    assert reply.status_code == 201
+    question = reply.json()["question"]["id"]
+    assert (question == "17-31") == (shown == "31-17")
+    room.release("one")
+    assert client.get(f"/api/question?prefer={shown}").json()["question"]["id"] == question
+
+
 def test_an_answer_that_is_sent_twice_counts_once(client):
     body = {"uuid": str(uuid.uuid4()), "a": 0, "b": 1, "relation": "same"}
     codes = [client.post("/api/answers", json=body).status_code for _ in range(2)]

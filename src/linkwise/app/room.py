@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -123,6 +124,7 @@ class Room:
         self.points: Singles | None = None
         self.neighbors: Int32s | None = None  # the nearest samples of each sample
         self.map_name, self.map_rev = "", 0
+        self.opened = secrets.token_hex(8)  # revisions are compared within it only
         self.doing = ""
         self.error = ""
         self._errors: dict[str, str] = {}  # by source

@@ -435,12 +435,13 @@ def _whole(text: str) -> int | None:
 
 
 def _prefer(request: Request, room: Room) -> Pair | None:
-    """Return the pair that a page showed before it was loaded again."""
+    """Return the pair that a page shows, or showed before it was loaded again."""
     parts = request.query_params.get("prefer", "").split("-")
     numbers = [_whole(part) for part in parts]
-    if len(numbers) != 2 or None in numbers or numbers[0] == numbers[1]:
+    known = {one for one in numbers if one is not None and one < room.n_samples}
+    if len(parts) != 2 or len(known) != 2:  # it may be of another project, on the same port
         return None
-    a, b = sorted(sample_of(one, room.n_samples, "prefer") for one in numbers)
+    a, b = sorted(known)
     return (a, b)
 
 

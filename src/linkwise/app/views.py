@@ -40,6 +40,7 @@ def state(room: Room, who: str) -> dict[str, Any]:
         "clusters": 0 if now.labels is None else int(in_use(now.labels).size),
         "k": room.n_clusters,
         "conflicts": len(room.evidence.ignored) + len(room.evidence.disputed),
+        "opened": room.opened,
         "rev": now.rev,
         "full": now.is_full and now.known.upto == room.project.ledger.last,
         "map": {"rev": room.map_rev, "name": room.map_name},

@@ -63,30 +63,36 @@ def _served(request: ServeRequest, console: Console, process: Process) -> int:
     room = opened(_as_records(request), console, process)
     from linkwise.app.listen import Listening, bind  # noqa: PLC0415
 
+    path = room.project.path
+    port = request.port or _usual_port(path, request.host)
     try:
-        sock = bind(request.host, request.port or _usual_port(room.project.path, request.host))
+        sock = bind(request.host, port)
     except OSError as error:
+        _token(request.host, path, anew=True)  # who listens there may have been told the old one
         free = "; without --port a free one is taken" if request.port else ""
         raise BadInput(f"{error}. It may be in use{free}.") from error
-    token = _token(request.host, room.project.path)
+    token = _token(request.host, path, anew=port == 0)
     server = Listening(room, sock, token=token, host=request.host)
     address = f"http://{_shown(request.host)}:{server.port}/?token={token}"
-    console.note(f"answers are kept in {room.project.path}")
+    console.note(f"answers are kept in {path}")
     console.ask(f"Open {address}\n(Ctrl-C ends the page; nothing is lost.)")
     if request.browser:
         Timer(0.3, webbrowser.open, [address]).start()
     server.listen()
     n_answers = len(room.project.ledger.facts.answers)
-    console.note(f"{counted(n_answers, 'answer')} kept in {room.project.path}")
+    console.note(f"{counted(n_answers, 'answer')} kept in {path}")
     console.summary({"command": "serve", "n_answers": n_answers})
     return 0
 
 
-def _token(host: str, project: Path) -> str:
-    """Return the secret of the address: the project's, but a new one where others can listen."""
+def _token(host: str, project: Path, *, anew: bool) -> str:
+    """Return the secret of the address: the project's, but a new one where others can listen.
+
+    It is new, too, if another process has the port: tabs that are open tell it the old one.
+    """
     from linkwise.app.token import kept_token, new_token  # noqa: PLC0415
 
-    return kept_token(project) if host in LOOPBACK else new_token()
+    return kept_token(project, anew=anew) if host in LOOPBACK else new_token()
 
 
 def _shown(host: str) -> str:

@@ -6,7 +6,7 @@ import { showFigures } from "./header.js";
 import { apply, panelsSoon } from "./news.js";
 import { page, say, told } from "./page.js";
 import { map, panels } from "./parts.js";
-import { showNothingKept, showQuestion } from "./question.js";
+import { preferred, showNothingKept, showQuestion } from "./question.js";
 
 export const SAID = { same: "Same.", different: "Different.", unsure: "Not sure.", later: "Later." };
 const AHEAD = 12; // questions that are kept for when the server is away
@@ -40,8 +40,8 @@ const said = (relation) => ({
 
 async function send(body, drawn) {
   try {
-    if (waiting()) await sendWaiting();
-    const before = page.state.conflicts;
+    if (waiting()) await sendWaiting(preferred());
+    const before = page.state?.conflicts ?? 0;
     const reply = await post("/api/answers", body); // it is on the disk when this returns
     apply(reply, () => painted(drawn));
     leaveOut(body);
@@ -106,7 +106,7 @@ function goOn(body) {
     showQuestion(next, panels);
     map.setPair(next);
   } else showNothingKept();
-  showFigures(page.state);
+  if (page.state) showFigures(page.state);
 }
 
 // Other actions -----------------------------------------------------------------------------------
@@ -146,14 +146,17 @@ export function bad(keys) {
   const { question } = page;
   if (!question) return;
   say("Which one is bad? Press A or B; Escape leaves it.");
-  const choose = (which) => {
+  page.endChoice();
+  page.endChoice = () => {
     keys.waiting = null;
     $("bad-choice")?.remove();
+  };
+  const choose = (which) => {
+    page.endChoice();
     if (which) act("/api/flag", { item: question[which], bad: true }, `Item ${which.toUpperCase()} is left out of the questions and marked in the export.`);
     else say("");
   };
   keys.waiting = { keys: ["a", "b"], then: choose };
-  $("bad-choice")?.remove();
   $("answers").append(el("div", { class: "row", id: "bad-choice" },
     el("button", { type: "button", onclick: () => choose("a"), text: "A is bad" }),
     el("button", { type: "button", onclick: () => choose("b"), text: "B is bad" }),

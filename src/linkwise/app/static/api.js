@@ -70,12 +70,13 @@ export function keep(path, body) {
   remember("queue", [...queue(), { path, body }]);
 }
 
-export async function sendWaiting() {
+// `preferred` names the question on the screen, which the replies leave there.
+export async function sendWaiting(preferred) {
   let last = null;
   while (queue().length) {
     const [first] = queue();
     try {
-      last = await post(first.path, first.body); // with its own uuid: a second time changes nothing
+      last = await post(first.path + preferred, first.body); // with its own uuid: a second time changes nothing
     } catch (error) {
       // Only what the server understood and will never take is let go.
       if (error instanceof Away || error.code !== 400) throw error;

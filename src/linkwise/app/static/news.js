@@ -9,17 +9,28 @@ import { preferred, showQuestion } from "./question.js";
 // A reply with the next question. That is drawn first, in a frame of its own; the rest follows.
 export function apply(reply, then = () => {}) {
   page.away = false;
-  page.state = reply.state;
+  take(reply.state);
   showConflicts(reply.state);
   const isAsked = reply.question !== undefined && !page.many;
   if (isAsked) showQuestion(reply.question, panels);
   afterFrame(() => {
-    if (isAsked) map.setPair(page.question);
-    showState();
-    if (reply.moved) move(reply);
-    then();
+    try {
+      if (isAsked) map.setPair(page.question);
+      showState();
+      if (reply.moved) move(reply);
+    } finally {
+      then(); // whatever went wrong: others wait for it
+    }
   });
 }
+
+// Another server counts its revisions anew: what the map shows is none of these.
+function take(state) {
+  if (page.state && page.state.opened !== state.opened) mapRev = page.shown = -1;
+  page.state = state;
+}
+
+const isOld = (state) => page.state?.opened === state.opened && state.rev < page.state.rev;
 
 // Some items moved. If the map showed the clusters before that, it shows those of now.
 function move({ moved, state }) {
@@ -41,6 +52,7 @@ export async function ask() {
 
 // What has changed ------------------------------------------------------------------------------
 
+const PAUSE = 40; // ms; what is told in the meantime is fetched with it
 let mapRev = -1; // where the items are on the map
 let placing = null; // it is being fetched
 
@@ -69,8 +81,8 @@ async function refresh() {
   await quiet();
   const { state } = await get("/api/state");
   await quiet(); // an answer tells newer figures
-  if (page.state && state.rev < page.state.rev) { refreshing.again = true; return; }
-  page.state = state;
+  if (isOld(state)) { setTimeout(refreshSoon, PAUSE); return; }
+  take(state);
   showState();
   await placing;
   if (state.map.rev > mapRev) await fetchPoints();
@@ -97,7 +109,7 @@ export function panelsSoon() {
     await quiet();
     panelsDue = null;
     panels.refresh().catch(told);
-  }, 40);
+  }, PAUSE);
 }
 
 // Connection --------------------------------------------------------------------------------------
@@ -106,7 +118,7 @@ export function panelsSoon() {
 export async function begin() {
   fetchPoints().catch(told);
   refreshSoon();
-  if (waiting()) await sendWaiting();
+  if (waiting()) await sendWaiting(preferred());
   await ask();
 }
 
@@ -114,8 +126,6 @@ async function comeBack() {
   refreshSoon(); // what was told before the connection was there
   if (!page.away && !waiting()) return;
   page.away = false;
-  mapRev = page.shown = -1; // of another server
-  page.state = null;
   warn(null);
   await begin();
 }

@@ -8,6 +8,7 @@ export const page = {
   question: null, // the pair that is asked, or
   many: null, // one item and others
   ahead: [], // questions for when the server is away
+  endChoice: () => {}, // what is being chosen about the question goes with it
   away: false,
   busy: false, // an answer is on its way
   drawing: null, // until an answer and the next question are on the screen: a promise of that

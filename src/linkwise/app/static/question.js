@@ -8,7 +8,7 @@ const WAITING = "Finding the first clusters. Questions come in a moment…";
 const AWAY = "No more questions until the server is back. Your answers are kept in this browser.";
 const KEPT = "linkwise-question"; // where a page that is loaded again goes on
 
-// The pair that was shown before the page was loaded again
+// The pair that is shown, or was before the page was loaded again
 export const preferred = () => {
   const known = sessionStorage.getItem(KEPT);
   return known ? `?prefer=${known}` : "";
@@ -23,11 +23,16 @@ function enter(mode, title, why) {
   $("answers").hidden = mode === "many";
 }
 
+function change(question) {
+  if (question?.id !== page.question?.id) page.endChoice();
+  page.question = question;
+}
+
 // Two items -------------------------------------------------------------------------------------
 
 // `panels` knows the names of clusters, if these are to be seen.
 export function showQuestion(question, panels) {
-  page.question = question;
+  change(question);
   page.many = null;
   $("context").hidden = true;
   for (const button of document.querySelectorAll(".answers [data-action], .why [data-action]")) {
@@ -72,7 +77,7 @@ function showEnd() {
 }
 
 export function showNothingKept() {
-  page.question = null;
+  change(null);
   replace($("cards"), el("p", { class: "waiting", text: AWAY }));
 }
 
@@ -80,7 +85,7 @@ export function showNothingKept() {
 
 export function showMany(many) {
   page.many = { ...many, same: new Set() };
-  page.question = null;
+  change(null);
   enter("many", "Which of these belong with A?", "Digits choose, Enter gives all answers at once. What is not chosen is different.");
   drawMany();
 }
