@@ -50,7 +50,8 @@ RECALL = 0.98  # as on one machine
 # Beyond `PROPORTIONAL_FROM` samples cells are searched for this share of the neighbours, in lists
 # of this length, and most others are found by what these lists hold. The cells that hold 0.98 of
 # the neighbours become more with the samples: 32 of 1 million blobs, 75 of 8 million.
-SEARCHED_RECALL, LISTED = 0.93, 14
+SEARCHED_RECALL, LISTED = 0.9, 16
+JOINED_RECALL = 0.97  # that is enough after the join: a second search would cost twice as much
 # Cells grow in number with the root of the samples up to here, as on one machine, and with the
 # samples beyond, so that a cell holds as many as before.
 PROPORTIONAL_FROM = 1_000_000
@@ -239,13 +240,14 @@ def _searched(
         return Neighbors(layout, tables.exact(), 1.0, index.n_cells, index.n_cells)
     true = _TrueNeighbors(chunks, regions, layout, sample=np.sort(sample), k=k)
     joins = n > PROPORTIONAL_FROM
-    error = np.sqrt(RECALL * (1 - RECALL) / chooses.size)  # of what is measured on them
+    # Less what is measured on a few samples may be off
+    enough = JOINED_RECALL - np.sqrt(JOINED_RECALL * (1 - JOINED_RECALL) / chooses.size)
     found: list[Any] = []
     for share in (SEARCHED_RECALL, RECALL) if joins else (RECALL,):
         n_probes = true.n_probes(chooses, index, unit, share)
         found.clear()  # so that workers do not hold the tables of both searches
         found = tables.searched(n_probes, joins=joins)
-        if not joins or true.recall_of(found, chooses) >= RECALL - error:
+        if not joins or true.recall_of(found, chooses) >= enough:
             break
     return Neighbors(layout, found, true.recall_of(found, tests), index.n_cells, n_probes)
 
