@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from importlib.util import find_spec
 
 import pytest
@@ -22,6 +23,13 @@ settings.register_profile("linkwise", deadline=None, derandomize=True, max_examp
 # `pytest --hypothesis-profile=thorough` looks at new examples each time.
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
 settings.load_profile("linkwise")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interrupts_are_heard():
+    """Undo what a shell does to its background processes, and these to theirs."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import subprocess
 import sys
 from typing import NamedTuple
@@ -66,13 +65,6 @@ def program(tmp_path):
         return Run(done.returncode, done.stdout, done.stderr)
 
     return run
-
-
-@pytest.fixture(scope="session", autouse=True)
-def interrupts_are_heard():
-    """Undo what a shell does to its background processes, and these to theirs."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
