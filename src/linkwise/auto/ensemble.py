@@ -181,6 +181,9 @@ class Ensemble:
         if not self.views:
             self.views.append(self.data.view(self.scalings[0], self.model.k))
         view, wanted = self.views[0], ALONE
+        if view.binary is None:  # candidates for features with two values are no steps
+            n_times = 2 if self.model.n_constraints else 1
+            self.n_steps -= n_times * sum(map(attrgetter("needs_binary"), ALONE))
         self.rows = np.union1d(view.rows, self.model.vertices)
         if hurry:  # a callback that goes on interrupting would leave no answer
             self.callback = None
@@ -243,7 +246,9 @@ class Ensemble:
     def _find(self, trials: list[Trial], candidates: list[Candidate]) -> list[Candidate]:
         """Find candidates in each trial; return those that are used, given the first one."""
         used = list(filter(methodcaller("is_used", trials[0]), candidates))
-        self._step("candidates", (len(candidates) - len(used)) * len(trials))
+        skipped = set(candidates).difference(used)
+        n_skipped = len(skipped) - sum(map(attrgetter("needs_binary"), skipped))
+        self._step("candidates", n_skipped * len(trials))
         self._find_in(trials[0], used)
         if self.n_jobs == 1:
             for trial in trials[1:]:
