@@ -32,14 +32,15 @@ export function setChecking(on) {
   remember("check", on);
 }
 
-async function call(path, options) {
+// A reply that breaks off is as good as none.
+async function call(path, options, read) {
   let reply;
   try {
     reply = await fetch(path, { ...options, headers: { ...headers, "X-Check": check ? "1" : "0" } });
+    if (reply.ok) return await read(reply);
   } catch {
     throw new Away("The server cannot be reached.");
   }
-  if (reply.ok) return reply;
   let reason = `${reply.status} ${reply.statusText}`;
   try {
     reason = (await reply.json()).error ?? reason;
@@ -47,19 +48,21 @@ async function call(path, options) {
   throw new Refused(reason, reply.status);
 }
 
-export const get = async (path) => (await call(path, {})).json();
+const asJson = (reply) => reply.json();
+export const get = (path) => call(path, {}, asJson);
 // Plain numbers, and which state of them; null while there are none
 export async function numbers(path) {
   try {
-    const reply = await call(path, {});
-    return { values: await reply.arrayBuffer(), rev: Number(reply.headers.get("X-Rev")) };
+    return await call(path, {}, async (reply) => (
+      { values: await reply.arrayBuffer(), rev: Number(reply.headers.get("X-Rev")) }
+    ));
   } catch (error) {
     if (error instanceof Refused && error.code === 404) return null;
     throw error;
   }
 }
-export const post = async (path, body) =>
-  (await call(path, { method: "POST", body: JSON.stringify({ uuid: crypto.randomUUID(), ...body }) })).json();
+export const post = (path, body) =>
+  call(path, { method: "POST", body: JSON.stringify({ uuid: crypto.randomUUID(), ...body }) }, asJson);
 
 // Answers that wait for the server -------------------------------------------------------------
 
