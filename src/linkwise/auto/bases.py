@@ -32,7 +32,7 @@ from linkwise.partition import unit_rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from linkwise._types import Floats, Ints
+    from linkwise._types import Bools, Floats, Ints
 
 
 NAMES = ("linear", "kernel", "graph")  # of the bases
@@ -42,9 +42,12 @@ N_LANDMARKS, LANDMARK_SAMPLE = 100, 20_000
 LINEAR_PENALTY, CONSTANT_PENALTY = 1.0, 1e-3
 GRAPH_PENALTY, KERNEL_PENALTY = 10.0, 0.1
 LARGE, LARGE_TOL = 20_000, 1e-4  # samples above which eigenvectors are a little less exact
+FEW_VALUES = 10  # distinct values of a feature that has few
+NEARLY_CONSTANT = 0.9  # share of a value that leaves too few samples for a partition by a feature
+CHECKED = 1_000  # rows and columns of which distinct values are counted
 
 
-# --- two values
+# --- features with few values, or two
 
 
 def binary_features(X: Any) -> Any | None:
@@ -72,6 +75,60 @@ def _sparse_binary_features(X: csc_array) -> csr_array | None:
         return None
     X.data = np.ones_like(X.data, dtype=np.float64)
     return csr_array(X[:, varies])
+
+
+def few_valued(X: Any) -> Bools:
+    """Return which features have so few distinct values that a density of them means nothing.
+
+    Counted among samples from all of them, which may be sorted; of many sparse features, in some.
+    """
+    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], CHECKED)).astype(np.intp)
+    if issparse(X):
+        some = np.linspace(0, X.shape[1] - 1, min(X.shape[1], CHECKED)).astype(np.intp)
+        columns = csc_array(X[rows][:, some])
+        values, most = np.split(columns.data, columns.indptr[1:-1]), FEW_VALUES - 1
+    else:
+        values, most = list(X[rows].T), min(FEW_VALUES, rows.size // 4)
+    few = np.empty(len(values), bool)
+    for at, column in enumerate(values):
+        few[at] = np.unique(column).size <= most
+    return few
+
+
+def nearly_constant(X: Floats) -> Bools:
+    """Return the features in which nearly all samples share a value."""
+    share: Bools = (X == np.median(X, axis=0)).mean(axis=0) > NEARLY_CONSTANT
+    return share
+
+
+class Jittered(NamedTuple):
+    """Features, those with few values spread by noise."""
+
+    X: Floats
+    shrinkage: Floats  # of each feature, about its mean: noise is added, the deviation is the same
+
+
+def jittered(X: Floats, few: Bools) -> Jittered:
+    """Spread features with few values evenly over the numbers that are rounded to each value.
+
+    The values of a category, an answer or a count are islands: a graph falls apart between them,
+    and a Gaussian on one of them has no variance. Spread, they say as much about clusters, and no
+    more than other features.
+    """
+    rng, spread, shrinkage = np.random.RandomState(0), np.array(X), np.ones(X.shape[1])
+    for at in np.flatnonzero(few):
+        unit = float(np.abs(X[:, at]).max()) or 1.0  # keeps squares in range
+        column = X[:, at] / unit
+        values, place = np.unique(column, return_inverse=True)
+        noise = rng.uniform(size=column.size)
+        if values.size == 1:
+            continue
+        half = np.diff(values) / 2
+        below, above = np.append(half[:1], half), np.append(half, half[-1:])
+        noisy = column - below[place] + noise * (below + above)[place]
+        shrinkage[at] = (column.std() / noisy.std()) ** 2
+        spread[:, at] = unit * (column.mean() + shrinkage[at] * (noisy - column.mean()))
+    return Jittered(spread, shrinkage)
 
 
 # --- principal components

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from linkwise._progress import Report
-    from linkwise._types import Floats, Ints
+    from linkwise._types import Bools, Floats, Ints
     from linkwise.auto.views import Scaling
     from linkwise.constraints.conflict import Suspect
     from linkwise.graph import Affinity
@@ -86,6 +86,15 @@ class Found(NamedTuple):
     choice: Choice
     probability: Floats
     left_out: Floats  # probability of each constraint given the others
+
+
+def alike_if_equal(probability: Floats, X: Floats, free: Bools) -> Floats:
+    """Return the mean over equal samples, which jitter has told apart, without constraints."""
+    first = RowIndex(X).find(X)
+    total = np.zeros_like(probability)
+    np.add.at(total, first[free], probability[free])
+    mean = total / np.maximum(np.bincount(first[free], minlength=free.size), 1)[:, None]
+    return np.where(free[:, None], mean[first], probability)
 
 
 class Auto(ConstrainedClusterer):
@@ -296,6 +305,9 @@ class Auto(ConstrainedClusterer):
             found = answer.probability.copy()
             if answer.rows.size < order.size:
                 found = everywhere(answer.view, answer.rows, found)
+        scaling = answer.view.scaling
+        if scaling is not None and scaling.shrinkage is not None:
+            found = alike_if_equal(found, views.prepared.X, ~inner.constrained)
         if answer.interrupted:
             warn_interrupted()
         left_out = answer.posterior.left_out
@@ -311,12 +323,14 @@ class Auto(ConstrainedClusterer):
         prepared = views.prepared
         if prepared.is_graph:
             return [None]
+        scalings = views.scalings
         if self.scaling != "auto" or prepared.affinity is not None:
             name = NAMES.get(self.scaling, GIVEN)
-            return [one for one in both_scalings(prepared.X) if one.name == name]
+            scalings = [one for one in both_scalings(prepared.X) if one.name == name]
+            scalings = views.with_jitter(scalings)
         given = len(constraints.table.pairs) or constraints.labels is not None
         two = given and prepared.n_samples <= SECOND_SCALING_UP_TO
-        return list(views.scalings[: 2 if two else 1])
+        return list(scalings if two else scalings[:1])
 
     def _choice(self, views: Views, constraints: Constraints, callback: Report | None) -> Choice:
         """Choose the number of clusters."""

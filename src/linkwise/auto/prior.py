@@ -19,10 +19,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csc_array, issparse
+from scipy.sparse import issparse
 from scipy.special import expit, softmax
 
-from linkwise.auto.bases import principal_components
+from linkwise.auto.bases import few_valued, nearly_constant, principal_components
 from linkwise.auto.candidates import CANDIDATES
 from linkwise.auto.coarse_cut import contracted
 from linkwise.auto.latent_classes import latent_class_evidence
@@ -44,9 +44,7 @@ CUT_FLOOR = 0.002  # of the cut for each cluster: below, a graph is as good as s
 FLAT = 0.1  # share of the prior that is equal for all
 DIRECTIONS = 10
 LEAST_JUDGED = 2  # features with many values, to judge Gaussians in them alone
-FEW_VALUES, FEW_SHARE = 10, 0.75  # distinct values, and share of the features that have so few
-NEARLY_CONSTANT = 0.9  # share of a value that leaves too few samples for a partition by a feature
-CHECKED = 1_000  # rows and columns of which distinct values are counted
+FEW_SHARE = 0.75  # of the features that have few values, beyond which the others are too few
 BY_NAME = {one.name: one for one in CANDIDATES}
 
 
@@ -123,29 +121,11 @@ def judged_coordinates(view: View, few: Bools) -> Floats:
     if issparse(X) or few.mean() >= FEW_SHARE:
         return view.coordinates[view.rows]
     rows = X[view.rows]
-    judged = ~few | ((rows == np.median(rows, axis=0)).mean(axis=0) > NEARLY_CONSTANT)
+    judged = ~few | nearly_constant(rows)
     if judged.all() or judged.sum() < LEAST_JUDGED:
         return view.coordinates[view.rows]
     scores = principal_components(rows[:, judged])
     return scores / (float(np.sqrt((scores**2).mean())) or 1.0)
-
-
-def few_valued(X: Any) -> Bools:
-    """Return which features have so few distinct values that a density of them means nothing.
-
-    Counted among samples from all of them, which may be sorted; of many sparse features, in some.
-    """
-    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], CHECKED)).astype(np.intp)
-    if issparse(X):
-        some = np.linspace(0, X.shape[1] - 1, min(X.shape[1], CHECKED)).astype(np.intp)
-        columns = csc_array(X[rows][:, some])
-        values, most = np.split(columns.data, columns.indptr[1:-1]), FEW_VALUES - 1
-    else:
-        values, most = list(X[rows].T), min(FEW_VALUES, rows.size // 4)
-    few = np.empty(len(values), bool)
-    for at, column in enumerate(values):
-        few[at] = np.unique(column).size <= most
-    return few
 
 
 def ncut_value(W: Graph, labels: Ints, k: int) -> float:

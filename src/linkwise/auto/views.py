@@ -18,7 +18,7 @@ from scipy.spatial import KDTree
 from sklearn.neighbors import kneighbors_graph
 
 from linkwise.auto.bases import NAMES as BASES
-from linkwise.auto.bases import Bases, binary_features, build_bases
+from linkwise.auto.bases import Bases, Jittered, binary_features, build_bases, few_valued, jittered, nearly_constant
 from linkwise.auto.coarse_cut import CoarseCut, MicroClusters
 from linkwise.auto.constraint_model import labelled_samples
 from linkwise.auto.evidence import FoldCache
@@ -48,11 +48,13 @@ FREE_WEIGHT = 0.3  # of an unconstrained sample in a regression, beside a constr
 FREE_SHARE = 4.0  # weight of all unconstrained samples of many, at most, beside the constrained
 
 GIVEN, STANDARDIZED = "as given", "standardised"
+JITTERED = ", those with few values jittered"  # after one of these
 NAMES = {"given": GIVEN, "standardize": STANDARDIZED}  # values of the parameter `scaling`
 # One feature dominates if the participation ratio of the variances is below this share of the
 # number of features, and the largest standard deviation so many times the median one.
 PARTICIPATION, RATIO = 0.15, 6.0
 ALIKE = 4.0  # variances that differ by a smaller factor need no second look
+JITTERED_FROM = 0.2  # share of features with few values; among fewer, the others decide
 CONSTANT = 1e-12  # standard deviation of a constant feature, in units of the largest entry
 
 ORDERED_UP_TO = 20_000  # samples; beyond, a second copy of the graph costs more than it is worth
@@ -68,10 +70,22 @@ class Scaling(NamedTuple):
     used: Bools  # features that are not constant
     mean: Floats  # zero for sparse data, which are not centred
     deviation: Floats
+    shrinkage: Floats | None = None  # of jittered features
+
+    @property
+    def unit(self) -> str:
+        """Whether features are as given or standardised, jittered or not."""
+        return self.name.removesuffix(JITTERED)
 
     def transform(self, X: Any) -> Any:
-        """Return the scaled features."""
-        if self.name == GIVEN:
+        """Return the scaled features of new samples, which are not jittered themselves."""
+        if self.shrinkage is not None:
+            X = self.mean + self.shrinkage * (X - self.mean)
+        return self.scaled(X)
+
+    def scaled(self, X: Any) -> Any:
+        """Return the features in these units."""
+        if self.unit == GIVEN:
             return X
         if issparse(X):
             weight = np.where(self.used, 1 / np.where(self.used, self.deviation, 1.0), 0.0)
@@ -297,6 +311,10 @@ class Views:
                 self.prepared.set_graph(permuted(given.W, self.order))
         # Scalings worth trying, the more plausible one first
         self.scalings = [] if given.is_graph else plausible_scalings(self.prepared.X)
+        self.jittered: Jittered | None = None
+        if self._are_many_few_valued():
+            self.jittered = jittered(self.prepared.X, few_valued(self.prepared.X))
+            self.scalings = self.with_jitter(self.scalings)
         self._bases: dict[str, tuple[Prepared, Bases]] = {}
         self._views: dict[tuple[str, int], View] = {}
         self._trees: dict[str, dict[bool, Ints]] = defaultdict(dict)  # by names of scalings
@@ -308,6 +326,30 @@ class Views:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, lock=RLock())
+
+    def _are_many_few_valued(self) -> bool:
+        """Whether many features have few values; not all two, which latent classes describe.
+
+        With an affinity of the caller's, features are taken as given.
+        """
+        X = self.prepared.X
+        if not self.scalings or issparse(X) or self.prepared.affinity is not None:
+            return False
+        share = (few_valued(X) & ~nearly_constant(X)).mean()
+        return bool(share >= JITTERED_FROM and binary_features(X) is None)
+
+    def with_jitter(self, scalings: Sequence[Scaling]) -> list[Scaling]:
+        """Return the scalings with few-valued features jittered, if there are many such features.
+
+        The first one without comes second: constraints may show that a category is a cluster.
+        """
+        if self.jittered is None:
+            return list(scalings)
+        given = self.jittered.shrinkage
+        first, *others = (
+            one._replace(name=one.name + JITTERED, shrinkage=given) for one in scalings
+        )
+        return [first, scalings[0], *others]
 
     @classmethod
     def of(cls, prepared: Prepared) -> Views:
@@ -325,7 +367,8 @@ class Views:
         if known is None or known[1].n_clusters < k:
             data = known[0] if known else self.prepared
             if known is None and scaling is not None and name != GIVEN:
-                data = Prepared(scaling.transform(data.X), data.affinity)
+                X = data.X if scaling.shrinkage is None else self.jittered.X
+                data = Prepared(scaling.scaled(X), data.affinity)
             elif known is None and not data.is_graph:
                 check_in_range(self.given.X, data.affinity)  # names rows, in the order given
             X = None if data.is_graph else data.X
