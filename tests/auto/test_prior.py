@@ -187,11 +187,11 @@ def test_a_category_that_means_nothing_does_not_decide(n_levels):
 def test_nearly_constant_features_are_judged_with_the_others():
     """A rare value makes no cluster, so leaving its feature out would only lose what it tells."""
     rng = np.random.RandomState(0)
-    X = np.column_stack((rng.normal(size=(200, 3)), np.arange(200) < 6, np.arange(200) % 2))
+    X = np.column_stack((rng.normal(size=(200, 6)), np.arange(200) < 6, np.arange(200) % 2))
     view = view_of(X, 2)
     few = few_valued(X)
-    assert few.tolist() == [False, False, False, True, True]
-    assert judged_coordinates(view, few).shape[1] == 4
+    assert few.tolist() == 6 * [False] + [True, True]
+    assert judged_coordinates(view, few).shape[1] == 7
     assert_allclose(
-        judged_coordinates(view, few & (np.arange(5) == 3)), view.coordinates[view.rows]
+        judged_coordinates(view, few & (np.arange(8) == 6)), view.coordinates[view.rows]
     )

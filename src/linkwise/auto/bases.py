@@ -97,7 +97,7 @@ def few_valued(X: Any) -> Bools:
 
 def nearly_constant(X: Floats) -> Bools:
     """Return the features in which nearly all samples share a value."""
-    share: Bools = (X == np.median(X, axis=0)).mean(axis=0) > NEARLY_CONSTANT
+    share: Bools = (np.median(X, axis=0) == X).mean(axis=0) > NEARLY_CONSTANT
     return share
 
 

@@ -74,7 +74,8 @@ class AutoReport:
         What a Gaussian for each cluster loses against a density of any shape, in nats per sample;
         nan for a graph, and for features with few values.
     scaling : str
-        How the features are scaled: ``"as given"`` or ``"standardised"``.
+        How the features are scaled: ``"as given"`` or ``"standardised"``, followed by ``", those
+        with few values jittered"`` where many features have few values.
     scalings : tuple of str
         Scalings that were compared.
     candidates : tuple of Weight
@@ -186,7 +187,7 @@ class AutoReport:
         return f"the samples {how} show {KINDS[kind]}"
 
     def _scaling(self) -> str:
-        parameter = "given" if self.scaling != GIVEN else "standardize"
+        parameter = "standardize" if self.scaling.startswith(GIVEN) else "given"
         why = "compared with the other scaling by constraints" if len(self.scalings) > 1 else ""
         if not why:
             return f'features {self.scaling} (scaling="{parameter}" changes that)'

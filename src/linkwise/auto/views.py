@@ -17,8 +17,17 @@ from scipy.sparse import csr_array, issparse
 from scipy.spatial import KDTree
 from sklearn.neighbors import kneighbors_graph
 
+from linkwise._rows import RowIndex
 from linkwise.auto.bases import NAMES as BASES
-from linkwise.auto.bases import Bases, Jittered, binary_features, build_bases, few_valued, jittered, nearly_constant
+from linkwise.auto.bases import (
+    Bases,
+    Jittered,
+    binary_features,
+    build_bases,
+    few_valued,
+    jittered,
+    nearly_constant,
+)
 from linkwise.auto.coarse_cut import CoarseCut, MicroClusters
 from linkwise.auto.constraint_model import labelled_samples
 from linkwise.auto.evidence import FoldCache
@@ -330,13 +339,16 @@ class Views:
     def _are_many_few_valued(self) -> bool:
         """Whether many features have few values; not all two, which latent classes describe.
 
-        With an affinity of the caller's, features are taken as given.
+        Where most samples have equals, values are all there is. With an affinity of the caller's,
+        features are taken as given.
         """
         X = self.prepared.X
         if not self.scalings or issparse(X) or self.prepared.affinity is not None:
             return False
         share = (few_valued(X) & ~nearly_constant(X)).mean()
-        return bool(share >= JITTERED_FROM and binary_features(X) is None)
+        if share < JITTERED_FROM or binary_features(X) is not None:
+            return False
+        return bool(np.unique(RowIndex(X).find(X)).size >= len(X) / 2)
 
     def with_jitter(self, scalings: Sequence[Scaling]) -> list[Scaling]:
         """Return the scalings with few-valued features jittered, if there are many such features.
@@ -367,7 +379,9 @@ class Views:
         if known is None or known[1].n_clusters < k:
             data = known[0] if known else self.prepared
             if known is None and scaling is not None and name != GIVEN:
-                X = data.X if scaling.shrinkage is None else self.jittered.X
+                X = data.X
+                if scaling.shrinkage is not None and self.jittered is not None:
+                    X = self.jittered.X
                 data = Prepared(scaling.scaled(X), data.affinity)
             elif known is None and not data.is_graph:
                 check_in_range(self.given.X, data.affinity)  # names rows, in the order given

@@ -1,0 +1,123 @@
+"""Jitter: features with few values are spread, so that their values are no clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
+
+from linkwise import Affinity, Auto, Constraints, Prepared
+from linkwise.auto.bases import few_valued, jittered
+from linkwise.auto.views import GIVEN, JITTERED, STANDARDIZED, Views
+
+
+def customers(seed=0, n=300):
+    """Return two clusters in four numbers, beside two categories that say nothing about them."""
+    rng = np.random.RandomState(seed)
+    y = rng.randint(2, size=n)
+    numbers = 1.6 * (2 * y[:, None] - 1) * rng.uniform(0.5, 1, 4) + rng.normal(size=(n, 4))
+    region, channel = np.eye(3)[rng.randint(3, size=n)], rng.randint(2, size=n)
+    return StandardScaler().fit_transform(np.column_stack((numbers, region, channel))), y
+
+
+def test_a_jittered_value_is_rounded_back_to_what_it_was():
+    rng = np.random.RandomState(0)
+    X = np.column_stack((rng.randint(5, size=200), rng.normal(size=200))).astype(float)
+    found = jittered(X, few_valued(X))
+    mean = X[:, 0].mean()
+    spread = mean + (found.X[:, 0] - mean) / found.shrinkage[0]
+    assert_array_equal(np.round(spread), X[:, 0])
+    assert np.unique(spread).size == 200
+    assert_array_equal(found.X[:, 1], X[:, 1])
+    assert found.shrinkage[1] == 1.0
+
+
+def test_what_is_mostly_noise_is_drawn_towards_the_mean():
+    # Var(shrunk) = s^2 / (s^2 + noise) * s^2: the best linear estimate of the value.
+    X = np.zeros((20_000, 2))
+    X[::2, 0] = X[:200, 1] = 1.0
+    found = jittered(X, np.array([True, True]))
+    variance, noise = X.var(axis=0), 1 / 12
+    assert_allclose(found.shrinkage, variance / (variance + noise), rtol=0.05)
+    assert_allclose(found.X.var(axis=0), found.shrinkage * variance, rtol=0.05)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e150])
+def test_units_do_not_matter_to_jitter(unit):
+    X = np.random.RandomState(0).randint(4, size=(50, 2)).astype(float)
+    few = np.array([True, True])
+    assert_allclose(jittered(X * unit, few).X / unit, jittered(X, few).X)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_category_is_no_cluster(seed):
+    X, y = customers(seed)
+    model = Auto(2, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.8
+    assert model.report_.scaling == GIVEN + JITTERED
+    assert "jittered" in str(model.report_)
+
+
+def test_constraints_can_show_that_a_category_is_the_clusters():
+    X, _ = customers()
+    region = X[:, 4] > 0
+    known = Constraints.sample(region.astype(int), 60, random_state=0)
+    model = Auto(2, random_state=0).fit(X, constraints=known)
+    assert {GIVEN, GIVEN + JITTERED} <= set(model.report_.scalings)
+    assert adjusted_rand_score(region, model.labels_) > 0.95
+
+
+def test_equal_samples_get_the_same_cluster():
+    rng = np.random.RandomState(0)
+    y = rng.randint(2, size=300)
+    X = 3.5 + 0.5 * (2 * y[:, None] - 1) + rng.normal(size=(300, 4))
+    X = np.clip(np.round(X), 1, 6)
+    assert 150 < len(np.unique(X, axis=0)) < 280
+    model = Auto(2, random_state=0).fit(X)
+    assert model.report_.scaling.endswith(JITTERED)
+    for row in np.unique(X, axis=0):
+        assert np.unique(model.labels_[(row == X).all(axis=1)]).size == 1
+    assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_rows_in_another_order_get_the_same_clusters():
+    X, _ = customers()
+    order = np.random.RandomState(1).permutation(len(X))
+    first, second = (Auto(2, random_state=0).fit(rows).labels_ for rows in (X, X[order]))
+    assert adjusted_rand_score(first[order], second) == 1.0
+
+
+def test_new_samples_are_predicted_without_noise():
+    X, y = customers()
+    model = Auto(2, random_state=0).fit(X[:200])
+    assert adjusted_rand_score(y[200:], model.predict(X[200:])) > 0.7
+    assert_array_equal(model.predict(X[200:]), model.predict(X[200:]))
+
+
+def test_the_parameter_keeps_its_meaning():
+    X, _ = customers()
+    model = Auto(2, scaling="standardize", random_state=0).fit(X * [1, 9, 1, 1, 1, 1, 1, 1])
+    assert model.report_.scaling == STANDARDIZED + JITTERED
+
+
+@pytest.mark.parametrize(
+    "form", ["numbers", "binary", "copies", "one in nine", "sparse", "own affinity"]
+)
+def test_what_is_not_jittered(form):
+    X, _ = customers()
+    given = {
+        "numbers": make_blobs(100, 3, random_state=0)[0],
+        "binary": np.sign(X[:, 4:]),
+        "copies": np.random.RandomState(0).randint(5, size=(90, 2)).astype(float),
+        "one in nine": np.hstack((np.random.RandomState(0).normal(size=(300, 8)), X[:, -1:])),
+        "sparse": csr_array(X),
+        "own affinity": X,
+    }[form]
+    affinity = Affinity(8) if form == "own affinity" else None
+    views = Views.of(Prepared(given, affinity))
+    assert views.jittered is None
+    assert not any(one.name.endswith(JITTERED) for one in views.scalings)
