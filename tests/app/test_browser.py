@@ -167,7 +167,7 @@ def test_an_answer_is_on_the_disk_before_the_next_question_shows(page, room):
     page.until(lambda: page.pair != before)
     assert seen == [([before], before)]  # on the disk, and the same pair is still shown
     assert page.pair != before
-    assert page.text("#n-answers") == "1"
+    page.until(lambda: page.text("#n-answers") == "1")  # in the frame after the question
     assert page.text("#live").startswith("Same.")
 
 

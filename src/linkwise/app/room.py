@@ -272,6 +272,8 @@ class Room:
                 return []
             done = ledger.action(target)
             self.act([Event(kind, uuid, who, target=target)])
+            if kind == "redo":  # the answers are there again: nobody is asked
+                self._close_questions({event.pair for event in done if event.b is not None})
             return done
 
     # Questions -----------------------------------------------------------------------------
