@@ -1022,3 +1022,12 @@ def test_the_time_from_key_to_map_is_measured(browser, tmp_path):
             assert 0 < latency < 5_000  # a bound for a hung page, no budget
         assert len(answers(room)) == 5
         page.context.close()
+
+
+def test_a_tab_never_shows_what_another_one_showed(page):
+    contradiction(page)
+    page.wait_for_selector(".cluster")
+    page.page.route("**/api/conflicts", lambda route: None)  # the reply does not come
+    page.keyboard.press("g")
+    page.wait_for_selector("#tab-conflicts[aria-selected=true]")
+    assert page.locator(".cluster").count() == 0
