@@ -556,4 +556,5 @@ def test_numbers_are_read_from_arrays_that_cannot_be_written_to(monkeypatch):
 
     plain_numbers = _values.plain_numbers
     monkeypatch.setattr(_values, "plain_numbers", locked)
-    assert read_numbers(["€1.50", "€2"], decimal=".", prefers_comma=False).values.tolist() == [1.5, 2]
+    found = read_numbers(["€1.50", "€2"], decimal=".", prefers_comma=False)
+    assert found.values.tolist() == [1.5, 2]

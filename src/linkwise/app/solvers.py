@@ -52,7 +52,7 @@ class PageSession(Session):
         return beliefs, replace(self.state, believe=lambda: beliefs)
 
     def clustering(self) -> Beliefs | None:
-        """What the clustering under all answers says, at once; None if there is none."""
+        """Return what the clustering under all answers says, at once; None if there is none."""
         fit = self._fits.known(self.answers)
         return None if fit is None else fit.shown
 
@@ -105,7 +105,7 @@ class SessionSolver:
 
     @property
     def is_quick(self) -> bool:
-        """Whether the next clustering will be there in a moment, if it takes as long as the last."""
+        """Whether the next clustering will be there in a moment, if it takes no longer."""
         return 0 < self._seconds < SOON
 
     @property

@@ -17,7 +17,7 @@ import numpy as np
 
 from linkwise._optional import require
 from linkwise.cli.console import BadInput, counted
-from linkwise.cli.problems import Problems, raise_problems
+from linkwise.cli.problems import raise_problems
 from linkwise.cli.sources import is_stdin
 from linkwise.cli.tables import check_columns, text_of
 from linkwise.cli.writing import check_output
