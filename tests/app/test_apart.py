@@ -420,7 +420,8 @@ def test_an_early_interrupt_leaves_no_traceback_and_no_process(tmp_path, seconds
             server.kill()  # it does not end if it heard nothing
     assert "Traceback" not in errors
     assert "KeyboardInterrupt" not in errors
-    assert server.returncode in {0, 130}
+    # Python ends by the signal if that hit code made from text, as of a named tuple: 130 in a shell
+    assert server.returncode in {0, 130, -signal.SIGINT}
     psutil.wait_procs(children, timeout=30)
     assert not any(one.is_running() for one in children)
 
