@@ -500,6 +500,7 @@ def test_new_clusters_are_shown_before_the_next_questions_are_worked_out():
     engine = Engine(Prepared(blobs()[0]), told, solver, has_map=True)
     engine.start(Known(), is_new=False)
     told.wait(lambda: solver.order[-1:] == ["found"] and not told.doing)
+    assert "shown" not in solver.order  # of the first clusters, there are no questions yet
     told.results, solver.order[:] = [], []
     engine.submit(Known(1))
     told.wait(lambda: len(told.results) == 2)

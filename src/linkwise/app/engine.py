@@ -246,9 +246,9 @@ class Engine:
             is_ready = not is_first or self._guarded(lambda: self._solver.tell(self._known))
             if is_ready and self._guarded(self._solver.refit):
                 self._is_idle = True
-                if (shown := self._solver.shown()) is not None:
-                    self._publisher.found(shown)
                 self._publisher.failed("")
+                if not is_first:  # there are questions of before
+                    self._guarded(self._show)
                 self._set("_to_tell")
             elif was_idle and not is_first:  # the newest answers have led to no questions yet
                 self._guarded(lambda: self._publisher.found(self._solver.found(self._known)))
@@ -258,6 +258,11 @@ class Engine:
                 self._guarded(self._better_map)
             give_back_memory()
             self._publisher.working("")
+
+    def _show(self) -> None:
+        shown = self._solver.shown()
+        if shown is not None:
+            self._publisher.found(shown)
 
     def _better_map(self) -> None:
         points = layout.neighbor_layout(self.data, layout.principal_axes(self.data))

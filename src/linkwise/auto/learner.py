@@ -36,7 +36,7 @@ MAX_LEVERAGE = 0.98  # bounds the leave-one-out value of a sample that determine
 SHRINKAGE = 0.1  # of the covariance to its diagonal
 FLOOR = -12.0  # of a log-probability: nothing is certain
 BLOCK = 20_000  # samples described at a time
-FEW_COLUMNS, MANY_ROWS = 16, 200  # from which and up to which columns are compared one by one
+FEW_COLUMNS, MANY_ROWS = 16, 200  # up to, and from which on, columns are compared one by one
 
 
 class Ridge(NamedTuple):
