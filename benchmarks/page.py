@@ -224,7 +224,7 @@ def conflict(page: object, k: int) -> float:
         [a, b, c],
     )
     until(page, f"linkwise.page.question?.id === '{a}-{c}'")
-    page.wait_for_timeout(300)
+    page.wait_for_timeout(300 + 50 * k)  # the clusters are new after some 300 ms: now and then just
     before = page.evaluate("linkwise.page.state.conflicts")
     page.keyboard.press("n")
     page.wait_for_timeout(QUIET)

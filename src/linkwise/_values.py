@@ -91,7 +91,7 @@ def read_numbers(texts: list[str], *, decimal: str, prefers_comma: bool) -> Numb
     if not by_point and not by_comma:
         return None
     comma = by_comma and (not by_point or decimal == "," or prefers_comma)
-    values[:] = np.nan
+    values = np.full(len(texts), np.nan)  # those of pandas 3 cannot be written to
     for row, match in zip(given, amounts, strict=True):
         values[row] = _amount(match, "," if comma else ".")
     example = next(row for row in given if np.isnan(plain_numbers([texts[row]])[0]))

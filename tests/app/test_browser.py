@@ -167,7 +167,7 @@ def test_an_answer_is_on_the_disk_before_the_next_question_shows(page, room):
     page.until(lambda: page.pair != before)
     assert seen == [([before], before)]  # on the disk, and the same pair is still shown
     assert page.pair != before
-    assert page.text("#n-answers") == "1"
+    page.until(lambda: page.text("#n-answers") == "1")  # in the frame after the question
     assert page.text("#live").startswith("Same.")
 
 
@@ -1022,3 +1022,12 @@ def test_the_time_from_key_to_map_is_measured(browser, tmp_path):
             assert 0 < latency < 5_000  # a bound for a hung page, no budget
         assert len(answers(room)) == 5
         page.context.close()
+
+
+def test_a_tab_never_shows_what_another_one_showed(page):
+    contradiction(page)
+    page.wait_for_selector(".cluster")
+    page.page.route("**/api/conflicts", lambda route: None)  # the reply does not come
+    page.keyboard.press("g")
+    page.wait_for_selector("#tab-conflicts[aria-selected=true]")
+    assert page.locator(".cluster").count() == 0

@@ -659,3 +659,25 @@ def test_the_page_says_to_stop_after_five_answers_at_the_earliest(tmp_path):
         assert ("You can stop" in stop["advice"]) == (k == 5)
         room.project.append([Event("answer", f"u{k}", "me", 2 * k, 2 * k + 1, "same")])
     room.project.close()
+
+
+def test_the_terminal_reads_a_table_of_a_project_as_the_page_does(tmp_path, monkeypatch, capsys):
+    X, _ = blobs()
+    rows = [f"{k},note {k % 40},{a:.3f},{b:.3f}" for k, (a, b) in enumerate(X[:, :2])]
+    rows[5] = "5,note 5,,1.0"
+    path = tmp_path / "notes.csv"
+    path.write_text("\n".join(["id,note,x,y", *rows]) + "\n")
+    room_of(path, n_clusters=3)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("sq\n"))
+    project = str(path.with_suffix(".linkwise"))
+    assert main(["ask", str(path), "-k", "3", "--project", project]) == 0
+    assert "not used for clustering: 'note'" in capsys.readouterr().err
+    assert len(room_of(path, n_clusters=3).project.ledger.facts.answers) == 1
+
+
+def test_a_folder_of_images_is_told_what_to_do(tmp_path):
+    with pytest.raises(BadInput, match=r"is a folder, not a file\.$"):
+        room_of(tmp_path)
+    (tmp_path / "one.png").write_bytes(b"")
+    with pytest.raises(BadInput, match="--image COLUMN"):
+        room_of(tmp_path)

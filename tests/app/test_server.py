@@ -22,7 +22,7 @@ except (ImportError, RuntimeError):  # starlette raises the second; its older ve
 
 from linkwise.active.journal import FORMAT, fingerprint, write
 from linkwise.app.conflicts import Evidence, Verdict
-from linkwise.app.engine import Question, answers_of
+from linkwise.app.engine import Found, Known, Question, answers_of
 from linkwise.app.events import Event
 from linkwise.app.exports import EXPORTS
 from linkwise.app.items import Items
@@ -904,3 +904,25 @@ def test_replies_are_sent_without_waiting_for_the_browser_to_confirm():
         connection, _ = listening.accept()
         with connection:
             assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_questions_that_come_after_their_clusters_move_nothing(room):
+    shown = Found(Known(), blobs()[1], None, None, 0.1, (), "stub", is_full=True)
+    room.found(shown._replace(labels=np.zeros(60, int), questions=(Question((1, 2), "test"),)))
+    room.found(shown)
+    rev, n_runs = room.clustering.rev, len(room.runs)
+    assert [one.pair for one in room._pool] == [(1, 2)]  # until there are others
+    room.found(shown._replace(questions=(Question((3, 4), "test"),)))
+    assert room.clustering.rev == rev
+    assert len(room.runs) == n_runs
+    assert [one.pair for one in room._pool] == [(3, 4)]
+    room.found(shown._replace(labels=np.zeros(60, int), questions=()))  # of other clusters
+    assert room.clustering.rev == rev + 1
+
+
+def test_a_pair_whose_answer_is_restored_is_asked_no_more(client, room):
+    question = client.get("/api/question").json()["question"]
+    a, b = question["a"], question["b"]
+    send(client, "/api/answers", a=a, b=b, relation="different")
+    assert send(client, "/api/undo").json()["question"]["id"] == f"{a}-{b}"
+    assert send(client, "/api/redo").json()["question"]["id"] != f"{a}-{b}"

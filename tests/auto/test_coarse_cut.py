@@ -104,6 +104,8 @@ def test_a_descent_ends_where_no_single_move_gains(seed):
     lowest = cost(group)
     assert_allclose(value + value_of_separation(level, pairs, weight, price), lowest)
     assert lowest <= before
+    losses = map(coarse_cut._loss.__wrapped__, clusters.inside, clusters.volume)
+    assert clusters.loss.tolist() == list(losses)  # kept up to date, to the last bit
     for a, c in product(range(15), range(k)):
         moved = group.copy()
         moved[a] = c
@@ -232,3 +234,12 @@ def test_degenerate_data_give_k_clusters(case, as_graph, m):
             assert labels.shape == (n,)
             assert labels.dtype == np.intp
             assert set(labels.tolist()) == set(range(k))
+
+
+def test_micro_clusters_are_related_where_there_is_an_edge_or_a_penalty():
+    affinity, penalty = np.zeros((4, 4)), np.zeros((4, 4))
+    affinity[0, 0] = affinity[1, 3] = affinity[3, 1] = 1.0
+    penalty[0, 3] = penalty[3, 0] = -0.5
+    graph = coarse_cut.PenalisedGraph.of(affinity, penalty)
+    related = [graph.related[graph.first[a] : graph.first[a + 1]].tolist() for a in range(4)]
+    assert related == [[0, 3], [3], [], [0, 1]]

@@ -8,8 +8,15 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from linkwise import Constraints
+from linkwise.auto import constraint_model
 from linkwise.auto.consensus import softened
-from linkwise.auto.constraint_model import ConstraintModel, cluster_of_label, matching, misplaced
+from linkwise.auto.constraint_model import (
+    ConstraintModel,
+    Reliability,
+    cluster_of_label,
+    matching,
+    misplaced,
+)
 
 
 def some_constraints(seed=0, n=14, k=3):
@@ -134,3 +141,17 @@ def test_misplaced_labels():
     assert samples.tolist() == [0, 1, 2, 3, 4, 6]
     assert samples[wrong].tolist() == [2]
     assert misplaced(Constraints(7), clusters)[0].size == 0
+
+
+def test_the_likelihood_of_all_rates_at_once_is_that_of_each():
+    rng = np.random.RandomState(0)
+    given = Reliability(rng.uniform(size=30), np.ones(30))
+    predicted = rng.uniform(size=30)
+    each = [
+        float(constraint_model.log_likelihood(predicted, given, rate))
+        + constraint_model.PRIOR_PAIRS * np.log1p(-rate)
+        for rate in constraint_model.RATES
+    ]
+    best = int(np.argmax(each))
+    expected = each[best], constraint_model.RATES[best]
+    assert constraint_model.likelihood(predicted, given) == expected

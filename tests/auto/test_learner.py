@@ -102,3 +102,10 @@ def test_no_log_probability_is_certain(case):
     left_out, _ = fit_learner(design_of(weights, (100 * features, penalty)), ("linear",), Q)
     assert left_out.min() >= learner.FLOOR
     assert np.isfinite(left_out).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (300, 1), (300, 8), (300, 40)])
+def test_the_largest_of_each_row_is_numpys(shape):
+    logits = np.random.RandomState(0).normal(size=shape)
+    found = learner._largest(logits)
+    assert found.tolist() == logits.max(axis=1, keepdims=True).tolist()

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, save_npz
 
+from linkwise import _values
 from linkwise._values import read_dates, read_numbers
 
 pytest.importorskip("click")
@@ -545,3 +546,15 @@ def test_the_row_of_a_missing_entry_of_a_sparse_matrix(linkwise, tmp_path):
     X[3, 1] = np.nan
     save_npz(tmp_path / "t.npz", csr_array(X))
     assert "first in row 3 (counted from 0)" in linkwise("cluster", "t.npz", "-k", 2).error
+
+
+def test_numbers_are_read_from_arrays_that_cannot_be_written_to(monkeypatch):
+    def locked(texts):
+        values = plain_numbers(texts)
+        values.flags.writeable = False  # as those of pandas 3 are
+        return values
+
+    plain_numbers = _values.plain_numbers
+    monkeypatch.setattr(_values, "plain_numbers", locked)
+    found = read_numbers(["€1.50", "€2"], decimal=".", prefers_comma=False)
+    assert found.values.tolist() == [1.5, 2]

@@ -7,6 +7,7 @@ their weights. A fit is due after five more answers, later after twenty-five.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -52,17 +53,36 @@ class Fit:
 
     answers: tuple[Answer, ...]
     suspects: tuple[Suspect, ...]
-    hypotheses: Hypotheses
+    candidates: Hypotheses
+
+    @cached_property
+    def hypotheses(self) -> Hypotheses:
+        """The candidates and, for questions only, doubts."""
+        if not self.answers:  # the candidates without any are different enough
+            return self.candidates
+        return self.candidates.doubted(doubts(self.candidates, self.answers))
 
     @property
     def labels(self) -> Ints:
         """The clustering."""
-        return self.hypotheses.clustering.labels
+        return self.candidates.clustering.labels
 
     @property
     def n_clusters(self) -> int:
         """Number of clusters."""
-        return int(self.hypotheses.clustering.probability.shape[1])
+        return int(self.candidates.clustering.probability.shape[1])
+
+    @property
+    def shown(self) -> Beliefs:
+        """What the candidates say under its answers, before there are doubts."""
+        candidates = self.candidates
+        return Beliefs(candidates, self.answers, candidates.weights, n_fitted=len(self.answers))
+
+    def forget(self) -> None:
+        """Give memory back."""
+        self.candidates.forget()
+        if "hypotheses" in self.__dict__:
+            self.hypotheses.forget()
 
     def beliefs(self, answers: Sequence[Answer], known: Beliefs | None = None) -> Beliefs:
         """Return what the candidates say after more answers; `known` if it leads there."""
@@ -139,7 +159,7 @@ class Fits:
 
     def _keep(self, fit: Fit) -> None:
         for earlier in self._fits.values():
-            earlier.hypotheses.forget()
+            earlier.forget()
         fits = {**self._fits, len(fit.answers): fit}
         for old in sorted(n for n in fits if n)[:-KEPT]:
             del fits[old]
@@ -161,8 +181,6 @@ class Fits:
         if self.numbers is not None and k is not None:
             others = rivals(self.numbers, scores, k, samples=hypotheses.samples)
             hypotheses = hypotheses.beside([*others, *with_two_merged(hypotheses, answers)])
-        if answers:  # the candidates without any are different enough
-            hypotheses = hypotheses.doubted(doubts(hypotheses, answers))
         return Fit(answers, model.suspects_, hypotheses)
 
     def _better(
@@ -172,7 +190,7 @@ class Fits:
         if not 0 < len(answers) < GATE_UNTIL:
             return None
         k = model.n_clusters_
-        start = self.after(()).hypotheses.clustering
+        start = self.after(()).candidates.clustering
         if start.probability.shape[1] == k and is_start_better(model.committee_):
             return start.probability + EPS
         before = self._shown_before(answers)

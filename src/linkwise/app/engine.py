@@ -50,7 +50,7 @@ class Found(NamedTuple):
     known: Known
     labels: Ints
     probability: Floats | None = None  # of each cluster, by sample
-    questions: Sequence[Question] = ()
+    questions: Sequence[Question] | None = ()  # None: those of before, until there are others
     still_to_change: float | None = None  # share of samples that further answers will move
     suspects: Sequence[tuple[Pair, float]] = ()
     method: str = ""
@@ -69,8 +69,15 @@ class Solver(Protocol):
     def is_behind(self) -> bool:
         """Whether there are answers that the last clustering does not rest on."""
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether the next clustering will be there in a moment."""
+
     def refit(self) -> None:
         """Cluster under all answers; another thread may call the others meanwhile."""
+
+    def shown(self) -> Found | None:
+        """Return the last clustering at once, without questions; None if answers came since."""
 
     def found(self, known: Known) -> Found:
         """Return the last clustering, and the next questions, in a moment."""
@@ -160,6 +167,7 @@ class Engine:
         self._known = Known()
         self._is_new = True
         self._to_tell = self._to_refit = self._stopped = False
+        self._is_idle = True  # nothing is clustered, and the last clustering was found
         self._threads = [
             Thread(target=work, name=f"linkwise {work.__name__}", daemon=True)
             for work in (self._prepare, self._cluster)
@@ -219,8 +227,12 @@ class Engine:
     def _tell(self) -> None:
         known = self._known
         self._solver.tell(known)
-        self._publisher.found(self._solver.found(known))
-        if self._solver.is_behind:
+        if not self._solver.is_behind:
+            self._publisher.found(self._solver.found(known))
+        elif self._is_idle and self._solver.is_quick:  # its questions are better, and there soon
+            self._set("_to_refit")
+        else:
+            self._publisher.found(self._solver.found(known))
             self._set("_to_refit")
 
     # The other: clustering, and the better map once ---------------------------------------------
@@ -228,18 +240,29 @@ class Engine:
     def _cluster(self) -> None:
         is_first = True
         while self._wait("_to_refit"):
+            was_idle, self._is_idle = self._is_idle, False
             self._publisher.working("clustering")
             # What follows from a first error would only hide it.
             is_ready = not is_first or self._guarded(lambda: self._solver.tell(self._known))
             if is_ready and self._guarded(self._solver.refit):
+                self._is_idle = True
                 self._publisher.failed("")
+                if not is_first:  # there are questions of before
+                    self._guarded(self._show)
                 self._set("_to_tell")
+            elif was_idle and not is_first:  # the newest answers have led to no questions yet
+                self._guarded(lambda: self._publisher.found(self._solver.found(self._known)))
             if is_first and is_ready:
                 is_first = False
                 self._publisher.working("improving the map")
                 self._guarded(self._better_map)
             give_back_memory()
             self._publisher.working("")
+
+    def _show(self) -> None:
+        shown = self._solver.shown()
+        if shown is not None:
+            self._publisher.found(shown)
 
     def _better_map(self) -> None:
         points = layout.neighbor_layout(self.data, layout.principal_axes(self.data))

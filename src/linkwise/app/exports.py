@@ -44,7 +44,10 @@ for number, one in enumerate(answers):
 labels = ReviewSession(data).after(answers).model.labels_
 np.save("reproduced.npy", settled(labels, evidence, may_add=True))
 '''
-SCRIPT = '''"""Finds the clusters of labels.npy again; needs features.npy and answers.csv."""
+SCRIPT = '''"""Finds the clusters of labels.npy again; needs features.npy and answers.csv.
+
+The numbers of the clusters may differ: those on the page are kept from one clustering to the next.
+"""
 
 import csv
 

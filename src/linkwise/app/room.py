@@ -130,6 +130,7 @@ class Room:
         self._errors: dict[str, str] = {}  # by source
         self._given_clusters = n_clusters
         self._pool: list[Question] = []
+        self._shown: Found | None = None  # the last clustering, if it came without questions
         self._wanted: dict[str, deque[Question]] = {}  # asked for, by session
         self._leases: dict[str, Lease] = {}
         self._history: list[tuple[int, AnyArray]] = []  # answers given, and labels then
@@ -271,6 +272,8 @@ class Room:
                 return []
             done = ledger.action(target)
             self.act([Event(kind, uuid, who, target=target)])
+            if kind == "redo":  # the answers are there again: nobody is asked
+                self._close_questions({event.pair for event in done if event.b is not None})
             return done
 
     # Questions -----------------------------------------------------------------------------
@@ -419,6 +422,10 @@ class Room:
         with self.lock:  # an answer waits no longer than for the rest
             if self._engine.is_stopped:
                 return
+            if self._is_shown(result):  # all but its questions
+                self._pool = list(result.questions or ())
+                self.feed.publish("progress", {"doing": self.doing})
+                return
             is_new = result.known.upto > self.clustering.known.upto or not is_same
             if (result.is_full and is_new) or self._is_time_to_keep():
                 self._keep(result, labels)
@@ -429,8 +436,20 @@ class Room:
             )  # fmt: skip
             new.labels = self.settled(new, self.evidence)
             self.clustering = new  # only now: nobody sees it without the newest answers
-            self._pool = list(result.questions)
+            if result.questions is not None:
+                self._pool = list(result.questions)
             self.feed.publish("rev", {"rev": self.clustering.rev, "by": ""})
+
+    def _is_shown(self, result: Found) -> bool:
+        """Whether a clustering is on the map, as it is, since a moment ago."""
+        now, shown = self.clustering, self._shown
+        self._shown = result if result.questions is None else None
+        return (
+            shown is not None
+            and result.is_full
+            and result.known.upto == shown.known.upto == now.known.upto
+            and np.array_equal(result.labels, shown.labels)
+        )
 
     def _is_time_to_keep(self) -> bool:
         before = self.runs[-1]["given"] if self.runs else -KEEP_EVERY

@@ -34,6 +34,7 @@ WHY_REVIEWED = "two clusters that may be one"
 CLOSE = 0.1  # probability from which on it is open whether two clusters are one
 QUEUED = 500  # questions that are kept ready for a review
 MOST_SHOWN = 60_000  # clusters: their numbers have 16 bits on the page and in the file
+SOON = 0.5  # seconds; so long, nobody misses questions in which the last answer counts
 OFTEN = 2.0  # seconds; a clustering that took longer is repeated only when it is due
 
 
@@ -49,6 +50,11 @@ class PageSession(Session):
         """Return what is believed now, and the state to propose questions from."""
         beliefs = self._beliefs_now()
         return beliefs, replace(self.state, believe=lambda: beliefs)
+
+    def clustering(self) -> Beliefs | None:
+        """Return what the clustering under all answers says, at once; None if there is none."""
+        fit = self._fits.known(self.answers)
+        return None if fit is None else fit.shown
 
 
 class SessionSolver:
@@ -69,6 +75,7 @@ class SessionSolver:
         self.data, self.seed = data, seed
         self._session: PageSession | None = None
         self._asked_for: int | None = None
+        self._known = Known()  # what the session was told
         self._seconds = 0.0  # of the last clustering
         self._lock = Lock()
 
@@ -79,6 +86,7 @@ class SessionSolver:
                 self._session = self._begun(known.n_clusters)
                 self._asked_for = known.n_clusters
             replay(self._session, known.answers)
+            self._known = known
 
     def _begun(self, n_clusters: int | None) -> PageSession:
         k: int | str = min(n_clusters or 0, self.data.n_samples) or "auto"
@@ -96,6 +104,11 @@ class SessionSolver:
         return self.session.refit_is_due or (self._seconds < OFTEN and not self._is_full)
 
     @property
+    def is_quick(self) -> bool:
+        """Whether the next clustering will be there in a moment, if it takes no longer."""
+        return 0 < self._seconds < SOON
+
+    @property
     def _is_full(self) -> bool:
         return self.session.n_clustered >= len(self.session.answers)
 
@@ -105,17 +118,29 @@ class SessionSolver:
         self.session.refit()
         self._seconds = time.monotonic() - started
 
+    def shown(self) -> Found | None:
+        """Return the clustering under all answers at once; None if others came since."""
+        with self._lock:
+            known, beliefs = self._known, self.session.clustering()
+        return None if beliefs is None else self._found(known, beliefs, None, is_full=True)
+
     def found(self, known: Known) -> Found:
         """Return the last clustering, and the next questions, in a moment."""
         session, is_full = self.session, self._is_full
         beliefs, state = session.snapshot()  # another thread may put a new clustering at any time
+        questions = [Question((one.i, one.j), WHY) for one in propose(state, N_PROPOSALS)]
+        return self._found(known, beliefs, questions, is_full=is_full)
+
+    def _found(
+        self, known: Known, beliefs: Beliefs, questions: list[Question] | None, *, is_full: bool
+    ) -> Found:
         return Found(
             known,
             beliefs.labels,
             beliefs.consensus,
-            [Question((one.i, one.j), WHY) for one in propose(state, N_PROPOSALS)],
+            questions,
             beliefs.still_to_change,
-            _suspicious(session.suspects),
+            _suspicious(self.session.suspects),
             "Auto",
             is_full=is_full,
             seconds=self._seconds,
@@ -152,6 +177,14 @@ class ReviewSolver:
             return False
         is_due = len(self._answers) - len(used) >= REVIEW_EVERY
         return is_due or self._seconds < OFTEN or used != self._answers[: len(used)]
+
+    @property
+    def is_quick(self) -> bool:
+        """Never: without a clustering there are no questions."""
+        return False
+
+    def shown(self) -> None:
+        """Nothing: questions come with the clustering."""
 
     def refit(self) -> None:
         """Cluster under all answers."""

@@ -126,7 +126,7 @@ class Level(NamedTuple):
         """
         penalty = penalties(self.labels[pairs], -price * weight, self.affinity.shape[0])
         affinity = self.affinity / (self.affinity.sum() or 1.0)
-        return PenalisedGraph(affinity, affinity.sum(axis=1), penalty)
+        return PenalisedGraph.of(affinity, penalty)
 
 
 class PenalisedGraph(NamedTuple):
@@ -135,6 +135,16 @@ class PenalisedGraph(NamedTuple):
     affinity: Floats
     degree: Floats
     penalty: Floats
+    first: Int64s  # where the `related` of each micro-cluster begin, and where the last ones end
+    related: Int64s  # those that it has an edge or a penalty with, ascending; few, where `k` is not
+
+    @classmethod
+    def of(cls, affinity: Floats, penalty: Floats) -> PenalisedGraph:
+        """Return the tables, and where they are not zero."""
+        rows, related = np.nonzero((affinity != 0) | (penalty != 0))
+        first = np.zeros(len(affinity) + 1, np.int64)
+        np.cumsum(np.bincount(rows, minlength=len(affinity)), out=first[1:])
+        return cls(affinity, affinity.sum(axis=1), penalty, first, related)
 
 
 class Clusters(NamedTuple):
@@ -144,6 +154,8 @@ class Clusters(NamedTuple):
     size: Int64s
     volume: Floats
     inside: Floats  # weight of the edges within each cluster, C(c, c)
+    loss: Floats  # of each cluster, its part of the objective
+    gain: Floats  # of a move to each cluster
     links: Floats  # of each micro-cluster to each cluster
     penalty: Floats  # of each micro-cluster in each cluster
     between: Floats  # weight of the edges between clusters, when two are to be merged
@@ -159,6 +171,8 @@ class Clusters(NamedTuple):
             size=np.zeros(k, np.int64),
             volume=np.zeros(k),
             inside=np.zeros(k),
+            loss=np.zeros(k),
+            gain=np.zeros(k),
             links=np.zeros((n, k)),
             penalty=np.zeros((n, k)),
             between=np.zeros((k, k)),
@@ -229,7 +243,7 @@ def fit_to_sample(
 # --- the search for a low cut
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _search(graph, starts, n_random, stream, arrays):  # type: ignore[no-untyped-def]  # noqa: PLR0917
     """Descend from the given starts and from random ones, then perturb the best."""
     clusters, best = arrays
@@ -254,7 +268,7 @@ def _search(graph, starts, n_random, stream, arrays):  # type: ignore[no-untyped
                 best[a] = group[a]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _descend(graph: PenalisedGraph, clusters: Clusters) -> float:
     """Move single micro-clusters while it pays; return the value, up to a constant.
 
@@ -269,10 +283,13 @@ def _descend(graph: PenalisedGraph, clusters: Clusters) -> float:
         clusters.volume[group[a]] += graph.degree[a]
         for c in range(clusters.size.size):
             links[a, c] = penalty[a, c] = 0.0
-        for b in range(group.size):
+        for at in range(graph.first[a], graph.first[a + 1]):
+            b = graph.related[at]
             links[a, group[b]] += graph.affinity[a, b]
             penalty[a, group[b]] += graph.penalty[a, b]
         clusters.inside[group[a]] += links[a, group[a]]
+    for c in range(clusters.size.size):
+        clusters.loss[c] = _loss(clusters.inside[c], clusters.volume[c])
     for _ in range(MAX_SWEEPS):
         has_moved = False
         for a in range(group.size):
@@ -284,7 +301,7 @@ def _descend(graph: PenalisedGraph, clusters: Clusters) -> float:
             break
     value = 0.0
     for c in range(clusters.size.size):
-        value += _loss(clusters.inside[c], clusters.volume[c])
+        value += clusters.loss[c]
     for a in range(group.size):
         value += 0.5 * clusters.penalty[a, group[a]]
     return value
@@ -296,23 +313,27 @@ def _loss(inside: float, volume: float) -> float:
     return 1.0 - inside / volume if volume > NO_VOLUME else 1.0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def _best_cluster(graph: PenalisedGraph, clusters: Clusters, a: int) -> int:
     """Return the cluster in which a micro-cluster has the lowest value; never leave one empty."""
     here = clusters.group[a]
     if clusters.size[here] <= 1:
         return here
-    volume, inside, links = clusters.volume, clusters.inside, clusters.links[a]
+    volume, inside, loss = clusters.volume, clusters.inside, clusters.loss
+    links, penalty, gain = clusters.links[a], clusters.penalty[a], clusters.gain
     own, degree = graph.affinity[a, a], graph.degree[a]
     rest = _loss(inside[here] - 2 * links[here] + own, volume[here] - degree)
-    gain_here = _loss(inside[here], volume[here]) - rest + clusters.penalty[a, here]
+    gain_here = loss[here] - rest + penalty[here]
+    for c in range(gain.size):  # without a branch: several at a time
+        together = volume[c] + degree
+        joined = 1.0 - (inside[c] + 2 * links[c] + own) / together
+        joined = joined if together > NO_VOLUME else 1.0
+        gain[c] = gain_here + loss[c] - joined - penalty[c]
+    gain[here] = -np.inf
     best, highest = here, LEAST_GAIN
-    for c in range(volume.size):
-        if c != here:
-            joined = _loss(inside[c] + 2 * links[c] + own, volume[c] + degree)
-            gain = gain_here + _loss(inside[c], volume[c]) - joined - clusters.penalty[a, c]
-            if gain > highest:
-                best, highest = c, gain
+    for c in range(gain.size):
+        if gain[c] > highest:
+            best, highest = c, gain[c]
     return best
 
 
@@ -324,13 +345,16 @@ def _move(graph: PenalisedGraph, clusters: Clusters, a: int, to: int) -> None:
     clusters.size[to] += 1
     clusters.inside[here] -= 2 * clusters.links[a, here] - own
     clusters.inside[to] += 2 * clusters.links[a, to] + own
-    for b in range(clusters.group.size):
+    for at in range(graph.first[a], graph.first[a + 1]):
+        b = graph.related[at]
         clusters.links[b, here] -= graph.affinity[a, b]
         clusters.links[b, to] += graph.affinity[a, b]
         clusters.penalty[b, here] -= graph.penalty[a, b]
         clusters.penalty[b, to] += graph.penalty[a, b]
     clusters.volume[here] -= graph.degree[a]
     clusters.volume[to] += graph.degree[a]
+    for c in (here, to):
+        clusters.loss[c] = _loss(clusters.inside[c], clusters.volume[c])
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -368,7 +392,8 @@ def _split_merge(graph: PenalisedGraph, clusters: Clusters, stream: UInt64s) -> 
     for a in range(group.size):
         size[group[a]] += 1
         volume[group[a]] += graph.degree[a]
-        for b in range(group.size):
+        for at in range(graph.first[a], graph.first[a + 1]):
+            b = graph.related[at]
             between[group[a], group[b]] += graph.affinity[a, b]
     keep, free = _close_clusters(between, volume, stream)
     for c in range(size.size):

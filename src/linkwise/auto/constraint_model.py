@@ -102,12 +102,17 @@ class ConstraintModel(NamedTuple):
         """
         if messages is None:
             messages = np.zeros((len(self.pairs.ends), 2, self.k))
-        likelihood, cluster = np.zeros((self.vertices.size, self.k)), self.label
-        if cluster.size:  # each label stands for a cluster
-            known = np.exp(log_softmax(log_probability[self.labelled]))
-            cluster = cluster_of_label(known, self.label)[self.label]
-            likelihood[self.labelled] = np.log(max(error_rate, 1e-6) / max(self.k - 1, 1))
-            likelihood[self.labelled, cluster] = np.log1p(-error_rate)
+        cluster = self.label
+        if not cluster.size:
+            found = propagate(log_probability, self.pairs, error_rate, messages=messages)
+            left_out = np.where(self.pairs.together, found.together, 1 - found.together)
+            np.minimum(np.maximum(left_out, 0.0, out=left_out), 1.0, out=left_out)
+            return Posterior(np.exp(log_softmax(found.logits)), left_out)
+        likelihood = np.zeros((self.vertices.size, self.k))  # each label stands for a cluster
+        known = np.exp(log_softmax(log_probability[self.labelled]))
+        cluster = cluster_of_label(known, self.label)[self.label]
+        likelihood[self.labelled] = np.log(max(error_rate, 1e-6) / max(self.k - 1, 1))
+        likelihood[self.labelled, cluster] = np.log1p(-error_rate)
         found = propagate(log_probability + likelihood, self.pairs, error_rate, messages=messages)
         of_pairs = np.where(self.pairs.together, found.together, 1 - found.together)
         without = log_softmax((found.logits - likelihood)[self.labelled])
@@ -336,7 +341,7 @@ def add_other_labels(
 # --- constraints that may be wrong
 
 
-def flip_rate(belief: Floats, noise: float) -> Floats:
+def flip_rate(belief: Floats, noise: float | Floats) -> Floats:
     """Return the probability that what is said is wrong.
 
     A share `belief` of what is said is said by someone who errs at the rate `noise`; the rest is
@@ -346,26 +351,24 @@ def flip_rate(belief: Floats, noise: float) -> Floats:
     return flip
 
 
-def noisy(predicted: Floats, given: Reliability, rate: float) -> Floats:
+def noisy(predicted: Floats, given: Reliability, rate: float | Floats) -> Floats:
     """Return predictions of constraints of which some say another thing than what is true."""
     flip = flip_rate(given.belief, rate)
     return (1 - flip) * predicted + flip * (1 - predicted) / given.n_wrong
 
 
-def log_likelihood(predicted: Floats, given: Reliability, rate: float) -> Floats:
-    """Return the log-likelihood of the constraints, at a rate of errors."""
+def log_likelihood(predicted: Floats, given: Reliability, rate: float | Floats) -> Floats:
+    """Return the log-likelihood of the constraints, at a rate of errors, or at each of a column."""
     total: Floats = np.log(np.maximum(noisy(predicted, given, rate), 1e-300)).sum(axis=-1)
     return total
 
 
 def likelihood(predicted: Floats, given: Reliability) -> tuple[float, float]:
     """Return the log-likelihood at the rate of errors that explains it best, and that rate."""
-    highest, best = -np.inf, RATES[0]
-    for rate in RATES:
-        value = float(log_likelihood(predicted, given, rate)) + PRIOR_PAIRS * np.log1p(-rate)
-        if value > highest:
-            highest, best = value, rate
-    return highest, best
+    rates = np.array(RATES)
+    values = log_likelihood(predicted, given, rates[:, None]) + PRIOR_PAIRS * np.log1p(-rates)
+    best = int(values.argmax())
+    return float(values[best]), RATES[best]
 
 
 def guessing_score(model: ConstraintModel) -> float:

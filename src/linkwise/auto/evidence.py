@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from linkwise._types import Bools, Floats, Ints
+    from linkwise.auto.bases import Basis
     from linkwise.auto.learner import Design
     from linkwise.auto.views import View
     from linkwise.constraints import Constraints
@@ -206,6 +207,7 @@ class Trial:
     warm: WarmStarts = field(default_factory=WarmStarts)
     found: dict[str, Partition] = field(default_factory=dict)
     ends: dict[str, tuple[Ints, Floats]] = field(default_factory=dict)
+    described: dict[str, Basis] = field(default_factory=dict)  # bases at all rows, by their names
 
     @cached_property
     def pairs(self) -> tuple[Ints, Floats]:
@@ -230,7 +232,14 @@ class Trial:
             # The same starts: this trial, with all constraints, is run first, and no column that
             # it leaves there is computed again.
             self.warm,
+            described=self.described,
         )
+
+    def _described(self, names: tuple[str, ...]) -> dict[str, Basis]:
+        """Return bases at all rows, which the trials of a fit share."""
+        if not self.described.keys() >= set(names):
+            self.described.update(self.view.bases.at(self.rows, names))
+        return self.described
 
     def learn(
         self, key: str, bases: tuple[str, ...], start: Any, *, rate: float = ERROR_RATE
@@ -259,7 +268,7 @@ class Trial:
         self.ends[key] = labels, Q
         score, rate = likelihood(found.left_out, self.model.reliability)
         if self.rows.size > design.rows.size:
-            everywhere = learner.log_probability(self.view.bases.at(self.rows, learner.names))
+            everywhere = learner.log_probability(self._described(learner.names))
             everywhere[at] = left_out
             left_out = everywhere
         return Partition(left_out, rate, Q, score)

@@ -84,7 +84,9 @@ def _work(module: str) -> Any:
 
 def _run(command: str, request: DataRequest, console: Console) -> Any:
     """Read what is given, and only then import what works on it."""
-    given = _work("loading").read(request, console)
+    loading = _work("loading")
+    is_of_project = getattr(request, "project", None) is not None
+    given = (loading.read_filled if is_of_project else loading.read)(request, console)
     return _work(command).run(request, console, given)
 
 

@@ -140,7 +140,7 @@ def _read_encoded(source: Source, request: DataRequest, as_text: Sequence[str | 
                 encoding=source.encoding(request.encoding),
                 index_col=False,
                 low_memory=False,
-                float_precision="round_trip",  # the nearest double, as Python reads it
+                **_nearest_double(pandas),
                 converters=dict.fromkeys(converted, str.strip),
             )
     except UnicodeError as error:
@@ -204,6 +204,12 @@ def names_things(name: str) -> bool:
     """
     words = re.sub(r"(?<=[a-z])(?=[A-Z])|[\s_.-]+", " ", name).strip().lower()
     return is_id_name(name) or NAMING.fullmatch(words) is not None
+
+
+def _nearest_double(pandas: Any) -> dict[str, str]:
+    """Return what lets pandas read numbers as Python does, which it does by itself from 3.1 on."""
+    version = tuple(map(int, pandas.__version__.split(".")[:2]))
+    return {"float_precision": "round_trip"} if version < (3, 1) else {}
 
 
 def _read_parquet(source: Source, request: DataRequest, _: Sequence[str | int]) -> Any:

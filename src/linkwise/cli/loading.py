@@ -5,6 +5,7 @@ Wrong paths and options, and all problems of DATA and PAIRS, are told here.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,7 @@ from linkwise._optional import require
 from linkwise.cli.console import BadInput, counted
 from linkwise.cli.formats import writable
 from linkwise.cli.pairs import ACCEPTING_METHOD, conflict_problems, read_pairs
-from linkwise.cli.problems import Problem, raise_problems
+from linkwise.cli.problems import Problem, Problems, raise_problems
 from linkwise.cli.reading import read_data
 from linkwise.cli.requests import AskRequest, ClusterRequest, CompareRequest
 from linkwise.cli.sources import is_stdin, suffix_of
@@ -62,6 +63,28 @@ def read(request: DataRequest, console: Console) -> Given:
     for note in pairs.notes if pairs is not None else ():
         console.note(note)
     return Given(data, pairs)
+
+
+def read_filled(request: Any, console: Console) -> Given:
+    """Read DATA for a project; columns that are no features are shown, missing values filled.
+
+    `request` is that of ``linkwise serve`` or of ``linkwise ask --project``, for which the samples
+    of a project have to be the same.
+    """
+    try:
+        return read(request, console)
+    except Problems as error:
+        solutions = [problem.add for problem in error.problems]
+        if not all(one[:1] in {("--drop",), ("--impute",)} for one in solutions):
+            raise
+    dropped = tuple(one[1] for one in solutions if one[0] == "--drop")
+    if dropped:
+        shown = ", ".join(map(repr, dropped))
+        console.note(f"{request.name}: shown, but not used for clustering: {shown}")
+    if len(dropped) < len(solutions):
+        console.note(f"{request.name}: missing values count as the median for clustering")
+    impute = "median" if len(dropped) < len(solutions) else request.impute
+    return read(replace(request, drop=(*request.drop, *dropped), impute=impute), console)
 
 
 def _too_many_clusters(request: DataRequest, data: Data) -> list[Problem]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from linkwise._optional import require
 from linkwise.cli.console import BadInput, counted
-from linkwise.cli.problems import Problems, raise_problems
+from linkwise.cli.problems import raise_problems
 from linkwise.cli.sources import is_stdin
 from linkwise.cli.tables import check_columns, text_of
 from linkwise.cli.writing import check_output
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from linkwise.app.items import Items
     from linkwise.app.room import Room
     from linkwise.cli.console import Console
-    from linkwise.cli.loading import Given
     from linkwise.cli.reading import Data
     from linkwise.cli.requests import ServeRequest
     from linkwise.constraints import Constraints
@@ -210,14 +209,14 @@ def _compares_texts(request: ServeRequest) -> bool:
 
 def _read(request: ServeRequest, console: Console) -> tuple[Data, Constraints | None]:
     """Read DATA; the columns of text and images are shown, and texts become features."""
-    from linkwise.cli import reading  # noqa: PLC0415
+    from linkwise.cli import loading, reading  # noqa: PLC0415
     from linkwise.constraints import Constraints  # noqa: PLC0415
 
     has_file_column = request.image is not None and not PIXELS.fullmatch(request.image)
     shown = [request.shown_text, request.image if has_file_column else None]
     reduced = replace(request, drop=(*request.drop, *(name for name in shown if name)))
     if not _compares_texts(request):
-        data, pairs = _read_features(reduced, console)
+        data, pairs = loading.read_filled(reduced, console)
     else:
         data, pairs = reading.read_names(reduced), None
         raise_problems(
@@ -232,26 +231,6 @@ def _read(request: ServeRequest, console: Console) -> tuple[Data, Constraints | 
     if pairs is not None:
         return data, Constraints.from_table(data.n_samples, pairs.table, labels=pairs.labels)
     return data, Constraints(data.n_samples, labels=data.known_labels)
-
-
-def _read_features(request: ServeRequest, console: Console) -> Given:
-    """Read DATA; columns that are no features are left out and shown, missing values are filled."""
-    from linkwise.cli import loading  # noqa: PLC0415
-
-    try:
-        return loading.read(request, console)
-    except Problems as error:
-        solutions = [problem.add for problem in error.problems]
-        if not all(one[:1] in {("--drop",), ("--impute",)} for one in solutions):
-            raise
-    dropped = tuple(one[1] for one in solutions if one[0] == "--drop")
-    if dropped:
-        shown = ", ".join(map(repr, dropped))
-        console.note(f"{request.name}: shown, but not used for clustering: {shown}")
-    if len(dropped) < len(solutions):
-        console.note(f"{request.name}: missing values count as the median for clustering")
-    impute = "median" if len(dropped) < len(solutions) else request.impute
-    return loading.read(replace(request, drop=(*request.drop, *dropped), impute=impute), console)
 
 
 def _no_column(data: Data, name: str, option: str) -> Any:

@@ -84,7 +84,12 @@ def source_of(request: DataRequest) -> Source:
     path, suffix = request.data, suffix_of(request)
     if not is_stdin(path):
         if path.is_dir():
-            raise BadInput(f"{path} is a folder, not a file.")
+            raise BadInput(
+                f"{path} is a folder, not a file. Of images, give a table with a row for each: a "
+                "column with the names of the files (--image COLUMN), and numbers to cluster by."
+                if any(path.glob("*.png")) or any(path.glob("*.jp*g"))
+                else f"{path} is a folder, not a file."
+            )
         if not path.exists():
             is_address = str(path).partition(":/")[0] in ADDRESSES
             remedy = " It is an address: download the file first." if is_address else ""

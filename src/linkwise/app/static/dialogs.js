@@ -18,7 +18,7 @@ export function dialog(title, ...content) {
 const FILES = [
   ["labels.csv", "One row an item: cluster, name, confidence"], ["constraints.csv", "Your answers as pairs; linkwise cluster -c reads them"],
   ["inferred.csv", "Pairs that follow from them"], ["ignored.csv", "Answers that contradict others"], ["audit.jsonl", "Every event, in order"],
-  ["labels.npy", "The clusters as an array"], ["reproduce.py", "A script that makes the same labels"], ["features.npy", "What was clustered, for the script"], ["features.npz", "What was clustered, for the script"],
+  ["labels.npy", "The clusters as an array"], ["reproduce.py", "A script that finds the same clusters; their numbers may differ"], ["features.npy", "What was clustered, for the script"], ["features.npz", "What was clustered, for the script"],
   ["answers.csv", "Answers by position, for the script"], ["project.sqlite", "A copy of the whole project"],
 ];
 

@@ -34,6 +34,7 @@ export class Panels {
 
   open(name) {
     if (this.current === "conflicts" && name !== "conflicts") this.map.setLinks([]);
+    if (name !== this.current) replace($("body")); // what it showed is not of this tab
     this.current = name;
     for (const one of TABS) {
       const tab = $(`tab-${one}`);

@@ -107,6 +107,6 @@ export function drawMany() {
 export function glimpse(card) {
   if (card.media) return [el("img", { class: "thumb", src: card.media, alt: `image of ${card.id}` })];
   if (card.text !== undefined) return [el("p", { class: "brief", text: card.text })];
-  const fields = card.fields.length ? card.fields.map(([name, value]) => `${name}: ${value}`) : (card.features ?? []).slice(0, 6).map((name, k) => `${name}: ${card.values[k]}`);
+  const fields = card.fields.length ? card.fields.map(([name, value]) => `${name}: ${value || "(empty)"}`) : (card.features ?? []).slice(0, 6).map((name, k) => `${name}: ${card.values[k]}`);
   return [el("p", { class: "brief", text: fields.slice(0, 8).join("\n") })];
 }
