@@ -19,7 +19,7 @@ from sklearn.datasets import make_blobs
 import linkwise
 from linkwise import Affinity, Constraints, NCut, Prepared
 from linkwise.exceptions import DisconnectedGraphWarning
-from linkwise.graph import cells
+from linkwise.graph import cells, tiles
 from linkwise.linalg.blocks import BlockMatrix, kept_where
 from linkwise.linalg.laplacian import symmetric_components
 
@@ -177,8 +177,12 @@ def test_neighbours_of_neighbours_spare_cells(monkeypatch):
     assert joined.n_probes <= 0.75 * by_cells.n_probes
     assert joined.recall >= 0.98
     # Where they find nothing more, the cells are searched that hold enough.
-    for step in ("offer_back", "join_neighbors", "enter_offers"):
-        monkeypatch.setattr(search, step, lambda *_: None)
+    for owner, step in (
+        (tiles, "offer_back"),
+        (tiles, "join_neighbors"),
+        (search, "enter_offers"),
+    ):
+        monkeypatch.setattr(owner, step, lambda *_: None)
     searched_again = found()
     assert searched_again.n_probes == by_cells.n_probes
     assert searched_again.recall == by_cells.recall
@@ -211,7 +215,7 @@ def check_lists(lists):
 def test_who_is_listed_lists_the_other_if_it_is_near_enough(lists):
     near, rows = lists.found
     before = rows.copy()
-    cells.offer_back(lists.found)
+    tiles.offer_back(lists.found)
     check_lists(lists)
     assert (rows != before).any()
     for i in range(50):
@@ -221,7 +225,7 @@ def test_who_is_listed_lists_the_other_if_it_is_near_enough(lists):
 
 def test_ways_lead_to_listed_rows_and_back(lists):
     rows = lists.found.positions
-    for i, way in enumerate(cells.both_ways(lists.found)):
+    for i, way in enumerate(tiles.both_ways(lists.found)):
         listed = rows[i][rows[i] >= 0]
         by = [(a, j) for j in range(50) for a in range(6) if rows[j, a] == i and j not in listed]
         back = [j for _, j in sorted(by)][: 12 - listed.size]
@@ -232,7 +236,7 @@ def test_ways_lead_to_listed_rows_and_back(lists):
 
 def test_joined_lists_hold_the_nearest_of_the_neighbours_of_neighbours(lists):
     """But for members of the cells that a row has looked at: they had their chance before."""
-    ways = [way[way >= 0].tolist() for way in cells.both_ways(lists.found)]
+    ways = [way[way >= 0].tolist() for way in tiles.both_ways(lists.found)]
     cell_of = np.arange(60, dtype=np.int32) % 5
     probes = np.array([[i % 3, 3] for i in range(50)], dtype=np.int32)
     reached = []
@@ -241,8 +245,8 @@ def test_joined_lists_hold_the_nearest_of_the_neighbours_of_neighbours(lists):
         met = {c for c in met if cell_of[c] not in probes[i]}
         reached.append(met | set(lists.found.positions[i]) - {-1})
     before = lists.found.positions.copy()
-    both = cells.both_ways(lists.found)
-    cells.join_neighbors(lists.X, 2.0, both, probes, cell_of, lists.found)
+    both = tiles.both_ways(lists.found)
+    tiles.join_neighbors(lists.X, 2.0, both, probes, cell_of, lists.found)
     check_lists(lists)
     assert (lists.found.positions != before).mean() > 0.2
     for i, rows in enumerate(lists.found.positions):
