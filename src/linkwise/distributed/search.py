@@ -48,7 +48,7 @@ RECALL = 0.98  # as on one machine
 # Beyond `PROPORTIONAL_FROM` samples cells are searched for this share of the neighbours, in lists
 # of this length, and most others are found by what these lists hold. The cells that hold 0.98 of
 # the neighbours become more with the samples: 32 of 1 million blobs, 75 of 8 million.
-SEARCHED_RECALL, LISTED = 0.91, 12
+SEARCHED_RECALL, LISTED = 0.92, 12
 JOINED_RECALL = 0.97  # that is enough after the join: a second search would cost twice as much
 # Cells grow in number with the root of the samples up to here, as on one machine, and with the
 # samples beyond, so that a cell holds as many as before.

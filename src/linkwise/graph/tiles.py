@@ -178,9 +178,7 @@ def _inserting() -> Any:
                 stays = builder.fcmp_ordered("<=", old, new_square)
                 is_here = builder.fcmp_ordered("<=", before, new_square)
                 last = builder.select(stays, old, builder.select(is_here, new_square, before))
-                at = builder.select(
-                    stays, old_at, builder.select(is_here, new_position, before_at)
-                )
+                at = builder.select(stays, old_at, builder.select(is_here, new_position, before_at))
                 builder.store(last, place_of(squares, halves[0], offset), align=4)
                 builder.store(at, place_of(positions, halves[1], offset), align=4)
             return builder.extract_element(last, i32(HALF - 1))
@@ -435,6 +433,60 @@ def both_ways(lists):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _through(ways, i, seen, through):  # type: ignore[no-untyped-def]
+    """Write the ways of a row that lead on, and return their number; it has met all of them."""
+    count = 0
+    for a in range(ways.shape[1]):
+        way = np.int64(ways[i, a])
+        if way < 0:
+            break
+        seen[way, 1] = i
+        if way < ways.shape[0]:
+            through[count] = way
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _ask_for_ways(ways, i, seen):  # type: ignore[no-untyped-def]
+    """Ask for what the ways of a row lead to."""
+    n, n_ways = ways.shape
+    for a in range(n_ways):
+        way = np.int64(ways[i, a])
+        if way < 0:
+            break
+        _ask(seen, way * 2)
+        if way < n:
+            for line in range(0, n_ways, LINE):
+                _ask(ways, way * n_ways + line)
+
+
+@njit(cache=True, nogil=True)
+def _ask_who_met(ways, way, seen):  # type: ignore[no-untyped-def]
+    for b in range(ways.shape[1]):
+        c = np.int64(ways[way, b])
+        if c < 0:
+            break
+        _ask(seen, c * 2)
+
+
+@njit(cache=True, nogil=True)
+def _meet(X, ways, steps, seen, looked_at, met):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Add to `met` whom a row meets on a way, and return how many these are then."""
+    i, way, count = steps
+    for b in range(ways.shape[1]):
+        c = np.int64(ways[way, b])
+        if c < 0:
+            break
+        if seen[c, 1] != i and looked_at[seen[c, 0]] != i:
+            seen[c, 1] = i
+            _ask(X, c * X.shape[1])
+            met[count] = c
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
 def join_neighbors(X, unit, ways, probes, cell_of, lists):  # type: ignore[no-untyped-def]  # noqa: PLR0917
     """Enter the neighbours of neighbours that are nearer (NN-Descent; Dong et al. 2011).
 
@@ -443,10 +495,10 @@ def join_neighbors(X, unit, ways, probes, cell_of, lists):  # type: ignore[no-un
     `probes`, have been compared with it: these are most neighbours of neighbours.
 
     The time goes into waiting for rows that lie anywhere in memory: they are asked for ahead.
-    Microseconds a sample for 440,000 of 8,000,000 blobs: 3.7 instead of 6.9.
+    Microseconds a sample for 440,000 of 8,000,000 blobs, in lists of 16: 3.7 instead of 6.9.
     """
     n, width = lists.positions.shape
-    n_ways, n_features = np.int64(ways.shape[1]), np.int64(X.shape[1])
+    n_ways = ways.shape[1]
     scale = X.dtype.type(1.0 / unit)
     seen = np.empty((X.shape[0], 2), np.int32)  # the cell of a row, and who met it last
     seen[:, 0], seen[:, 1] = cell_of, -1
@@ -457,45 +509,15 @@ def join_neighbors(X, unit, ways, probes, cell_of, lists):  # type: ignore[no-un
         for cell in probes[i]:
             looked_at[cell] = i
         seen[i, 1] = i
-        n_through = 0
-        for a in range(n_ways):
-            way = np.int64(ways[i, a])
-            if way < 0:
-                break
-            seen[way, 1] = i
-            if way < n:
-                through[n_through] = way
-                n_through += 1
+        n_through = _through(ways, i, seen, through)
         if i + 1 < n:
-            for a in range(n_ways):
-                way = np.int64(ways[i + 1, a])
-                if way < 0:
-                    break
-                _ask(seen, way * 2)
-                if way < n:
-                    for line in range(0, n_ways, LINE):
-                        _ask(ways, way * n_ways + line)
+            _ask_for_ways(ways, i + 1, seen)
         n_met = 0
         for a in range(n_through + 1):
             if a < n_through:
-                way = through[a]
-                for b in range(n_ways):
-                    c = np.int64(ways[way, b])
-                    if c < 0:
-                        break
-                    _ask(seen, c * 2)
-            if a == 0:
-                continue
-            way = through[a - 1]
-            for b in range(n_ways):
-                c = np.int64(ways[way, b])
-                if c < 0:
-                    break
-                if seen[c, 1] != i and looked_at[seen[c, 0]] != i:
-                    seen[c, 1] = i
-                    _ask(X, c * n_features)
-                    met[n_met] = c
-                    n_met += 1
+                _ask_who_met(ways, through[a], seen)
+            if a > 0:
+                n_met = _meet(X, ways, (i, through[a - 1], n_met), seen, looked_at, met)
         limit = lists.squares[i, width - 1]
         for a in range(n_met):
             square = square_between(X, scale, i, met[a])
