@@ -76,6 +76,19 @@ def test_the_lists_hold_the_smallest_scores(n_columns):
     assert np.isinf(found.squares[np.setdiff1d(np.arange(9), queries)]).all()
 
 
+@pytest.mark.parametrize("width", [1, 2, 8, 9, 12, 15, 16, 17, 30])
+def test_a_neighbour_is_entered_at_once_as_step_by_step(width):
+    rng = np.random.default_rng(width)
+    found, twin = (cells.Found.nothing(3, width) for _ in range(2))
+    for position, square in enumerate(rng.integers(60, size=200).astype(np.float32)):  # with ties
+        query = position % 3
+        if square < twin.squares[query, -1]:
+            cells.insert(twin, query, square, position)
+            assert tiles.enter(found, query, square, position) == twin.squares[query, -1]
+        assert_array_equal(found.squares, twin.squares)
+        assert_array_equal(found.positions, twin.positions)
+
+
 @pytest.mark.parametrize("n_features", [1, 5, 16, 33])
 @pytest.mark.parametrize("n_queries", [1, 15, 16, 40])
 def test_tiles_enter_the_nearest_members(n_features, n_queries):

@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import make_blobs
 
 import linkwise
 from linkwise import Affinity, Constraints, NCut, Prepared
 from linkwise.exceptions import DisconnectedGraphWarning
-from linkwise.graph import cells
+from linkwise.graph import cells, tiles
+from linkwise.graph.affinity import symmetrized
 from linkwise.linalg.blocks import BlockMatrix, kept_where
 from linkwise.linalg.laplacian import symmetric_components
 
@@ -30,6 +32,12 @@ psutil = pytest.importorskip("psutil")
 from linkwise.distributed import Prepared as OnDask  # noqa: E402
 from linkwise.distributed import prepared, regions, search  # noqa: E402
 from linkwise.distributed.cluster import Cluster, _unmoved, local_client  # noqa: E402
+from linkwise.distributed.graph import entries_into, symmetric_block  # noqa: E402
+from linkwise.distributed.matrix import (  # noqa: E402
+    linked_components,
+    multiplied,
+    own_components,
+)
 from linkwise.distributed.regions import CellGraph  # noqa: E402
 
 # Tests of processes share one cluster, which takes seconds to start. What blocks compute is tested
@@ -69,9 +77,10 @@ class Here:
 
     def submit(self, function, *args, at=None):
         # What a task gets belongs to others: on workers it is shared with them.
-        before = [pickle.dumps(arg) for arg in args if isinstance(arg, csr_array)]
+        shared = [arg for arg in args if isinstance(arg, (csr_array, np.ndarray, tuple, list))]
+        before = [pickle.dumps(arg) for arg in shared]
         answer = function(*args)
-        assert before == [pickle.dumps(arg) for arg in args if isinstance(arg, csr_array)]
+        assert before == [pickle.dumps(arg) for arg in shared]
         return answer
 
     lazy = submit
@@ -177,20 +186,25 @@ def test_neighbours_of_neighbours_spare_cells(monkeypatch):
     assert joined.n_probes <= 0.75 * by_cells.n_probes
     assert joined.recall >= 0.98
     # Where they find nothing more, the cells are searched that hold enough.
-    for step in ("offer_back", "join_neighbors", "enter_offers"):
-        monkeypatch.setattr(search, step, lambda *_: None)
+    for owner, step in (
+        (tiles, "offer_back"),
+        (tiles, "join_neighbors"),
+        (search, "enter_offers"),
+    ):
+        monkeypatch.setattr(owner, step, lambda *_: None)
     searched_again = found()
     assert searched_again.n_probes == by_cells.n_probes
     assert searched_again.recall == by_cells.recall
 
 
-@pytest.fixture
-def lists():
+@pytest.fixture(params=[6, 12])
+def lists(request):
     """Samples, and lists of 50 of them: random ones, so that they are rarely the nearest."""
+    width = request.param
     rng = np.random.RandomState(0)
     X = rng.normal(size=(60, 3)).astype(np.float32)
     squares = ((X[:, None] - X) ** 2).sum(axis=2) / 4
-    rows = np.array([rng.permutation(np.delete(np.arange(60), i))[:6] for i in range(50)])
+    rows = np.array([rng.permutation(np.delete(np.arange(60), i))[:width] for i in range(50)])
     rows = np.take_along_axis(rows, np.argsort(np.take_along_axis(squares[:50], rows, 1)), 1)
     near = np.take_along_axis(squares[:50], rows, 1).astype(np.float32)
     rows[0, 3:], near[0, 3:] = -1, np.inf
@@ -211,7 +225,7 @@ def check_lists(lists):
 def test_who_is_listed_lists_the_other_if_it_is_near_enough(lists):
     near, rows = lists.found
     before = rows.copy()
-    cells.offer_back(lists.found)
+    tiles.offer_back(lists.found)
     check_lists(lists)
     assert (rows != before).any()
     for i in range(50):
@@ -221,10 +235,11 @@ def test_who_is_listed_lists_the_other_if_it_is_near_enough(lists):
 
 def test_ways_lead_to_listed_rows_and_back(lists):
     rows = lists.found.positions
-    for i, way in enumerate(cells.both_ways(lists.found)):
+    width = rows.shape[1]
+    for i, way in enumerate(tiles.both_ways(lists.found)):
         listed = rows[i][rows[i] >= 0]
-        by = [(a, j) for j in range(50) for a in range(6) if rows[j, a] == i and j not in listed]
-        back = [j for _, j in sorted(by)][: 12 - listed.size]
+        by = [(a, j) for j in range(50) for a in range(width) if rows[j, a] == i]
+        back = [j for _, j in sorted(by) if j not in listed][: 2 * width - listed.size]
         expected = [*listed, *back]
         assert_array_equal(way[: len(expected)], expected)
         assert_array_equal(way[len(expected) :], -1)
@@ -232,7 +247,7 @@ def test_ways_lead_to_listed_rows_and_back(lists):
 
 def test_joined_lists_hold_the_nearest_of_the_neighbours_of_neighbours(lists):
     """But for members of the cells that a row has looked at: they had their chance before."""
-    ways = [way[way >= 0].tolist() for way in cells.both_ways(lists.found)]
+    ways = [way[way >= 0].tolist() for way in tiles.both_ways(lists.found)]
     cell_of = np.arange(60, dtype=np.int32) % 5
     probes = np.array([[i % 3, 3] for i in range(50)], dtype=np.int32)
     reached = []
@@ -241,13 +256,13 @@ def test_joined_lists_hold_the_nearest_of_the_neighbours_of_neighbours(lists):
         met = {c for c in met if cell_of[c] not in probes[i]}
         reached.append(met | set(lists.found.positions[i]) - {-1})
     before = lists.found.positions.copy()
-    both = cells.both_ways(lists.found)
-    cells.join_neighbors(lists.X, 2.0, both, probes, cell_of, lists.found)
+    both = tiles.both_ways(lists.found)
+    tiles.join_neighbors(lists.X, 2.0, both, probes, cell_of, lists.found)
     check_lists(lists)
-    assert (lists.found.positions != before).mean() > 0.2
+    assert (lists.found.positions != before).mean() > 0.1
     for i, rows in enumerate(lists.found.positions):
         far = np.array(sorted(reached[i]))
-        expected = far[np.argsort(lists.squares[i, far])][:6]
+        expected = far[np.argsort(lists.squares[i, far])][: len(rows)]
         assert_array_equal(rows[: expected.size], expected)
 
 
@@ -280,7 +295,7 @@ def test_regions_offer_samples_to_those_that_they_found(lists):
         others = [i for i in range(25, 50) if j in rows[i]]
         reached = np.union1d(rows[j], others).astype(int)
         reached = reached[reached >= 0]
-        expected = reached[np.argsort(lists.squares[j, reached])][:6]
+        expected = reached[np.argsort(lists.squares[j, reached])][: rows.shape[1]]
         assert_array_equal(found.places[j, : expected.size], expected)
         assert_allclose(found.distances[j, : expected.size], lists.squares[j, expected], rtol=1e-5)
 
@@ -366,6 +381,67 @@ def test_operations_are_those_of_a_sparse_matrix(one, many):
     assert_allclose(A.plus_diagonal(s).diagonal(), s)
     assert (A.max(), A.min()) == pytest.approx((B.max(), 0.0))
     assert A.sum() == pytest.approx(B.sum())
+
+
+def test_a_matrix_in_the_order_of_its_blocks(one, many):
+    """A block of vectors is then a slice of them, and a copy: solvers write to vectors again."""
+    matrix, order = many.W.ordered()
+    V = np.random.RandomState(0).normal(size=(N, 3))
+    given = V[order]
+    blocks = matrix.in_blocks(given)
+    given[:] = np.nan
+    assert_allclose(blocks.gathered(), V[order])
+    assert_allclose((matrix @ blocks).gathered(), (one.W @ V)[order])
+    assert matrix.layout.is_ordered
+    assert not many.W.layout.is_ordered
+
+
+@pytest.mark.parametrize("width", [1, 8, 11, 16])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_the_product_of_a_block(width, kind):
+    rng = np.random.RandomState(width)
+    block = csr_array(rng.normal(size=(30, 50)) * (rng.uniform(size=(30, 50)) < 0.2))
+    X = rng.normal(size=(50, width)).astype(kind)
+    found = multiplied(block, X[:30], X[30:45], X[45:])
+    assert_allclose(found, block.toarray() @ X, rtol=1e-6 if kind == np.float32 else 1e-12)
+
+
+def test_components_of_a_block_and_the_links_between_them():
+    """Stored zeros link nothing."""
+    rng = np.random.RandomState(0)
+    block = csr_array(rng.normal(size=(40, 60)) * (rng.uniform(size=(40, 60)) < 0.05))
+    block.data[::2] = 0
+    own = own_components(block)
+    A = block.toarray()[:, :40]
+    _, expected = connected_components(A != 0, directed=False)
+    assert_array_equal(own[:, None] == own, expected[:, None] == expected)
+    component = np.append(own, 100 + np.arange(20) // 3)
+    pairs = {(component[i], component[j]) for i, j in np.argwhere(block.toarray()) if j >= 40}
+    found = linked_components(block, component)
+    assert sorted(map(tuple, found.tolist())) == sorted(pairs)
+    assert linked_components(block[:, :40], own).shape == (0, 2)
+
+
+@pytest.mark.parametrize("symmetrize", ["union", "mutual", "mean"])
+def test_a_symmetric_block_and_its_outer_columns(symmetrize):
+    """Edges of 30 samples, in blocks of 10 and 20; a column without entries is left out."""
+    rng = np.random.RandomState(0)
+    places = np.array([rng.permutation(np.delete(np.arange(30), i))[:4] for i in range(30)])
+    weights = rng.uniform(0.1, 1, size=places.shape)
+    A = csr_array((weights.ravel(), places.ravel(), np.arange(0, 121, 4)), shape=(30, 30))
+    expected = symmetrized(A.toarray(), A.toarray().T, symmetrize)
+    for first, last in ((0, 10), (10, 30)):
+        parts = [(places[a:b], weights[a:b]) for a, b in ((0, 10), (10, 30))]
+        arriving = [
+            entries_into(part, at, (first, last)) for part, at in zip(parts, (0, 10), strict=True)
+        ]
+        mine = (places[first:last], weights[first:last])
+        block, outside = symmetric_block(mine, arriving, (first, last), (30, symmetrize))
+        columns = np.append(np.arange(first, last), outside)
+        assert block.indices.dtype == np.int32
+        assert np.unique(block.indices[block.indices >= last - first]).size == outside.size
+        assert_allclose(block.toarray(), expected[first:last, columns])
+        assert block.nnz == np.count_nonzero(expected[first:last])
 
 
 def test_a_recurrence_is_the_same_in_blocks(one, many):

@@ -226,17 +226,36 @@ def symmetric_block(
     """Return a block of the symmetric graph, and the places of its outer columns."""
     places, weights = weighted
     n, how = settings
-    shape = (rows[1] - rows[0], n)
-    indptr = np.arange(0, places.size + 1, places.shape[1])
-    A = csr_array((weights.ravel(), places.ravel(), indptr), shape=shape)
+    n_rows = rows[1] - rows[0]
     begin, end, weight = (np.concatenate(parts) for parts in zip(*arriving, strict=True))
-    W = csr_array(symmetrized(A, csr_array((weight, (end, begin)), shape=shape), how))
-    W.eliminate_zeros()
-    is_own = (rows[0] <= W.indices) & (W.indices < rows[1])
-    outside = np.unique(W.indices[~is_own]).astype(np.int64)
-    columns = np.where(
-        is_own, W.indices - rows[0], shape[0] + np.searchsorted(outside, W.indices)
-    ).astype(np.int32)
-    block = csr_array((W.data, columns, W.indptr), shape=(shape[0], shape[0] + outside.size))
+    # The columns of the block first: in as many as all samples, scipy's sums are rarely in a cache.
+    column = np.full(n, -1, dtype=np.int32)
+    for named in (places.ravel(), begin):
+        column[named] = 0
+    column[rows[0] : rows[1]] = -1
+    outside = np.flatnonzero(column == 0)
+    column[rows[0] : rows[1]] = np.arange(n_rows, dtype=np.int32)
+    column[outside] = n_rows + np.arange(outside.size, dtype=np.int32)
+    shape = (n_rows, n_rows + outside.size)
+    indptr = np.arange(0, places.size + 1, places.shape[1], dtype=np.int32)
+    # A copy: entries are sorted in place, and the weights are asked for by other blocks.
+    A = csr_array((weights.flatten(), column[places].ravel(), indptr), shape=shape)
+    A.sort_indices()
+    to_here = csr_array((weight, (end.astype(np.int32), column[begin])), shape=shape)
+    block = csr_array(symmetrized(A, to_here, how))
+    block.eliminate_zeros()
     block.sort_indices()
-    return block, outside
+    return _narrowed(block, outside)
+
+
+def _narrowed(block: csr_array, outside: Int64s) -> tuple[csr_array, Int64s]:
+    """Return a block without the outer columns that have no entry, and the others."""
+    n_rows = block.shape[0]
+    is_used = np.zeros(block.shape[1], dtype=bool)
+    is_used[block.indices] = True
+    if is_used[n_rows:].all():
+        return block, outside
+    is_used[:n_rows] = True
+    columns = (np.cumsum(is_used, dtype=np.int32) - 1)[block.indices]
+    shape = (n_rows, int(is_used.sum()))
+    return csr_array((block.data, columns, block.indptr), shape=shape), outside[is_used[n_rows:]]

@@ -40,6 +40,11 @@ class Layout:
         self.order = np.concatenate(self.samples)  # sample at each place
         self.place = np.empty(self.n, dtype=np.intp)
         self.place[self.order] = np.arange(self.n)
+        self.is_ordered = bool((self.place == np.arange(self.n)).all())  # samples are places
+
+    def ordered(self) -> Layout:
+        """Return the layout of samples in the order of the blocks."""
+        return Layout([np.arange(a, b) for a, b in itertools.pairwise(self.start)], self.at)
 
     def grouped(self, places: Ints) -> list[Piece]:
         """Return places, ascending, as rows of the blocks that they are in."""
@@ -52,10 +57,15 @@ class Layout:
 
     def split(self, V: AnyArray) -> list[AnyArray]:
         """Return the rows of each block."""
+        if self.is_ordered:
+            # Copies: a worker in this process would keep a view, and solvers write to `V` again.
+            return [V[a:b].copy() for a, b in itertools.pairwise(self.start)]
         return [np.ascontiguousarray(V[part]) for part in self.samples]
 
     def joined(self, parts: Sequence[AnyArray]) -> AnyArray:
         """Return the rows of all blocks in the order of the samples."""
+        if self.is_ordered:
+            return np.concatenate(parts)
         whole = np.empty((self.n, *parts[0].shape[1:]), dtype=parts[0].dtype)
         for samples, part in zip(self.samples, parts, strict=True):
             whole[samples] = part
@@ -217,6 +227,12 @@ class RowBlockMatrix(BlockMatrix):
         ]
         return RowBlocks(self, parts)
 
+    def ordered(self) -> tuple[RowBlockMatrix, Ints]:
+        """Return the matrix with its rows in the order of its blocks, and the row at each place."""
+        matrix = RowBlockMatrix(self.cluster, self.layout.ordered(), self.blocks, self.halo)
+        matrix._sent = self._sent
+        return matrix, self.layout.order
+
     def in_blocks(self, V: AnyArray) -> RowBlocks:
         """Return vectors in blocks of rows, to be multiplied with again and again."""
         parts = zip(self.layout.split(V), self.layout.at, strict=True)
@@ -329,17 +345,21 @@ def rows_of_block(block: csr_array, rows: Ints) -> csr_array:
 
 def own_components(block: csr_array) -> Ints:
     """Return the components of the rows of a block, without the links to others."""
-    own = csr_array(block[:, : block.shape[0]])
-    own = csr_array((own.data != 0, own.indices, own.indptr), shape=own.shape)
-    own.eliminate_zeros()
+    kept = (block.indices < block.shape[0]) & (block.data != 0)
+    before = np.concatenate([[0], np.cumsum(kept, dtype=block.indptr.dtype)])
+    shape = (block.shape[0], block.shape[0])
+    indices = block.indices[kept]
+    own = csr_array((np.ones(indices.size), indices, before[block.indptr]), shape=shape)
     return np.asarray(connected_components(own, directed=False)[1], dtype=np.intp)
 
 
 def linked_components(block: csr_array, component: Ints) -> Ints:
     """Return the pairs of components that the entries of a block link."""
-    kept = (block.data != 0) & (block.indices >= block.shape[0])
-    rows = np.repeat(component[: block.shape[0]], np.diff(block.indptr))[kept]
-    return np.unique(np.stack([rows, component[block.indices[kept]]], axis=1), axis=0)
+    kept = np.flatnonzero((block.indices >= block.shape[0]) & (block.data != 0))
+    rows = np.searchsorted(block.indptr, kept, side="right") - 1
+    first, second = component[rows], component[block.indices[kept]]
+    n = int(component.max(initial=0)) + 1
+    return np.stack(np.divmod(np.unique(first * n + second), n), axis=1)
 
 
 def taken(part: AnyArray, rows: Int32s) -> AnyArray:
@@ -349,7 +369,16 @@ def taken(part: AnyArray, rows: Int32s) -> AnyArray:
 
 def multiplied(block: csr_array, own: AnyArray, *pieces: AnyArray) -> AnyArray:
     """Return the product of a block."""
-    return np.asarray(block @ np.concatenate([own, *pieces]))
+    X = np.concatenate([own, *pieces])
+    m = X.shape[1]
+    if m < LANES or X.dtype != np.float64:
+        return np.asarray(block @ X)
+    wide = -(-m // LANES) * LANES  # the kernel takes whole vectors
+    X, new = _widened(X, wide), np.zeros((block.shape[0], wide))
+    matrix = (block.indptr.astype(np.int64), block.indices.astype(np.uint32), block.data)
+    one, nothing = np.ones(wide), np.zeros(wide)
+    step(matrix, (X, X, new), (one, nothing, nothing, np.zeros(1)), (0, 0, 0), 0, len(new))
+    return new if wide == m else np.ascontiguousarray(new[:, :m])
 
 
 def in_single_precision(block: csr_array, scale: float) -> tuple[AnyArray, AnyArray, AnyArray]:

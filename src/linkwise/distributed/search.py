@@ -21,21 +21,19 @@ from linkwise.graph.cells import (
     SPARE,
     Cells,
     Found,
-    both_ways,
     cells_of,
     chosen_cells,
     enter_offers,
     halved,
-    join_neighbors,
     largest_cell,
     nearest_centres,
     nearest_exactly,
     nearest_in_cells,
-    offer_back,
     power_above,
     ranked,
     ranked_centres,
     search_cells,
+    tiles,
     trained,
     training_rows,
 )
@@ -50,7 +48,7 @@ RECALL = 0.98  # as on one machine
 # Beyond `PROPORTIONAL_FROM` samples cells are searched for this share of the neighbours, in lists
 # of this length, and most others are found by what these lists hold. The cells that hold 0.98 of
 # the neighbours become more with the samples: 32 of 1 million blobs, 75 of 8 million.
-SEARCHED_RECALL, LISTED = 0.9, 16
+SEARCHED_RECALL, LISTED = 0.92, 12
 JOINED_RECALL = 0.97  # that is enough after the join: a second search would cost twice as much
 # Cells grow in number with the root of the samples up to here, as on one machine, and with the
 # samples beyond, so that a cell holds as many as before.
@@ -491,9 +489,9 @@ def searched(region: Region, probes: Int32s, pieces: list[Any], settings: tuple[
         lists = Found(found.squares[part], found.positions[part])
         search_cells(cells, cell, queries, local[probes[part]], part.start, lists)
     if joins:
-        offer_back(found)
+        tiles.offer_back(found)
         cell_of = np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
-        join_neighbors(X, own.unit, both_ways(found), local[probes], cell_of, found)
+        tiles.join_neighbors(X, own.unit, tiles.both_ways(found), local[probes], cell_of, found)
     nearest = found.positions[:, : k + SPARE]
     distances, rows = ranked(region.X, X, nearest, k=k, unit=own.unit, n_threads=1)
     missing = np.flatnonzero(rows[:, -1] < 0)

@@ -324,23 +324,6 @@ def search_cells(  # noqa: PLR0917  (called as a kernel)
 
 
 @njit(cache=True, nogil=True)
-def offer_back(lists: Any) -> None:
-    """Enter each row in the lists of the rows that it lists, where it is near enough.
-
-    A row that looked in too few cells to see another may have been seen by it.
-    """
-    n, width = lists.positions.shape
-    for i in range(n):
-        for a in range(width):
-            j = lists.positions[i, a]
-            if j < 0:
-                break
-            square = lists.squares[i, a]
-            if j < n and square < lists.squares[j, width - 1] and not holds(lists, j, i):
-                insert(lists, j, square, i)
-
-
-@njit(cache=True, nogil=True)
 def enter_offers(rows: Any, squares: Any, positions: Any, lists: Any) -> None:
     """Enter positions in the lists of rows, where they are near enough and not there yet."""
     last = lists.positions.shape[1] - 1
@@ -357,25 +340,6 @@ def holds(lists: Any, row: int, position: int) -> bool:
         if held == position:
             return True
     return False
-
-
-@njit(cache=True, nogil=True)
-def both_ways(lists: Any) -> Any:
-    """Return the rows that each lists and, at most as many again, those that list it; -1 ends."""
-    n, width = lists.positions.shape
-    ways = np.full((n, 2 * width + 1), -1, np.int32)
-    ways[:, :width] = lists.positions
-    count = np.zeros(n, np.int32)
-    for i in range(n):
-        while count[i] < width and ways[i, count[i]] >= 0:
-            count[i] += 1
-    for a in range(width):  # the nearest of all rows first
-        for i in range(n):
-            j = lists.positions[i, a]
-            if 0 <= j < n and count[j] < 2 * width and not holds(lists, j, i):
-                ways[j, count[j]] = i
-                count[j] += 1
-    return ways
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -399,44 +363,6 @@ def square_between(X: Any, scale: float, i: int, j: int) -> float:
     for last in range(f, n_features):
         a += (X[i, last] - X[j, last]) * (X[i, last] - X[j, last])
     return (((a + e) + (c + h)) + ((b + g) + (d + k))) * scale * scale
-
-
-@njit(cache=True, nogil=True)
-def join_neighbors(  # noqa: PLR0917  (numba takes no keyword-only arguments)
-    X: Any, unit: float, ways: Any, probes: Any, cell_of: Any, lists: Any
-) -> None:
-    """Enter the neighbours of neighbours that are nearer (NN-Descent; Dong et al. 2011).
-
-    `lists` are those of the first rows of `X`, and `ways` leads from these to others and back.
-    Rows without a list are nobody's way. Members of the cells that a row has looked at, its
-    `probes`, have been compared with it: these are most neighbours of neighbours.
-    """
-    n, width = lists.positions.shape
-    scale = X.dtype.type(1.0 / unit)
-    met = np.full(X.shape[0], -1, np.int32)
-    looked_at = np.full(cell_of.max() + 1, -1, np.int32)
-    for i in range(n):
-        for cell in probes[i]:
-            looked_at[cell] = i
-        met[i] = i
-        for j in ways[i]:
-            if j < 0:
-                break
-            met[j] = i
-        for j in ways[i]:
-            if j < 0:
-                break
-            if j >= n:
-                continue
-            for c in ways[j]:
-                if c < 0:
-                    break
-                if looked_at[cell_of[c]] == i or met[c] == i:
-                    continue
-                met[c] = i
-                square = square_between(X, scale, i, c)
-                if square < lists.squares[i, width - 1]:
-                    insert(lists, i, square, c)
 
 
 def ranked(

@@ -17,13 +17,19 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.extending import intrinsic
 
-from linkwise.graph.cells import insert
+from linkwise.graph.cells import holds, insert, square_between
 
 QUERIES = 16  # single numbers in a vector of 512 bits; others take two or four
 # Sums that wait for each other keep both units of multiplication busy. Microseconds a sample for
 # 32 cells of 667 blobs of 16 features: 6 rows 30, 8 rows 20, products of matrices 42.
 ROWS = 8
 BITS = 64
+# Lists of that many neighbours are two vectors of `HALF`, which may overlap.
+HALF = 8
+SHORT, LONG = HALF + 1, 2 * HALF
+LINE = 16  # single numbers in a line of the cache
+# Rows between the request for what a list names and its use.
+AHEAD = 4
 
 
 def _tile(n_rows: int) -> Any:  # noqa: PLR0915
@@ -118,12 +124,114 @@ def _lowest() -> Any:
 _lowest_bit = _lowest()
 
 
+def _inserting() -> Any:
+    """Return the insertion into an ordered list, all places at once.
+
+    With the list ``s`` and a new square ``x``, which is below the last one, place `a` becomes
+    ``s[a]`` if that is not above `x`, else `x` if ``s[a - 1]`` is not, else ``s[a - 1]``.
+    """
+
+    @intrinsic
+    def insert_at_once(typingctx, arrays, place, new):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            squares, positions = (
+                context.make_array(kind)(
+                    context, builder, builder.extract_value(args[0], item)
+                ).data
+                for item, kind in enumerate(signature.args[0].types)
+            )
+            first, width = (builder.extract_value(args[1], item) for item in range(2))
+            square, position = (builder.extract_value(args[2], item) for item in range(2))
+            i64, i32, single = ir.IntType(64), ir.IntType(32), ir.FloatType()
+            halves = ir.VectorType(single, HALF), ir.VectorType(i32, HALF)
+
+            def place_of(base: Any, kind: Any, offset: Any) -> Any:
+                return builder.bitcast(builder.gep(base, [offset]), kind.as_pointer())
+
+            def splat(value: Any, kind: Any) -> Any:
+                one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, i32(0))
+                mask = ir.Constant(ir.VectorType(i32, HALF), [0] * HALF)
+                return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), mask)
+
+            def moved(values: Any, before: Any) -> Any:
+                turned = ir.Constant(ir.VectorType(i32, HALF), [0, *range(HALF - 1)])
+                kind = values.type
+                moved = builder.shuffle_vector(values, ir.Constant(kind, ir.Undefined), turned)
+                return builder.insert_element(moved, before, i32(0))
+
+            upper = builder.sub(builder.add(first, width), i64(HALF))
+            new_square, new_position = splat(square, halves[0]), splat(position, halves[1])
+            bases = list(zip((squares, positions), halves, strict=True))
+            low = [builder.load(place_of(base, kind, first), align=4) for base, kind in bases]
+            high = [builder.load(place_of(base, kind, upper), align=4) for base, kind in bases]
+            below = builder.sub(upper, i64(1))
+            before_high = [
+                builder.load(place_of(base, kind, below), align=4) for base, kind in bases
+            ]
+            nothing = ir.Constant(single, float("-inf")), i32(-1)
+            before_low = [moved(v, b) for v, b in zip(low, nothing, strict=True)]
+            last: Any = None
+            for (old, old_at), (before, before_at), offset in (
+                (low, before_low, first),
+                (high, before_high, upper),
+            ):
+                stays = builder.fcmp_ordered("<=", old, new_square)
+                is_here = builder.fcmp_ordered("<=", before, new_square)
+                last = builder.select(stays, old, builder.select(is_here, new_square, before))
+                at = builder.select(stays, old_at, builder.select(is_here, new_position, before_at))
+                builder.store(last, place_of(squares, halves[0], offset), align=4)
+                builder.store(at, place_of(positions, halves[1], offset), align=4)
+            return builder.extract_element(last, i32(HALF - 1))
+
+        return types.float32(arrays, place, new), codegen
+
+    return insert_at_once
+
+
+_insert_at_once = _inserting()
+
+
+@njit(cache=True, nogil=True)
+def enter(found, query, square, position):  # type: ignore[no-untyped-def]
+    """Put a neighbour that is near enough in its place of a list, and return the last square."""
+    width = np.int64(found.squares.shape[1])
+    if SHORT <= width <= LONG:
+        return _insert_at_once(
+            (found.squares, found.positions),
+            (np.int64(query) * width, width),
+            (np.float32(square), np.int32(position)),
+        )
+    insert(found, query, square, position)
+    return found.squares[query, width - 1]
+
+
+def _asking() -> Any:
+    """Return the request for the line of the cache that holds an entry."""
+
+    @intrinsic
+    def ask(typingctx, array, offset):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            data = context.make_array(signature.args[0])(context, builder, args[0]).data
+            byte, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
+            request = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+            place = builder.bitcast(builder.gep(data, [args[1]]), byte)
+            builder.call(request, [place, i32(0), i32(3), i32(1)])
+            return context.get_dummy_value()
+
+        return types.void(array, offset), codegen
+
+    return ask
+
+
+_ask = _asking()
+
+
 @njit(cache=True, nogil=True)
 def _enter(bits, first, own, tile, chosen, found):  # type: ignore[no-untyped-def]  # noqa: PLR0917
     """Enter the scores of a tile that are below their limits, `first` being that of bit 0."""
     _, norms, limits, scores = tile
     position, self_position = own
-    last = found.squares.shape[1] - 1
     while bits != 0:
         place = first + _lowest_bit(bits)
         bits &= bits - 1
@@ -131,8 +239,7 @@ def _enter(bits, first, own, tile, chosen, found):  # type: ignore[no-untyped-de
         i, at = chosen[r], position + place // QUERIES
         # An earlier one of the tile may have lowered the limit.
         if scores[place] < limits[r] and (self_position < 0 or at != self_position + i):
-            insert(found, i, scores[place] + norms[r], at)
-            limits[r] = found.squares[i, last] - norms[r]
+            limits[r] = enter(found, i, scores[place] + norms[r], at) - norms[r]
 
 
 @njit(cache=True, nogil=True)
@@ -250,6 +357,10 @@ def rank(queries, X, unit, candidates, distances, indices):  # type: ignore[no-u
     """
     k = distances.shape[1]
     for i in range(candidates.shape[0]):
+        if i + 1 < candidates.shape[0]:
+            for j in candidates[i + 1]:
+                if j >= 0:
+                    _ask(X, np.int64(j) * X.shape[1])
         distances[i] = np.inf
         indices[i] = -1
         for j in candidates[i]:
@@ -273,3 +384,143 @@ def rank(queries, X, unit, candidates, distances, indices):  # type: ignore[no-u
             if place < k:
                 distances[i, place] = d
                 indices[i, place] = j
+
+
+@njit(cache=True, nogil=True)
+def offer_back(lists):  # type: ignore[no-untyped-def]
+    """Enter each row in the lists of the rows that it lists, where it is near enough.
+
+    A row that looked in too few cells to see another may have been seen by it.
+    """
+    n, width = lists.positions.shape
+    for i in range(n):
+        if i + AHEAD < n:
+            for j in lists.positions[i + AHEAD]:
+                if 0 <= j < n:
+                    _ask(lists.squares, np.int64(j) * width + width - 1)
+                    _ask(lists.positions, np.int64(j) * width)
+        for a in range(width):
+            j = lists.positions[i, a]
+            if j < 0:
+                break
+            square = lists.squares[i, a]
+            if j < n and square < lists.squares[j, width - 1] and not holds(lists, j, i):
+                enter(lists, j, square, i)
+
+
+@njit(cache=True, nogil=True)
+def both_ways(lists):  # type: ignore[no-untyped-def]
+    """Return the rows that each lists and, at most as many again, those that list it; then -1."""
+    n, width = lists.positions.shape
+    ways = np.full((n, 2 * width), -1, np.int32)
+    ways[:, :width] = lists.positions
+    count = np.zeros(n, np.int32)
+    for i in range(n):
+        while count[i] < width and ways[i, count[i]] >= 0:
+            count[i] += 1
+    for a in range(width):  # the nearest of all rows first
+        for i in range(n):
+            if i + LINE < n:
+                j = np.int64(lists.positions[i + LINE, a])
+                if 0 <= j < n:
+                    _ask(lists.positions, j * width)
+                    _ask(count, j)
+            j = lists.positions[i, a]
+            if 0 <= j < n and count[j] < 2 * width and not holds(lists, j, i):
+                ways[j, count[j]] = i
+                count[j] += 1
+    return ways
+
+
+@njit(cache=True, nogil=True)
+def _through(ways, i, seen, through):  # type: ignore[no-untyped-def]
+    """Write the ways of a row that lead on, and return their number; it has met all of them."""
+    count = 0
+    for a in range(ways.shape[1]):
+        way = np.int64(ways[i, a])
+        if way < 0:
+            break
+        seen[way, 1] = i
+        if way < ways.shape[0]:
+            through[count] = way
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _ask_for_ways(ways, i, seen):  # type: ignore[no-untyped-def]
+    """Ask for what the ways of a row lead to."""
+    n, n_ways = ways.shape
+    for a in range(n_ways):
+        way = np.int64(ways[i, a])
+        if way < 0:
+            break
+        _ask(seen, way * 2)
+        if way < n:
+            for line in range(0, n_ways, LINE):
+                _ask(ways, way * n_ways + line)
+
+
+@njit(cache=True, nogil=True)
+def _ask_who_met(ways, way, seen):  # type: ignore[no-untyped-def]
+    for b in range(ways.shape[1]):
+        c = np.int64(ways[way, b])
+        if c < 0:
+            break
+        _ask(seen, c * 2)
+
+
+@njit(cache=True, nogil=True)
+def _meet(X, ways, steps, seen, looked_at, met):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Add to `met` whom a row meets on a way, and return how many these are then."""
+    i, way, count = steps
+    for b in range(ways.shape[1]):
+        c = np.int64(ways[way, b])
+        if c < 0:
+            break
+        if seen[c, 1] != i and looked_at[seen[c, 0]] != i:
+            seen[c, 1] = i
+            _ask(X, c * X.shape[1])
+            met[count] = c
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def join_neighbors(X, unit, ways, probes, cell_of, lists):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Enter the neighbours of neighbours that are nearer (NN-Descent; Dong et al. 2011).
+
+    `lists` are those of the first rows of `X`, and `ways` leads from these to others and back.
+    Rows without a list are nobody's way. Members of the cells that a row has looked at, its
+    `probes`, have been compared with it: these are most neighbours of neighbours.
+
+    The time goes into waiting for rows that lie anywhere in memory: they are asked for ahead.
+    Microseconds a sample for 440,000 of 8,000,000 blobs, in lists of 16, on a busy machine: 5.3
+    instead of 8.3.
+    """
+    n, width = lists.positions.shape
+    n_ways = ways.shape[1]
+    scale = X.dtype.type(1.0 / unit)
+    seen = np.empty((X.shape[0], 2), np.int32)  # the cell of a row, and who met it last
+    seen[:, 0], seen[:, 1] = cell_of, -1
+    looked_at = np.full(cell_of.max() + 1, -1, np.int32)
+    through = np.empty(n_ways, np.int64)
+    met = np.empty(n_ways * n_ways, np.int64)
+    for i in range(n):
+        for cell in probes[i]:
+            looked_at[cell] = i
+        seen[i, 1] = i
+        n_through = _through(ways, i, seen, through)
+        if i + 1 < n:
+            _ask_for_ways(ways, i + 1, seen)
+        n_met = 0
+        for a in range(n_through + 1):
+            if a < n_through:
+                _ask_who_met(ways, through[a], seen)
+            if a > 0:
+                n_met = _meet(X, ways, (i, through[a - 1], n_met), seen, looked_at, met)
+        limit = lists.squares[i, width - 1]
+        for a in range(n_met):
+            square = square_between(X, scale, i, met[a])
+            if square < limit:
+                limit = enter(lists, i, square, met[a])

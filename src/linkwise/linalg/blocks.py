@@ -64,6 +64,10 @@ class BlockMatrix(SymmetricOperator):
         """Number of blocks."""
         raise NotImplementedError
 
+    def ordered(self) -> tuple[BlockMatrix, Ints]:
+        """Return the matrix with its rows in the order of its blocks, and the row at each place."""
+        raise NotImplementedError
+
     def in_blocks(self, V: AnyArray) -> Any:
         """Return vectors in blocks of rows, to be multiplied with again and again."""
         raise NotImplementedError

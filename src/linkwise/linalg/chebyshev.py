@@ -421,6 +421,7 @@ class _Product:
     """Products of a matrix with blocks, and the order of the rows they are done in."""
 
     kind: Any = np.float64  # of the filter
+    order: Ints | None = None  # the row of the caller at each place
 
     def __init__(self, A: Any) -> None:
         self.A = A
@@ -436,11 +437,17 @@ class _Product:
 
     def permute(self, block: Any) -> Any:
         """Return a block of the caller in our order of the rows."""
-        return block if issparse(block) else np.ascontiguousarray(block)
+        if self.order is not None:
+            block = block[self.order]
+        return csr_array(block) if issparse(block) else np.ascontiguousarray(block)
 
     def unpermute(self, block: Floats) -> Floats:
         """Return a block in the caller's order."""
-        return block.copy()
+        if self.order is None:
+            return block.copy()
+        out = np.empty(block.shape)
+        out[self.order] = block
+        return out
 
     def coarse_level(self, bounds: tuple[float, float]) -> _CoarseProduct | None:
         """Return the matrix on a coarse level; None if there is none or it would not pay."""
@@ -497,13 +504,26 @@ class _Product:
 
 
 class _BlockProduct(_Product):
-    """A matrix in blocks of rows: all steps of a filter are done where the blocks are."""
+    """A matrix in blocks of rows: all steps of a filter are done where the blocks are.
+
+    Rows are in the order of the blocks: a block is then a slice of the vectors, and not some of
+    their rows, which lie anywhere in memory.
+    """
 
     kind = np.float32
 
     def __init__(self, A: Any, parts: Sum) -> None:
         super().__init__(A)
-        self.parts = parts
+        matrix, self.order = parts.A.ordered()
+        self.parts = parts._replace(A=matrix)
+
+    def apply(self, X: Floats, first: int, out: Floats) -> None:
+        self.n_products += X.shape[1] - first
+        product = self.parts.A @ X[:, first:]
+        product *= self.parts.scale
+        if self.parts.shift:
+            product += self.parts.shift * X[:, first:]
+        out[:, first:] = product
 
     def recurrence(
         self,
@@ -560,18 +580,6 @@ class _SparseProduct(_Product):
         ordered = (indptr, np.empty_like(matrix[1]), np.empty_like(matrix[2]))
         self.team.on_rows(kernels.permute_rows, self.order, place, matrix, ordered)
         return ordered
-
-    def permute(self, block: Any) -> Any:
-        if self.order is not None:
-            block = block[self.order]
-        return csr_array(block) if issparse(block) else np.ascontiguousarray(block)
-
-    def unpermute(self, block: Floats) -> Floats:
-        if self.order is None:
-            return block.copy()
-        out = np.empty(block.shape)
-        out[self.order] = block
-        return out
 
     def norm_bound(self) -> float:
         indptr, _, data = self.double
