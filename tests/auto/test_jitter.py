@@ -105,13 +105,16 @@ def test_the_parameter_keeps_its_meaning():
 
 
 @pytest.mark.parametrize(
-    "form", ["numbers", "binary", "copies", "one in nine", "sparse", "own affinity"]
+    "form", ["numbers", "binary", "plane", "copies", "one in nine", "sparse", "own affinity"]
 )
 def test_what_is_not_jittered(form):
     X, _ = customers()
     given = {
         "numbers": make_blobs(100, 3, random_state=0)[0],
-        "binary": np.sign(X[:, 4:]),
+        "binary": np.column_stack(
+            (np.sign(np.random.RandomState(0).normal(size=(300, 11))), X[:, 0])
+        ),
+        "plane": X[:, [0, -1]],
         "copies": np.random.RandomState(0).randint(5, size=(90, 2)).astype(float),
         "one in nine": np.hstack((np.random.RandomState(0).normal(size=(300, 8)), X[:, -1:])),
         "sparse": csr_array(X),

@@ -64,6 +64,8 @@ NAMES = {"given": GIVEN, "standardize": STANDARDIZED}  # values of the parameter
 PARTICIPATION, RATIO = 0.15, 6.0
 ALIKE = 4.0  # variances that differ by a smaller factor need no second look
 JITTERED_FROM = 0.2  # share of features with few values; among fewer, the others decide
+MOSTLY_BINARY = 0.9  # share of features with two values, from which on none is jittered
+LEAST_FEATURES = 3  # to jitter some
 CONSTANT = 1e-12  # standard deviation of a constant feature, in units of the largest entry
 
 ORDERED_UP_TO = 20_000  # samples; beyond, a second copy of the graph costs more than it is worth
@@ -337,18 +339,21 @@ class Views:
         self.__dict__.update(state, lock=RLock())
 
     def _are_many_few_valued(self) -> bool:
-        """Whether many features have few values; not all two, which latent classes describe.
+        """Whether many features have few values, and are to be jittered.
 
-        Where most samples have equals, values are all there is. With an affinity of the caller's,
-        features are taken as given.
+        Not if nearly all have two, of which the clusters are made; nor if most samples have equals,
+        or there are two features: then the values are all there is. With an affinity of the
+        caller's, features are taken as given.
         """
         X = self.prepared.X
         if not self.scalings or issparse(X) or self.prepared.affinity is not None:
             return False
         share = (few_valued(X) & ~nearly_constant(X)).mean()
-        if share < JITTERED_FROM or binary_features(X) is not None:
+        if X.shape[1] < LEAST_FEATURES or share < JITTERED_FROM:
             return False
-        return bool(np.unique(RowIndex(X).find(X)).size >= len(X) / 2)
+        has_two = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0)
+        n_distinct = np.unique(RowIndex(X).find(X)).size
+        return bool(has_two.mean() < MOSTLY_BINARY and n_distinct >= len(X) / 2)
 
     def with_jitter(self, scalings: Sequence[Scaling]) -> list[Scaling]:
         """Return the scalings with few-valued features jittered, if there are many such features.
