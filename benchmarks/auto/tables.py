@@ -4,7 +4,7 @@ Run: python benchmarks/auto/tables.py [--first 0] [--sets 24] [--pairs 0 20 n/10
 
 Each set has 2 to 4 classes of 200, 400 or 700 samples in all: 2 to 6 numbers, up to 2 skewed ones,
 up to 3 ratings of 3 to 7 steps, and 1 to 4 categories of 2 to 4 values, with a column for each
-value; half of the categories have nothing to do with the classes. In a third of the sets, one
+value; half of the categories have nothing to do with the classes. In three of ten sets, one
 sample of a hundred is far off. All are standardised. Prints the mean ARI of `Auto`, and of k-means
 and `NCut` without pairs.
 """

@@ -38,10 +38,11 @@ def test_a_jittered_value_is_rounded_back_to_what_it_was():
 
 def test_what_is_mostly_noise_is_drawn_towards_the_mean():
     # Var(shrunk) = s^2 / (s^2 + noise) * s^2: the best linear estimate of the value.
-    X = np.zeros((20_000, 2))
+    X = np.zeros((20_000, 3))
+    X[:, 2] = np.arange(20_000)  # no equal samples
     X[::2, 0] = X[:200, 1] = 1.0
-    found = jittered(X, np.array([True, True]))
-    variance, noise = X.var(axis=0), 1 / 12
+    found = jittered(X, np.array([True, True, False]))
+    variance, noise = X.var(axis=0), np.array([1 / 12, 1 / 12, 0.0])
     assert_allclose(found.shrinkage, variance / (variance + noise), rtol=0.05)
     assert_allclose(found.X.var(axis=0), found.shrinkage * variance, rtol=0.05)
 
@@ -91,17 +92,51 @@ def test_rows_in_another_order_get_the_same_clusters():
     assert adjusted_rand_score(first[order], second) == 1.0
 
 
-def test_new_samples_are_predicted_without_noise():
+def test_new_samples_are_scaled_without_noise():
     X, y = customers()
     model = Auto(2, random_state=0).fit(X[:200])
     assert adjusted_rand_score(y[200:], model.predict(X[200:])) > 0.7
-    assert_array_equal(model.predict(X[200:]), model.predict(X[200:]))
+    scaling = model._scaling
+    expected = scaling.mean + scaling.shrinkage * (X[200:] - scaling.mean)
+    assert_allclose(scaling.transform(X[200:]), expected)
+    assert (scaling.shrinkage[4:] < 0.9).all()
 
 
-def test_the_parameter_keeps_its_meaning():
+def test_one_far_value_is_not_spread_over_what_lies_between():
+    rng = np.random.RandomState(0)
+    X = np.column_stack((rng.randint(4, size=200), rng.normal(size=200))).astype(float)
+    X[0, 0] = 1000.0
+    found = jittered(X, np.array([True, False]))
+    mean = X[:, 0].mean()
+    spread = mean + (found.X[:, 0] - mean) / found.shrinkage[0]
+    assert np.abs(spread[1:] - X[1:, 0]).max() <= 0.5
+    assert abs(spread[0] - 1000.0) < 500
+
+
+def test_constraints_can_show_how_many_values_of_a_category_are_the_clusters():
     X, _ = customers()
-    model = Auto(2, scaling="standardize", random_state=0).fit(X * [1, 9, 1, 1, 1, 1, 1, 1])
-    assert model.report_.scaling == STANDARDIZED + JITTERED
+    region = X[:, 4:7].argmax(axis=1)
+    known = Constraints.sample(region, 40, random_state=0)
+    model = Auto(random_state=0).fit(X, constraints=known)
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(region, model.labels_) > 0.95
+
+
+@pytest.mark.parametrize("scaling", ["given", "standardize"])
+def test_only_an_automatic_scaling_jitters(scaling):
+    X, _ = customers()
+    known = Constraints(300, must_link=[(0, 1)])
+    report = Auto(2, scaling=scaling, random_state=0).fit(X, constraints=known).report_
+    assert report.scalings == (GIVEN if scaling == "given" else STANDARDIZED,)
+
+
+def test_constant_features_do_not_matter_to_jitter():
+    X, _ = customers()
+    views = [
+        Views.of(Prepared(np.hstack((part, np.ones((300, 9)))))) for part in (X, X[:, [0, -1]])
+    ]
+    assert views[0].jittered is not None
+    assert views[1].jittered is None
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,8 @@ def four_blobs():
 
 
 def choose(views, constraints, numbers=(2, 3, 4, 5), callback=ignore):
-    scaling = views.scalings[0]
-    return choose_n_clusters(views, scaling, constraints, numbers=numbers, callback=callback)
+    scalings = views.scalings[:1]
+    return choose_n_clusters(views, scalings, constraints, numbers=numbers, callback=callback)
 
 
 def gaps(views, numbers=(2, 3, 4, 5)):

@@ -95,7 +95,7 @@ def test_the_scaling_is_said_and_how_to_change_it(report):
     assert report.summary()[2] == 'features as given (scaling="standardize" changes that)'
     known = Constraints.sample(y, 6, random_state=0)
     compared = Auto(3, random_state=0).fit(X, constraints=known).report_
-    assert "compared with the other scaling by constraints" in compared.summary()[2]
+    assert "compared by constraints with: " in compared.summary()[2]
 
 
 def test_a_number_of_clusters_that_is_a_guess_is_called_so(iris):

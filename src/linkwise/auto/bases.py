@@ -44,6 +44,7 @@ GRAPH_PENALTY, KERNEL_PENALTY = 10.0, 0.1
 LARGE, LARGE_TOL = 20_000, 1e-4  # samples above which eigenvectors are a little less exact
 FEW_VALUES = 10  # distinct values of a feature that has few
 NEARLY_CONSTANT = 0.9  # share of a value that leaves too few samples for a partition by a feature
+JITTER_SEED = 91_307  # with a common one, noise is that of data that were drawn with it
 CHECKED = 1_000  # rows and columns of which distinct values are counted
 
 
@@ -105,7 +106,7 @@ class Jittered(NamedTuple):
     """Features, those with few values spread by noise."""
 
     X: Floats
-    shrinkage: Floats  # of each feature, about its mean: noise is added, the deviation is the same
+    shrinkage: Floats  # of each feature towards its mean, as far as it is noise; 1: no noise
 
 
 def jittered(X: Floats, few: Bools) -> Jittered:
@@ -113,19 +114,21 @@ def jittered(X: Floats, few: Bools) -> Jittered:
 
     The values of a category, an answer or a count are islands: a graph falls apart between them,
     and a Gaussian on one of them has no variance. Spread, they say as much about clusters, and no
-    more than other features.
+    more than other features. Equal samples get noise of their own: many at one point would be an
+    island again.
     """
-    rng, spread, shrinkage = np.random.RandomState(0), np.array(X), np.ones(X.shape[1])
+    rng = np.random.RandomState(JITTER_SEED)
+    spread, shrinkage = np.array(X), np.ones(X.shape[1])
     for at in np.flatnonzero(few):
         unit = float(np.abs(X[:, at]).max()) or 1.0  # keeps squares in range
         column = X[:, at] / unit
         values, place = np.unique(column, return_inverse=True)
-        noise = rng.uniform(size=column.size)
         if values.size == 1:
             continue
-        half = np.diff(values) / 2
-        below, above = np.append(half[:1], half), np.append(half, half[-1:])
-        noisy = column - below[place] + noise * (below + above)[place]
+        gap = np.diff(values)
+        # A value far from all others is not spread over what lies between.
+        width = np.minimum(np.append(gap[:1], gap), np.append(gap, gap[-1:]))
+        noisy = column + rng.uniform(-0.5, 0.5, size=column.size) * width[place]
         shrinkage[at] = (column.std() / noisy.std()) ** 2
         spread[:, at] = unit * (column.mean() + shrinkage[at] * (noisy - column.mean()))
     return Jittered(spread, shrinkage)

@@ -89,7 +89,10 @@ class Found(NamedTuple):
 
 
 def alike_if_equal(probability: Floats, X: Floats, free: Bools) -> Floats:
-    """Return the mean over equal samples, which jitter has told apart, without constraints."""
+    """Give equal samples that no constraint names the mean of their probabilities.
+
+    Jitter has told them apart.
+    """
     first = RowIndex(X).find(X)
     total = np.zeros_like(probability)
     np.add.at(total, first[free], probability[free])
@@ -323,22 +326,23 @@ class Auto(ConstrainedClusterer):
         prepared = views.prepared
         if prepared.is_graph:
             return [None]
-        scalings = views.scalings
         if self.scaling != "auto" or prepared.affinity is not None:
             name = NAMES.get(self.scaling, GIVEN)
-            scalings = [one for one in both_scalings(prepared.X) if one.name == name]
-            scalings = views.with_jitter(scalings)
+            return [one for one in both_scalings(prepared.X) if one.name == name]
         given = len(constraints.table.pairs) or constraints.labels is not None
         two = given and prepared.n_samples <= SECOND_SCALING_UP_TO
-        return list(scalings if two else scalings[:1])
+        return list(views.scalings if two else views.scalings[:1])
 
     def _choice(self, views: Views, constraints: Constraints, callback: Report | None) -> Choice:
         """Choose the number of clusters."""
         numbers = numbers_of_clusters(constraints)
         if self.max_clusters is not None and numbers[0] > self.max_clusters:
             self._refuse_many(numbers[0])
-        scaling = self._scalings(views, constraints)[0]
-        return choose_n_clusters(views, scaling, constraints, numbers=numbers, callback=callback)
+        scalings = self._scalings(views, constraints)
+        n_used = 1 if views.jittered is None else 2  # without jitter, too: a category may be meant
+        return choose_n_clusters(
+            views, scalings[:n_used], constraints, numbers=numbers, callback=callback
+        )
 
     def _keep_view(self, view: View, views: Views, result: AutoResult) -> None:
         """Keep the graph of the view, and what `predict` needs."""

@@ -16,7 +16,7 @@ from linkwise.exceptions import ConflictError
 from linkwise.partition import kmeans
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from linkwise._types import Floats, Ints
     from linkwise.auto.evidence import Fold
@@ -109,7 +109,7 @@ def gap_prior(eigenvalues: Floats, numbers: tuple[int, ...]) -> Floats:
 
 def choose_n_clusters(
     views: Views,
-    scaling: Scaling | None,
+    scalings: Sequence[Scaling | None],
     constraints: Constraints,
     *,
     numbers: tuple[int, ...],
@@ -117,12 +117,13 @@ def choose_n_clusters(
 ) -> Choice:
     """Return how probable each number of clusters is.
 
-    Some candidates predict held-out constraints, for each number in turn. The search ends when
+    Some candidates predict held-out constraints, for each number in turn; the better scaling
+    counts. The search ends when
     several numbers in a row are improbable, and goes on beyond the last one given while the most
     probable number is among the last. Interrupting leaves out the numbers that were not looked at
     yet.
     """
-    bases = views.bases(scaling, numbers[-1])[1]
+    bases = views.bases(scalings[0], numbers[-1])[1]
     if ConstraintModel.of(constraints, 2).n_constraints < 2 or len(numbers) < 2:
         return _choice(numbers, gap_prior(bases.spectrum.values, numbers))
     tried: list[int] = []
@@ -132,9 +133,13 @@ def choose_n_clusters(
     try:
         for k in range(numbers[0], highest + 1):
             if k > bases.n_clusters:
-                bases = views.bases(scaling, 2 * k)[1]
-            view = views.view(scaling, k, is_kept=False)
-            evidence.append(log_evidence(view, constraints))
+                bases = views.bases(scalings[0], 2 * k)[1]
+            evidence.append(
+                max(
+                    log_evidence(views.view(scaling, k, is_kept=False), constraints)
+                    for scaling in scalings
+                )
+            )
             tried.append(k)
             if callback is not None:
                 callback(min(len(tried) / len(numbers), 1.0), f"{k} clusters")

@@ -188,7 +188,8 @@ class AutoReport:
 
     def _scaling(self) -> str:
         parameter = "standardize" if self.scaling.startswith(GIVEN) else "given"
-        why = "compared with the other scaling by constraints" if len(self.scalings) > 1 else ""
+        others = [name for name in self.scalings if name != self.scaling]
+        why = f"compared by constraints with: {'; '.join(others)}" if others else ""
         if not why:
             return f'features {self.scaling} (scaling="{parameter}" changes that)'
         return f'features {self.scaling}, {why} (scaling="{parameter}" changes that)'

@@ -325,7 +325,12 @@ class Views:
         self.jittered: Jittered | None = None
         if self._are_many_few_valued():
             self.jittered = jittered(self.prepared.X, few_valued(self.prepared.X))
-            self.scalings = self.with_jitter(self.scalings)
+            first, *others = (
+                one._replace(name=one.name + JITTERED, shrinkage=self.jittered.shrinkage)
+                for one in self.scalings
+            )
+            # Without jitter second: constraints may show that a category is a cluster
+            self.scalings = [first, self.scalings[0], *others]
         self._bases: dict[str, tuple[Prepared, Bases]] = {}
         self._views: dict[tuple[str, int], View] = {}
         self._trees: dict[str, dict[bool, Ints]] = defaultdict(dict)  # by names of scalings
@@ -348,25 +353,14 @@ class Views:
         X = self.prepared.X
         if not self.scalings or issparse(X) or self.prepared.affinity is not None:
             return False
-        share = (few_valued(X) & ~nearly_constant(X)).mean()
-        if X.shape[1] < LEAST_FEATURES or share < JITTERED_FROM:
+        X = X[:, self.scalings[0].used]
+        if X.shape[1] < LEAST_FEATURES:
             return False
-        has_two = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0)
-        n_distinct = np.unique(RowIndex(X).find(X)).size
-        return bool(has_two.mean() < MOSTLY_BINARY and n_distinct >= len(X) / 2)
-
-    def with_jitter(self, scalings: Sequence[Scaling]) -> list[Scaling]:
-        """Return the scalings with few-valued features jittered, if there are many such features.
-
-        The first one without comes second: constraints may show that a category is a cluster.
-        """
-        if self.jittered is None:
-            return list(scalings)
-        given = self.jittered.shrinkage
-        first, *others = (
-            one._replace(name=one.name + JITTERED, shrinkage=given) for one in scalings
-        )
-        return [first, scalings[0], *others]
+        share = (few_valued(X) & ~nearly_constant(X)).mean()
+        has_two = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0).mean()
+        if share < JITTERED_FROM or has_two >= MOSTLY_BINARY:
+            return False
+        return bool(np.unique(RowIndex(X).find(X)).size >= len(X) / 2)
 
     @classmethod
     def of(cls, prepared: Prepared) -> Views:
