@@ -290,6 +290,50 @@ def test_the_category_that_differs_most_is_shown():
         assert_allclose(found.top[c][0][1:4], twin[best])
 
 
+@pytest.mark.parametrize(
+    "word", ["none", "None", "n/a", "unknown", "null", "missing", "-", "?", "NaT"]
+)
+def test_a_word_is_a_category_like_any_other(word):
+    card = ["gold"] * 10 + ["silver"] * 10 + [word] * 20
+    labels = [0] * 10 + [1] * 10 + [0] * 20
+    found = Features.of({"card": np.array(card, dtype=object)}, None, 40)
+    assert sorted(found.categories[0].texts) == sorted(["gold", "silver", word])
+    described = describe.cluster_features(found, Partition.of(labels, "labels"))
+    assert described.top[1][0][2:4] == (1, 0)  # silver here and elsewhere
+    assert described.missing == {}
+    text = Parsed(render_report(labels=labels, feature_values={"card": card})).text
+    assert "mostly gold" not in text
+    assert "Values are missing" not in text
+
+
+def test_shares_are_of_the_samples_with_a_value_and_a_note_counts_the_others():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {
+            "card": pandas.array(["gold", "gold ", None, "none"] * 5, dtype="string"),
+            "seat": ["aisle", "", "window", None] * 5,
+            "n": [1.0, 2.0, np.nan, 4.0] * 5,
+            "full": [1, 2, 3, 5] * 5,
+        }
+    )
+    found = Features.of(frame, None, 20)
+    assert [one.texts for one in found.categories] == [["gold", "none"], ["aisle", "window"]]
+    clusters = Partition.of([0, 0, 0, 1] * 5, "labels")
+    described = describe.cluster_features(found, clusters)
+    assert described.missing == {"n": 5, "card": 5, "seat": 10}
+    rows = {row.name: row for row in described.top[0]}
+    assert rows["card"].inside in {0, 1}
+    text = " ".join(Parsed(render_report(labels=clusters.codes, feature_values=frame)).text.split())
+    note = r"Values are missing in n \(5 samples\), card \(5 samples\)"
+    end = r"\. Means and shares are of the samples that have a value\."
+    spaced = re.sub(r" ([,.;)])", r"\1", text).replace("( ", "(")
+    assert re.search(note + end, spaced)
+    assert re.search(note + r", seat \(10 samples\)" + end, spaced)
+    many = {f"column {k}": [1.0, np.nan, 3.0] for k in range(10)}
+    text = Parsed(render_report(labels=[0, 1, 1], feature_values=many)).text
+    assert "and 2 other features" in text
+
+
 def test_tables_may_be_mappings_and_object_arrays():
     columns = {"x": np.arange(4.0), "kind": np.array(["a", "a", "b", "b"])}
     by_mapping = Features.of(columns, None, 4)
@@ -1094,6 +1138,7 @@ def test_wrong_input_gets_one_clear_error(message, arguments):
 
 def test_numbers_are_written_for_readers():
     assert page.number(None) == page.number(np.inf) == "–"
+    assert page.number(-0.0) == "0"
     assert [page.number(x) for x in (0.0, 999.94, 1234567.0, 1e7)] == [
         "0",
         "999.9",

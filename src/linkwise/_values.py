@@ -54,8 +54,14 @@ def most_categories(n_rows: int) -> int:
     return min(max(FEW_CATEGORIES, n_rows // 10), MANY_CATEGORIES)
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a cell of a table is empty: None, NaN, NaT or the NA of pandas; a word is not."""
+    # The NA of pandas refuses to be compared.
+    return bool(value is None or str(value) == "<NA>" or value != value)  # noqa: PLR0124  (NaN)
+
+
 def is_given(text: str) -> bool:
-    """Whether a cell holds something, and no word for "not known"."""
+    """Whether a cell among numbers holds something, and no word for "not known"."""
     return text.strip().lower() not in PLACEHOLDERS
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -156,6 +157,16 @@ def test_nearly_empty_columns_are_left_out_and_half_empty_ones_are_named(linkwis
     asked = linkwise(*options, "--features", "a", "--features", "rare")
     assert "2 features (a, rare)" in asked.err
     assert "column 'rare': 95% of it was missing, and is filled" in asked.err
+
+
+def test_what_a_column_is_filled_with_is_said(linkwise, tmp_path):
+    rows = [f"{k},{'silver' if k % 2 else ''},{k % 5 if k % 2 else ''}" for k in range(20)]
+    rows[1] = "1,gold,1"
+    (tmp_path / "t.csv").write_text("\n".join(["a,card,n", *rows]))
+    run = linkwise("cluster", "t.csv", "-k", 2, "--impute", "median")
+    said = "50% of it was missing, and is filled with"
+    assert f"column 'card': {said} 'silver', its most frequent value (--drop card" in run.err
+    assert f"column 'n': {said} 2, its median (--drop n leaves it out)" in run.err
 
 
 def test_partial_labels_are_knowledge_and_no_feature(linkwise, table, tmp_path):
@@ -419,6 +430,32 @@ def test_a_report(linkwise, table, tmp_path):
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "table.csv: 3 clusters" in page
     assert "width" in page
+
+
+@pytest.mark.parametrize("word", ["none", "unknown", "-", "missing"])
+def test_the_report_counts_a_word_that_the_clustering_uses(word, linkwise, tmp_path):
+    pytest.importorskip("jinja2")
+    cards = ["gold"] * 10 + ["silver"] * 10 + [word] * 20
+    rows = [f"{card},{(k % 7) + 50 * (card == 'silver')}" for k, card in enumerate(cards)]
+    (tmp_path / "t.csv").write_text("\n".join(["card,n", *rows]))
+    run = linkwise("cluster", "t.csv", "-k", 2, "-m", "cut", "--report", "r.html")
+    assert run.code == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "83 %" not in page
+    assert f"card: {word}" in page or f"<bdi>{word}</bdi>" in page
+    assert "Values are missing" not in page
+
+
+def test_the_report_takes_categories_for_what_they_were_asked_to_be(linkwise, tmp_path):
+    pytest.importorskip("jinja2")
+    rows = [f"{k // 10 if k < 20 else 'none'},{k % 7 + 50 * (k < 10)}" for k in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["plan,n", *rows]))
+    options = ("cluster", "t.csv", "-k", 2, "-m", "cut", "--categorical", "plan")
+    run = linkwise(*options, "--report", "r.html")
+    assert run.code == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert re.search("plan: (0|none)", page)
+    assert "Values are missing" not in page
 
 
 def test_threads_reach_the_method(linkwise, table, monkeypatch):

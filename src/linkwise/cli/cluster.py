@@ -22,6 +22,7 @@ from linkwise.cli.duplicates import A_GUESS, write_duplicates, write_review
 from linkwise.cli.formats import Column, write_clusters
 from linkwise.cli.loading import is_annotated
 from linkwise.cli.pairs import suspicious, violated_pairs
+from linkwise.cli.tables import text_of
 from linkwise.cli.task import fit, load, number_of_clusters, save_prepared
 from linkwise.cli.writing import without_formulas
 
@@ -186,13 +187,23 @@ def _report(request: ClusterRequest, task: Task, model: Any) -> None:
         # In the units of the file: people do not think in standard deviations. The columns of a
         # table have their own names; those of `X` may be more, one for each category.
         feature_names=data.feature_names if data.frame is None and data.feature_names else None,
-        feature_values=data.frame,
+        feature_values=_as_used(data.frame, request),
         title=f"{Path(request.name).name}: {n_found(model)} clusters",
         command=shlex.join(["linkwise", *sys.argv[1:]]),
         parameters=_parameters(model),
         truth=data.truth_in_words(),
         random_state=request.seed,
     )
+
+
+def _as_used(frame: Any, request: ClusterRequest) -> Any:
+    """Return the columns with those that were asked for as categories as such."""
+    chosen = [] if frame is None else [name for name in request.categorical if name in frame]
+    if not chosen:
+        return frame
+    pandas = require("pandas", extra="cli", purpose="Reading tables")
+    texts = {name: pandas.Categorical(text_of(frame[name])) for name in chosen}
+    return frame.assign(**texts)
 
 
 def _parameters(model: Any) -> dict[str, Any]:
@@ -207,6 +218,7 @@ def _summary(request: ClusterRequest, task: Task, model: Any, *, seconds: float)
     labels = model.labels_
     broken = metrics.violated_count(known, labels)
     W = getattr(model, "affinity_matrix_", data.W)
+    objective = model.result_.objective
     summary: dict[str, Any] = {
         "command": "cluster",
         "data": str(request.data),
@@ -224,7 +236,7 @@ def _summary(request: ClusterRequest, task: Task, model: Any, *, seconds: float)
         "violated_cannot_links": broken.cannot_link,
         "violated_pairs": violated_pairs(known, labels, data.shown_ids()),
         "ncut": None if W is None else metrics.ncut(W, labels),
-        "objective": model.result_.objective,
+        "objective": None if objective is None else objective + 0.0,  # zero has no sign
         "converged": bool(model.result_.converged),
         "ari": adjusted_rand(data.truth, labels),
         "seconds": round(seconds, 3),

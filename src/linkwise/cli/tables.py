@@ -16,6 +16,7 @@ from linkwise._values import (
     Numbers,
     days,
     is_given,
+    is_missing,
     most_categories,
     plain_numbers,
     read_dates,
@@ -88,11 +89,7 @@ def dropped(name: str, text: str) -> Problem:
 def text_of(column: Any) -> list[str]:
     """Return the values of a column as text, the same for 7 and 7.0; missing ones are empty."""
     values = column.tolist() if hasattr(column, "tolist") else list(column)
-    return ["" if _is_missing(value) else _text(value) for value in values]
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or value != value or str(value) == "<NA>"  # noqa: PLR0124  (NaN)
+    return ["" if is_missing(value) else _text(value) for value in values]
 
 
 def _text(value: Any) -> str:
@@ -336,11 +333,19 @@ def _fill_missing(
         return [*problems, Problem(text, ("--impute", "median"))]
     for name, where in missing.items():
         if name in numeric:
-            numeric[name][where] = np.median(numeric[name][~where])
+            middle = np.median(numeric[name][~where])
+            numeric[name][where] = middle
+            filled = f"{middle:.6g}, its median"
         else:
-            given = [text for text in categories[name] if text]
-            most = max(sorted(set(given)), key=given.count)
+            given = Counter(text for text in categories[name] if text)
+            most = max(sorted(given), key=given.__getitem__)
             categories[name] = [text or most for text in categories[name]]
+            filled = f"{most!r}, its most frequent value"
+        if where.mean() > MUCH_MISSING:
+            found.notes.append(
+                f"column {name!r}: {where.mean():.0%} of it was missing, and is filled with "
+                f"{filled} (--drop {shlex.quote(name)} leaves it out)"
+            )
     return problems
 
 
@@ -362,21 +367,21 @@ def _mostly_missing(missing: dict[str, Bools], *, n_columns: int) -> dict[str, P
 def _without_nearly_empty(
     found: SortedColumns, missing: dict[str, Bools], request: DataRequest
 ) -> dict[str, Bools]:
-    """Leave out columns of which hardly anything is known, unless they were asked for; note all."""
+    """Leave out columns of which hardly anything is known, unless they are asked for; note it."""
     kept = {}
     asked = (*request.features, *request.categorical)
     for name, where in missing.items():
-        share, typed = where.mean(), shlex.quote(name)
+        share = where.mean()
         n_left = len(found.numeric) + len(found.categories)
         if share > NEARLY_EMPTY and name not in asked and n_left > 1:
             (found.numeric if name in found.numeric else found.categories).pop(name)
             found.left_out.append(name)
-            note = f"{share:.0%} of it is missing, so it is left out (unless --features names it)"
+            found.notes.append(
+                f"column {name!r}: {share:.0%} of it is missing, so it is left out "
+                "(unless --features names it)"
+            )
         else:
             kept[name] = where
-            note = f"{share:.0%} of it was missing, and is filled (--drop {typed} leaves it out)"
-        if share > MUCH_MISSING:
-            found.notes.append(f"column {name!r}: {note}")
     return kept
 
 

@@ -123,8 +123,9 @@ def render_report(  # noqa: PLR0913  (each part of the page may be left out)
         Names of the columns; those of a data frame unless given.
     feature_values : array-like, sparse matrix, data frame or mapping, optional
         Features in the units of their owner, one row a sample, to describe the clusters with: `X`
-        unless given. Values may be missing. Columns are numbers (also money, such as ``$1,200``),
-        dates, or categories; other texts are shown with their samples only.
+        unless given. Columns are numbers (also money, such as ``$1,200``), dates, or categories;
+        other texts are shown with their samples only. Values may be missing: None, NaN or an empty
+        text. A word such as ``none`` is a category, but a missing value among numbers.
     cluster_names : mapping or iterable, optional
         Names of the clusters: by their labels, or one for each label in increasing order.
     title : str, optional

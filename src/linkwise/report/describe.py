@@ -54,15 +54,21 @@ class ClusterFeatures(NamedTuple):
 
     top: list[list[Difference]]
     n_constant: int
+    missing: dict[str, int]  # number of samples without a value, of the features that lack some
 
     def in_words(self, cluster: int) -> list[Difference]:
         """Return the few differences of a cluster that say who it is."""
         return [one for one in self.top[cluster] if one.is_clear][:IN_WORDS]
 
+    def missing_in_words(self, clusters: list[int]) -> dict[str, int]:
+        """Return what is missing of the features that are said in words of some clusters."""
+        said = {one.name for cluster in clusters for one in self.in_words(cluster)}
+        return {name: n for name, n in self.missing.items() if name in said}
+
 
 def cluster_features(features: Features, clusters: Partition) -> ClusterFeatures:
     """Find the features whose mean in a cluster is farthest from that of the other samples."""
-    numbers, n_constant = _number_differences(features, clusters)
+    numbers, n_constant, missing = _number_differences(features, clusters)
     shares = [_category_differences(one, clusters) for one in features.categories]
     n_top = TOP_FEATURES if clusters.n_groups <= MANY_CLUSTERS else TOP_FEATURES_OF_MANY
     top = []
@@ -71,15 +77,16 @@ def cluster_features(features: Features, clusters: Partition) -> ClusterFeatures
         found = [one for one in found if one.difference != 0]
         top.append(sorted(found, key=lambda one: -abs(one.difference))[:n_top])
     n_constant += sum(len(one.texts) < 2 for one in features.categories)
-    return ClusterFeatures(top, n_constant)
+    missing |= {one.name: int((one.codes < 0).sum()) for one in features.categories}
+    return ClusterFeatures(top, n_constant, {name: n for name, n in missing.items() if n})
 
 
 def _number_differences(
     features: Features, clusters: Partition
-) -> tuple[list[list[Difference]], int]:
-    """Return the largest differences of each cluster, and the number of constant columns."""
+) -> tuple[list[list[Difference]], int, dict[str, int]]:
+    """Return the largest differences of each cluster, the number of constant columns, and gaps."""
     blocks = [_block_means(block, clusters) for block in _blocks(features.values)]
-    inside, outside, gap, varies = (
+    inside, outside, gap, varies, n_missing = (
         np.concatenate(part, axis=-1) for part in zip(*blocks, strict=True)
     )
     kinds = ["date" if f in features.dates else "number" for f in range(len(features.names))]
@@ -90,7 +97,8 @@ def _number_differences(
         ]
         for c in range(clusters.n_groups)
     ]
-    return found, int((~varies).sum())
+    missing = dict(zip(features.names, n_missing.astype(np.intp).tolist(), strict=True))
+    return found, int((~varies).sum()), missing
 
 
 def _category_differences(category: Category, clusters: Partition) -> list[Difference]:
@@ -125,7 +133,7 @@ def _blocks(values: Any) -> Iterator[Floats]:
 
 
 def _block_means(block: Floats, clusters: Partition) -> tuple[Any, ...]:
-    """Mean of each column in each cluster and outside it, their gap, and which columns vary."""
+    """Means of columns in and outside each cluster, their gap, which vary, and what is missing."""
     known = np.isfinite(block)
     scale = np.abs(block, where=known, out=np.zeros_like(block)).max(axis=0, initial=0.0)
     scale[scale == 0] = 1.0
@@ -145,7 +153,7 @@ def _block_means(block: Floats, clusters: Partition) -> tuple[Any, ...]:
     varies = deviation > 0
     gap = np.divide(inside - outside, deviation, out=np.zeros(inside.shape), where=varies)
     # Without a single value in the cluster, or outside, there is nothing to compare.
-    return inside * scale, outside * scale, np.nan_to_num(gap), varies
+    return inside * scale, outside * scale, np.nan_to_num(gap), varies, codes.size - n_known
 
 
 def _ratio(a: Floats, b: Floats) -> Floats:

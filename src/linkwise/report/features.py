@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from linkwise._inputs import checked_format
-from linkwise._values import is_given, most_categories, read_dates, read_numbers
+from linkwise._values import is_missing, most_categories, read_dates, read_numbers
 from linkwise.metrics.checks import check_length
 from linkwise.report.text import name_of
 
@@ -157,16 +157,12 @@ def _days(moments: AnyArray) -> Floats:
 
 def _texts(values: AnyArray) -> list[str]:
     """Return a column as texts; missing values are empty."""
-    return ["" if _is_missing(value) else str(value) for value in values.tolist()]
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or value != value or str(value) in {"<NA>", "NaT"}  # noqa: PLR0124
+    return ["" if is_missing(value) else str(value).strip() for value in values.tolist()]
 
 
 def _category_or_text(column: Any, name: str) -> Category | Text:
     texts = [name_of(text) if text else "" for text in _texts(np.asarray(column, dtype=object))]
-    found = sorted({text for text in texts if is_given(text)})
+    found = sorted(set(texts) - {""})
     if len(found) > most_categories(len(texts)) or len(found) == len(texts) > 1:
         return Text(name, texts)
     number = {text: code for code, text in enumerate(found)}

@@ -115,6 +115,7 @@ def _features(inputs: Inputs, order: Any) -> dict[str, Any]:
         "features": found,
         "described": sorted(order[:MAX_DESCRIBED].tolist()),
         "portrayed": portrayed,
+        "missing_above": found.missing_in_words(portrayed),
         "steepest": steepest,
     }
 
@@ -182,6 +183,7 @@ def number(value: float | None, digits: int = 4) -> str:
     """
     if value is None or not np.isfinite(value):
         return "–"
+    value += 0.0  # zero has no sign
     size = abs(value)
     if size != 0 and not 1e-4 <= size < 1e7:
         text = f"{value:.2e}"
