@@ -49,9 +49,9 @@ def test_what_is_mostly_noise_is_drawn_towards_the_mean():
 
 @pytest.mark.parametrize("unit", [1e-150, 1e150])
 def test_units_do_not_matter_to_jitter(unit):
-    X = np.random.RandomState(0).randint(4, size=(50, 2)).astype(float)
-    few = np.array([True, True])
-    assert_allclose(jittered(X * unit, few).X / unit, jittered(X, few).X)
+    X = np.random.RandomState(0).randint(4, size=(50, 2)) + np.arange(100).reshape(50, 2) / 1e6
+    few, units = np.array([True, True]), np.array([unit, 3.0])
+    assert_allclose(jittered(X * units, few).X / units, jittered(X, few).X)
 
 
 @pytest.mark.parametrize("seed", range(3))

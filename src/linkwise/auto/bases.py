@@ -119,8 +119,15 @@ def jittered(X: Floats, few: Bools) -> Jittered:
     """
     rng = np.random.RandomState(JITTER_SEED)
     spread, shrinkage = np.array(X), np.ones(X.shape[1])
+    units = np.abs(X).max(axis=0)  # keep squares in range
+    units[units == 0] = 1.0
+    # Numbers are drawn for the samples in an order that no unit of a feature changes.
+    scaled = X / units - (X / units).mean(axis=0)
+    deviation = np.where(np.ptp(scaled, axis=0) > 0, scaled.std(axis=0), 1.0)
+    key = (scaled / deviation * rng.normal(size=X.shape[1])).sum(axis=1)
+    rank = np.argsort(np.argsort(key, kind="stable"))
     for at in np.flatnonzero(few):
-        unit = float(np.abs(X[:, at]).max()) or 1.0  # keeps squares in range
+        unit = units[at]
         column = X[:, at] / unit
         values, place = np.unique(column, return_inverse=True)
         if values.size == 1:
@@ -128,7 +135,7 @@ def jittered(X: Floats, few: Bools) -> Jittered:
         gap = np.diff(values)
         # A value far from all others is not spread over what lies between.
         width = np.minimum(np.append(gap[:1], gap), np.append(gap, gap[-1:]))
-        noisy = column + rng.uniform(-0.5, 0.5, size=column.size) * width[place]
+        noisy = column + rng.uniform(-0.5, 0.5, size=column.size)[rank] * width[place]
         shrinkage[at] = (column.std() / noisy.std()) ** 2
         spread[:, at] = unit * (column.mean() + shrinkage[at] * (noisy - column.mean()))
     return Jittered(spread, shrinkage)
