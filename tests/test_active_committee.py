@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import threading
 from types import SimpleNamespace
 
@@ -14,11 +15,11 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import Auto, Constraints, Prepared
-from linkwise.active import Answer, Session, TruthOracle, simulate
+from linkwise.active import Answer, Session, TruthOracle, fits, simulate
 from linkwise.active.agreement import agreed
 from linkwise.active.committee import balance, propose, questions, telling_apart
 from linkwise.active.doubts import DOUBT, doubts
-from linkwise.active.fits import GATE, Fits, due_after, is_idle_leap, is_start_better
+from linkwise.active.fits import GATE, Fit, Fits, due_after, is_idle_leap, is_start_better
 from linkwise.active.hypotheses import (
     WRONG,
     Beliefs,
@@ -490,3 +491,33 @@ def test_earlier_fits_give_their_memory_back_and_say_the_same():
     fits.after((Answer(0, 1, truth(0, 1)),))
     assert "memberships" not in vars(first.hypotheses)
     assert_array_equal(first.hypotheses.probability(np.arange(60)), before)
+
+
+# Memory that is given back ------------------------------------------------------------------
+
+
+def test_what_is_being_worked_out_is_forgotten_as_well(monkeypatch):
+    begun, finish = threading.Event(), threading.Event()
+
+    def slow(candidates, answers):
+        begun.set()
+        assert finish.wait(60)
+        assert candidates.memberships
+        return []
+
+    monkeypatch.setattr(fits, "doubts", slow)
+    candidates = hypotheses_of([[0, 0, 1, 1], [0, 1, 1, 1]])
+    fit = Fit((Answer(0, 1, "same"),), (), candidates)
+    asking = threading.Thread(target=lambda: fit.hypotheses, daemon=True)
+    asking.start()
+    assert begun.wait(60)
+    forgetting = threading.Thread(target=fit.forget, daemon=True)
+    forgetting.start()
+    forgetting.join(0.2)
+    finish.set()
+    for thread in (asking, forgetting):
+        thread.join(60)
+    assert "memberships" not in candidates.__dict__
+    again = pickle.loads(pickle.dumps(fit))  # without the lock
+    assert again.answers == fit.answers
+    assert_array_equal(again.hypotheses.labels, fit.hypotheses.labels)

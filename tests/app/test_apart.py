@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 from queue import Queue
+from threading import Event as Signal
 from threading import Thread
 
 import numpy as np
@@ -465,8 +466,8 @@ class Slow:
 
     is_quick = True
 
-    def __init__(self, told):
-        self.told, self.upto, self.fitted, self.order = told, 0, -1, []
+    def __init__(self):
+        self.upto, self.fitted, self.order = 0, -1, []
         self.is_broken = False
 
     @property
@@ -496,7 +497,7 @@ class Slow:
 
 def test_new_clusters_are_shown_before_the_next_questions_are_worked_out():
     told = Told()
-    solver = Slow(told)
+    solver = Slow()
     engine = Engine(Prepared(blobs()[0]), told, solver, has_map=True)
     engine.start(Known(), is_new=False)
     told.wait(lambda: solver.order[-1:] == ["found"] and not told.doing)
@@ -512,6 +513,22 @@ def test_new_clusters_are_shown_before_the_next_questions_are_worked_out():
     told.wait(lambda: len(told.results) == 3)  # then without the newest clusters
     engine.stop()
     assert solver.order == ["refit", "found"]
+
+
+def test_questions_do_not_wait_for_the_better_map(monkeypatch):
+    told, improved = Told(), Signal()
+    monkeypatch.setattr(layout, "neighbor_layout", lambda data, axes: improved.wait(60) and axes)
+    engine = Engine(Prepared(blobs()[0]), told, Slow(), has_map=True)
+    engine.start(Known(), is_new=False)
+    try:
+        told.wait(lambda: told.doing == "improving the map" and told.results)
+        for upto in (1, 2):
+            engine.submit(Known(upto))
+            told.wait(lambda n=upto: told.results[-1].known.upto == n, 10)
+            assert told.results[-1].questions
+    finally:
+        improved.set()
+        engine.stop()
 
 
 def test_the_clusters_that_are_shown_first_are_those_that_come_with_questions():

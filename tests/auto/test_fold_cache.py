@@ -183,6 +183,27 @@ def test_what_is_held_out_was_never_seen(iris, found):
         assert seen <= folds.keys()
 
 
+@pytest.fixture
+def kept(iris, monkeypatch):
+    """Return the trials of folds that learnt from few samples and described all."""
+    monkeypatch.setattr(ensemble, "FOLD_ROWS", 20)
+    data = Prepared(iris[0])
+    Auto(3, random_state=0).fit(data, constraints=some_pairs(iris[1], 12))
+    return next(iter(data.attached[Views].folds[3]._trials.values()))
+
+
+def test_no_description_of_all_samples_is_kept_after_a_fit(kept):
+    assert len(kept) == n_folds_for(12)
+    assert not any(trial.described for trial in kept)
+
+
+def test_what_was_described_is_not_described_again(kept):
+    graph = kept[0]._described(("graph",))["graph"]
+    found = kept[1]._described(("kernel", "graph"))
+    assert found["graph"] is graph
+    assert found.keys() == {"kernel", "graph"}
+
+
 def test_other_numbers_of_clusters_have_their_own_folds(iris, found):
     X, y = iris
     data = Prepared(X)

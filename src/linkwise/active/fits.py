@@ -6,10 +6,10 @@ their weights. A fit is due after five more answers, later after twenty-five.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from threading import RLock
-from typing import TYPE_CHECKING
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -54,12 +54,22 @@ class Fit:
     answers: tuple[Answer, ...]
     suspects: tuple[Suspect, ...]
     candidates: Hypotheses
+    _lock: Any = field(default_factory=Lock, init=False, repr=False)
 
-    @cached_property
+    def __reduce__(self) -> tuple[type[Fit], tuple[Any, ...]]:
+        """Leave out the lock, and what can be worked out again."""
+        return Fit, (self.answers, self.suspects, self.candidates)
+
+    @property
     def hypotheses(self) -> Hypotheses:
         """The candidates and, for questions only, doubts."""
         if not self.answers:  # the candidates without any are different enough
             return self.candidates
+        with self._lock:  # else what is forgotten meanwhile comes back
+            return self._doubted
+
+    @cached_property
+    def _doubted(self) -> Hypotheses:
         return self.candidates.doubted(doubts(self.candidates, self.answers))
 
     @property
@@ -80,9 +90,10 @@ class Fit:
 
     def forget(self) -> None:
         """Give memory back."""
-        self.candidates.forget()
-        if "hypotheses" in self.__dict__:
-            self.hypotheses.forget()
+        with self._lock:
+            self.candidates.forget()
+            if "_doubted" in self.__dict__:
+                self._doubted.forget()
 
     def beliefs(self, answers: Sequence[Answer], known: Beliefs | None = None) -> Beliefs:
         """Return what the candidates say after more answers; `known` if it leads there."""

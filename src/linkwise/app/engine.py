@@ -167,7 +167,7 @@ class Engine:
         self._known = Known()
         self._is_new = True
         self._to_tell = self._to_refit = self._stopped = False
-        self._is_idle = True  # nothing is clustered, and the last clustering was found
+        self._is_idle = True  # a clustering would begin at once, and the last one did not fail
         self._threads = [
             Thread(target=work, name=f"linkwise {work.__name__}", daemon=True)
             for work in (self._prepare, self._cluster)
@@ -244,8 +244,9 @@ class Engine:
             self._publisher.working("clustering")
             # What follows from a first error would only hide it.
             is_ready = not is_first or self._guarded(lambda: self._solver.tell(self._known))
-            if is_ready and self._guarded(self._solver.refit):
-                self._is_idle = True
+            is_clustered = is_ready and self._guarded(self._solver.refit)
+            if is_clustered:
+                self._is_idle = not is_first  # the better map comes first, and takes long
                 self._publisher.failed("")
                 if not is_first:  # there are questions of before
                     self._guarded(self._show)
@@ -256,6 +257,7 @@ class Engine:
                 is_first = False
                 self._publisher.working("improving the map")
                 self._guarded(self._better_map)
+                self._is_idle = is_clustered
             give_back_memory()
             self._publisher.working("")
 

@@ -153,6 +153,8 @@ class Ensemble:
             is_interrupted = True
             if not self.members:
                 self._find_all(hurry=True)
+        finally:
+            self.cache.forget()
         # Their average, with what the constraints say
         view = self.views[self.best]
         compared = self.views if self.is_chosen else [view]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -237,8 +238,10 @@ class Trial:
 
     def _described(self, names: tuple[str, ...]) -> dict[str, Basis]:
         """Return bases at all rows, which the trials of a fit share."""
-        if not self.described.keys() >= set(names):
-            self.described.update(self.view.bases.at(self.rows, names))
+        missing = [name for name in names if name not in self.described]
+        if missing:
+            found = self.view.bases.at(self.rows, missing)
+            self.described.update((name, found[name]) for name in missing)
         return self.described
 
     def learn(
@@ -396,6 +399,11 @@ class FoldCache:
                 found.append(last[at])
         self._trials[whole.view.name] = found
         return found
+
+    def forget(self) -> None:
+        """Give memory back after a fit: the next one finds little again in the same trials."""
+        for trial in chain.from_iterable(self._trials.values()):
+            trial.described.clear()
 
 
 def _has_seen(trial: Trial, whole: Trial, hidden: Bools) -> bool:
