@@ -140,7 +140,17 @@ def test_constant_features_do_not_matter_to_jitter():
 
 
 @pytest.mark.parametrize(
-    "form", ["numbers", "binary", "plane", "copies", "one in nine", "sparse", "own affinity"]
+    "form",
+    [
+        "numbers",
+        "binary",
+        "plane",
+        "few samples",
+        "copies",
+        "one in nine",
+        "sparse",
+        "own affinity",
+    ],
 )
 def test_what_is_not_jittered(form):
     X, _ = customers()
@@ -150,6 +160,7 @@ def test_what_is_not_jittered(form):
             (np.sign(np.random.RandomState(0).normal(size=(300, 11))), X[:, 0])
         ),
         "plane": X[:, [0, -1]],
+        "few samples": X[:99],
         "copies": np.random.RandomState(0).randint(5, size=(90, 2)).astype(float),
         "one in nine": np.hstack((np.random.RandomState(0).normal(size=(300, 8)), X[:, -1:])),
         "sparse": csr_array(X),

@@ -61,7 +61,8 @@ FOLD_ROWS = 600  # unconstrained samples that learners of a fold learn from
 # Factor of the log-probabilities that constraints are added to: candidates that agree are surer
 # together than each of them alone, unless they predict held-out constraints like guessing.
 AGREED, GUESSING = 1.5, 0.5
-OTHER_SCALING = 0.05  # prior of the less plausible scaling
+OTHER_SCALING = 0.05  # prior of a less plausible scaling, beside the first
+WITHOUT_JITTER = 0.3  # prior of the first one without jitter: a category is often what is meant
 APART, APART_BELOW = 0.005, 12  # cut for each cluster of separate components; constraints below
 # Candidates without constraints and, of these, those that compare scalings; the same with them.
 ALONE = [one for one in CANDIDATES if one.group == UNSUPERVISED]
@@ -212,6 +213,9 @@ class Ensemble:
         """Return the number of the best view, its trials, and its cheap candidates."""
         highest = -np.inf
         best: tuple[int, list[Trial], list[Member]] = (0, [], [])
+        priors = [1 - OTHER_SCALING, *[OTHER_SCALING] * (len(self.scalings) - 1)]
+        if self.data.jittered is not None and len(priors) > 1:
+            priors[1] = WITHOUT_JITTER
         for number, scaling in enumerate(self.scalings):
             if number == len(self.views):
                 self.views.append(self.data.view(scaling, self.model.k))
@@ -220,7 +224,7 @@ class Ensemble:
             trials = self._trials(view) if self.folds else []
             cheap = self._supervised(trials, CHEAP) if self.folds else []
             score = self._scaling_score(view, cheap) if len(self.scalings) > 1 else 0.0
-            score += np.log(OTHER_SCALING if number else 1 - OTHER_SCALING)
+            score += np.log(priors[number])
             if score > highest:
                 best, highest = (number, trials, cheap), score
         return best

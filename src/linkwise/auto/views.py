@@ -65,7 +65,7 @@ PARTICIPATION, RATIO = 0.15, 6.0
 ALIKE = 4.0  # variances that differ by a smaller factor need no second look
 JITTERED_FROM = 0.2  # share of features with few values; among fewer, the others decide
 MOSTLY_BINARY = 0.9  # share of features with two values, from which on none is jittered
-LEAST_FEATURES = 3  # to jitter some
+LEAST_FEATURES, LEAST_SAMPLES = 3, 100  # to jitter some: among few samples, noise has patterns
 CONSTANT = 1e-12  # standard deviation of a constant feature, in units of the largest entry
 
 ORDERED_UP_TO = 20_000  # samples; beyond, a second copy of the graph costs more than it is worth
@@ -347,14 +347,14 @@ class Views:
         """Whether many features have few values, and are to be jittered.
 
         Not if nearly all have two, of which the clusters are made; nor if most samples have equals,
-        or there are two features: then the values are all there is. With an affinity of the
-        caller's, features are taken as given.
+        or there are two features: then the values are all there is. Nor of few samples. With an
+        affinity of the caller's, features are taken as given.
         """
         X = self.prepared.X
         if not self.scalings or issparse(X) or self.prepared.affinity is not None:
             return False
         X = X[:, self.scalings[0].used]
-        if X.shape[1] < LEAST_FEATURES:
+        if X.shape[1] < LEAST_FEATURES or X.shape[0] < LEAST_SAMPLES:
             return False
         share = (few_valued(X) & ~nearly_constant(X)).mean()
         has_two = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0).mean()
