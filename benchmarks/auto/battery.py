@@ -151,6 +151,34 @@ def share(difference):
     return f"{100 * np.mean(difference < -WORSE):.0f} %"
 
 
+# --- generated sets that are no part of the battery
+
+
+def run_generated(make, description, *, n_sets):
+    """Read options, and print the mean ARI on sets that `make` returns for their seeds."""
+    options = argparse.ArgumentParser(description=description.splitlines()[0])
+    options.add_argument("--first", type=int, default=0, help="seed of the first set")
+    options.add_argument("--sets", type=int, default=n_sets)
+    options.add_argument("--pairs", nargs="*", default=["0", "20", "n/10"])
+    asked = options.parse_args()
+    pin()
+    seeds = range(asked.first, asked.first + asked.sets)
+    rows = np.array([measure_generated(*make(seed), seed, asked.pairs) for seed in seeds])
+    head = ["k-means", "NCut", *(f"Auto, {amount} pairs" for amount in asked.pairs)]
+    show(f"{asked.sets} sets", head, [[number(value) for value in rows.mean(axis=0)]])
+
+
+def measure_generated(X, y, seed, amounts):
+    """Return the ARI of k-means, of `NCut`, and of `Auto` with so many pairs."""
+    k, data = int(y.max()) + 1, Prepared(X)
+    found = [KMeans(k, n_init=10, random_state=0).fit_predict(X)]
+    found.append(NCut(k, random_state=0).fit(data).labels_)
+    for amount in amounts:
+        known = draw_pairs(y, n_pairs(amount, y.size), seed)
+        found.append(Auto(k, random_state=0).fit(data, constraints=known).labels_)
+    return [adjusted_rand(y, labels) for labels in found]
+
+
 HEAD = [
     *("pairs", "sets", "ARI", "ARI, free", "worse than own without pairs", "worst"),
     *("worse than the better of k-means and NCut", "the better of the two", "CPU s"),

@@ -11,16 +11,9 @@ and `NCut` without pairs.
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
-from battery import draw_pairs, n_pairs
-from common import number, pin, show
-from sklearn.cluster import KMeans
+from battery import run_generated
 from sklearn.preprocessing import StandardScaler
-
-from linkwise import Auto, NCut, Prepared
-from linkwise.metrics import adjusted_rand
 
 
 def table(seed):
@@ -57,29 +50,5 @@ def _category(rng, y, k):
     return [chosen[:, 0]] if n_values == 2 else list(chosen.T)
 
 
-def measure(seed, amounts):
-    """Return the ARI of k-means, of `NCut`, and of `Auto` with so many pairs."""
-    X, y = table(seed)
-    k, data = int(y.max()) + 1, Prepared(X)
-    found = [KMeans(k, n_init=10, random_state=0).fit_predict(X)]
-    found.append(NCut(k, random_state=0).fit(data).labels_)
-    for amount in amounts:
-        known = draw_pairs(y, n_pairs(amount, y.size), seed)
-        found.append(Auto(k, random_state=0).fit(data, constraints=known).labels_)
-    return [adjusted_rand(y, labels) for labels in found]
-
-
-def main():
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--first", type=int, default=0, help="seed of the first set")
-    options.add_argument("--sets", type=int, default=24)
-    options.add_argument("--pairs", nargs="*", default=["0", "20", "n/10"])
-    asked = options.parse_args()
-    pin()
-    rows = np.array([measure(asked.first + at, asked.pairs) for at in range(asked.sets)])
-    head = ["k-means", "NCut", *(f"Auto, {amount} pairs" for amount in asked.pairs)]
-    show(f"{asked.sets} sets", head, [[number(value) for value in rows.mean(axis=0)]])
-
-
 if __name__ == "__main__":
-    main()
+    run_generated(table, __doc__, n_sets=24)

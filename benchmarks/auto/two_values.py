@@ -10,16 +10,9 @@ column for each choice. Set `seed` of one run is the same in every other. Prints
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
-from battery import draw_pairs, n_pairs
-from common import number, pin, show
-from sklearn.cluster import KMeans
+from battery import run_generated
 from sklearn.preprocessing import StandardScaler
-
-from linkwise import Auto, NCut, Prepared
-from linkwise.metrics import adjusted_rand
 
 
 def answers(seed):
@@ -36,29 +29,5 @@ def answers(seed):
     return StandardScaler().fit_transform(X[:, X.std(axis=0) > 0]), y
 
 
-def measure(seed, amounts):
-    """Return the ARI of k-means, of `NCut`, and of `Auto` with so many pairs."""
-    X, y = answers(seed)
-    k, data = int(y.max()) + 1, Prepared(X)
-    found = [KMeans(k, n_init=10, random_state=0).fit_predict(X)]
-    found.append(NCut(k, random_state=0).fit(data).labels_)
-    for amount in amounts:
-        known = draw_pairs(y, n_pairs(amount, y.size), seed)
-        found.append(Auto(k, random_state=0).fit(data, constraints=known).labels_)
-    return [adjusted_rand(y, labels) for labels in found]
-
-
-def main():
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--first", type=int, default=0, help="seed of the first set")
-    options.add_argument("--sets", type=int, default=20)
-    options.add_argument("--pairs", nargs="*", default=["0", "20", "n/10"])
-    asked = options.parse_args()
-    pin()
-    rows = np.array([measure(asked.first + at, asked.pairs) for at in range(asked.sets)])
-    head = ["k-means", "NCut", *(f"Auto, {amount} pairs" for amount in asked.pairs)]
-    show(f"{asked.sets} sets", head, [[number(value) for value in rows.mean(axis=0)]])
-
-
 if __name__ == "__main__":
-    main()
+    run_generated(answers, __doc__, n_sets=20)

@@ -117,11 +117,10 @@ def choose_n_clusters(
 ) -> Choice:
     """Return how probable each number of clusters is.
 
-    Some candidates predict held-out constraints, for each number in turn; the better scaling
-    counts. The search ends when
-    several numbers in a row are improbable, and goes on beyond the last one given while the most
-    probable number is among the last. Interrupting leaves out the numbers that were not looked at
-    yet.
+    Some candidates predict held-out constraints, for each number in turn; of several scalings, the
+    better one counts. The search ends when several numbers in a row are improbable, and goes on
+    beyond the last one given while the most probable number is among the last. Interrupting leaves
+    out the numbers that were not looked at yet.
     """
     bases = views.bases(scalings[0], numbers[-1])[1]
     if ConstraintModel.of(constraints, 2).n_constraints < 2 or len(numbers) < 2:

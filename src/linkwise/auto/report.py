@@ -19,7 +19,7 @@ from linkwise.auto.constraint_model import (
     probability_wrong,
 )
 from linkwise.auto.names import in_words
-from linkwise.auto.views import GIVEN
+from linkwise.auto.views import GIVEN, JITTERED
 from linkwise.constraints.table import make_suspects
 
 if TYPE_CHECKING:
@@ -187,12 +187,15 @@ class AutoReport:
         return f"the samples {how} show {KINDS[kind]}"
 
     def _scaling(self) -> str:
-        parameter = "standardize" if self.scaling.startswith(GIVEN) else "given"
+        own, other = "given", "standardize"
+        if not self.scaling.startswith(GIVEN):
+            own, other = other, own
+        switch = f'scaling="{other}" changes that'
+        if self.scaling.endswith(JITTERED):
+            switch = f'scaling="{own}" leaves out the jitter'
         others = [name for name in self.scalings if name != self.scaling]
-        why = f"compared by constraints with: {'; '.join(others)}" if others else ""
-        if not why:
-            return f'features {self.scaling} (scaling="{parameter}" changes that)'
-        return f'features {self.scaling}, {why} (scaling="{parameter}" changes that)'
+        why = f", compared by constraints with: {'; '.join(others)}" if others else ""
+        return f"features {self.scaling}{why} ({switch})"
 
     def _constraints(self) -> list[str]:
         s = "s" if self.n_constraints > 1 else ""
