@@ -1,16 +1,17 @@
 """The default session with a simulated answerer: quality after every few questions.
 
-Run: python benchmarks/active/questions.py --half tuning|shapes|checking [--seeds 10] [--first 0]
-     [--sets iris wine] [--budget 25] [--wrong 0.1] [--unknown-k] [--strategy committee]
-     [--out out/questions.jsonl]
+Run: python benchmarks/active/questions.py --half tuning|shapes|faint|checking [--seeds 10]
+     [--first 0] [--sets iris wine] [--budget 25] [--wrong 0.1] [--unknown-k]
+     [--strategy committee] [--out out/questions.jsonl]
 
 Real sets: a random 90 % of the samples for each seed, standardised. Synthetic ones: a new draw for
 each seed. The answerer knows the classes; with --wrong that share of its answers is turned round.
 Constants of the strategy were chosen on the tuning half alone. The shapes, generated ones on which
-most starts are wrong, are for tuning too. Prints means, the share of runs that are more than .02
-below their start, and how much really moved by the share that was expected to; every run is a line
-of the output. Sets that scikit-learn does not hold come from the folder named by LINKWISE_DATA, as
-<name>.npz with X and y.
+most starts are wrong, are for tuning too, and so are the faint sets, generated ones whose classes
+hardly show: there answers lead astray more often. Prints means, the share of runs that are more
+than .02 below their start, and how much really moved by the share that was expected to; every run
+is a line of the output. Sets that scikit-learn does not hold come from the folder named by
+LINKWISE_DATA, as <name>.npz with X and y.
 """
 
 from __future__ import annotations
@@ -85,6 +86,45 @@ def _stripes(rng):
     return np.column_stack((rng.uniform(-2, 2, 300), height)), stripe % 2
 
 
+def _mixture(rng):
+    """Draw clusters of any shape and size, so wide that they overlap."""
+    k = rng.randint(4, 8)
+    share = 0.04 + rng.dirichlet(np.full(k, 2.0)) * (1 - 0.04 * k)
+    y = rng.choice(k, size=220, p=share / share.sum())
+    mean, X = rng.normal(size=(k, 8)), np.empty((220, 8))
+    for c in range(k):
+        turned = rng.normal(size=(8, 8)) / np.sqrt(8) * rng.uniform(0.5, 1.5)
+        n = (y == c).sum()
+        X[y == c] = mean[c] + rng.normal(size=(n, 8)) @ turned + 0.5 * rng.normal(size=(n, 8))
+    return X * np.exp(rng.normal(size=8)), y
+
+
+def _heavy(rng):
+    """Draw the same with far samples."""
+    X, y = _mixture(rng)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return np.sign(X) * np.expm1(np.abs(X)), y
+
+
+def _decoy(rng):
+    """Draw classes in three features, and other clusters, clearer ones, in three more."""
+    k = rng.randint(3, 6)
+    y, other = rng.randint(k, size=240), rng.randint(k, size=240)
+    of_class, of_other = 1.6 * rng.normal(size=(k, 3)), 1.8 * rng.normal(size=(k, 3))
+    first = of_class[y] + rng.normal(size=(240, 3))
+    return np.hstack((first, of_other[other] + rng.normal(size=(240, 3)))), y
+
+
+def _odd(rng):
+    """Draw clusters, a third of whose samples are of any class."""
+    k = rng.randint(3, 7)
+    cluster = rng.randint(k, size=240)
+    mean, y = 2.5 * rng.normal(size=(k, 4)), cluster.copy()
+    moved = rng.uniform(size=240) < 0.35
+    y[moved] = rng.randint(k, size=moved.sum())
+    return mean[cluster] + rng.normal(size=(240, 4)), y
+
+
 SYNTHETIC = {
     "moons": lambda rng: make_moons(300, noise=0.1, random_state=rng),
     "xor": _corners,
@@ -100,9 +140,11 @@ SYNTHETIC |= {
     "spirals": _spirals,
     "stripes": _stripes,
 }
+SYNTHETIC |= {"mixture": _mixture, "heavy": _heavy, "decoy": _decoy, "odd": _odd}
 HALVES = {
     "tuning": ["iris", "wdbc", "ecoli", "dermatology", "moons", "xor", "unbalanced"],
     "shapes": ["noisy moons", "rings", "near rings", "noisy corners", "spirals", "stripes"],
+    "faint": ["mixture", "heavy", "decoy", "odd"],
     "checking": ["wine", "glass", "zoo", "ionosphere", "digits", "circles", "blobs"],
 }
 
