@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from linkwise.auto.constraint_model import DENSE, ConstraintModel, Pairs, Reliability
+from linkwise.auto.constraint_model import DENSE, RATES, ConstraintModel, Pairs, Reliability
 from linkwise.auto.evidence import (
+    CONFIDENCES,
     FOLDS,
     LEAVE_ONE_OUT,
     MANY_FOLDS,
     Prediction,
+    calibrated,
     folds_of,
     held_out_probability,
     make_folds,
@@ -100,6 +102,43 @@ def test_a_constraint_is_predicted_by_the_others():
                 is_known = label in kept.label
                 expected = Q[sample, cluster[label]] if is_known else 1 - Q[sample, others].sum()
             assert_allclose(found[number], expected, atol=1e-3)
+
+
+def judged(seed, *, wrong=0.0, misjudged=0.0):
+    """Return pairs of 150 samples, some of them wrong, and log-probabilities, some misjudged."""
+    rng = np.random.RandomState(seed)
+    y = rng.randint(3, size=150)
+    ends = np.array([rng.choice(150, 2, replace=False) for _ in range(400)])
+    together = (y[ends[:, 0]] == y[ends[:, 1]]) ^ (rng.uniform(size=400) < wrong)
+    seen = np.where(rng.uniform(size=150) < misjudged, (y + 1) % 3, y)
+    model = model_of(ends, together, n=150)
+    return model, make_folds(model, rng, 5), np.log(0.9 * np.eye(3)[seen] + 0.1 / 3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_misjudged_samples_are_told_from_wrong_constraints(seed):
+    # Both make about every fifth pair surprising. Other pairs of their samples tell which it is.
+    model, folds, logits = judged(seed, misjudged=0.15)
+    confidence, rate = calibrated(model, folds, [logits] * 5)
+    assert confidence < 1.0
+    assert rate < 0.02
+    model, folds, logits = judged(seed, wrong=0.25)
+    confidence, rate = calibrated(model, folds, [logits] * 5)
+    assert confidence > 1.2
+    assert 0.15 <= rate <= 0.3
+
+
+def test_the_calibration_is_a_mean_by_the_likelihood():
+    model, folds, logits = judged(0, wrong=0.1, misjudged=0.1)
+    weights, values = [], []
+    for confidence in CONFIDENCES:
+        for rate in RATES:
+            said = [Prediction(confidence * logits, rate)] * 5
+            p = held_out_probability(model, folds, said)
+            weights.append(np.log((1 - rate) * p + rate * (1 - p)).sum())
+            values.append([np.log(confidence), np.log(rate)])
+    expected = np.exp(np.average(values, axis=0, weights=np.exp(np.array(weights) - max(weights))))
+    assert_allclose(calibrated(model, folds, [logits] * 5), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -164,6 +164,8 @@ class Member(NamedTuple):
     prior: float  # within its group; all of a group add up to 1
     held_out: Floats | None = None
     is_apart: bool = False  # whether its clusters are separate components of the graph
+    # Of a candidate with constraints: log-probabilities of the vertices, found without each fold
+    said: tuple[Floats, ...] = ()
 
 
 class Consensus(NamedTuple):
@@ -171,8 +173,8 @@ class Consensus(NamedTuple):
 
     probability: Floats  # (n_rows, k)
     weights: Floats  # of all candidates, before the centre is chosen
-    centre: str  # name of the candidate that agrees most with the others
-    error_rate: float  # of the constraints
+    around: Floats  # the same around the centre; 0 for those that are left out
+    centre: int  # the candidate that agrees most with the others
 
 
 def temperature(n_constraints: int) -> float:
@@ -189,15 +191,15 @@ def find_consensus(members: Sequence[Member], given: Reliability | None = None) 
     """Weigh the candidates, and average those that resemble their centre."""
     weights = weigh(members, given)
     kept = np.flatnonzero(weights > KEPT * weights.max())
-    parts, rates = [], np.empty(kept.size)
-    for number, at in enumerate(kept.tolist()):
-        partition = members[at].partition
-        parts.append(np.exp(log_softmax(partition.log_probability)))
-        rates[number] = partition.error_rate
+    parts = []
+    for at in kept.tolist():
+        logits = members[at].partition.log_probability
+        parts.append(np.exp(log_softmax(logits)))
     power = CENTRE_POWER / temperature(0 if given is None else given.belief.size) ** 2
     mean = centred_mean(parts, weights[kept], power=power)
-    rate = float(np.exp(mean.weights @ np.log(rates)))
-    return Consensus(mean.probability, weights, members[kept[mean.centre]].name, rate)
+    around = np.zeros(len(members))
+    around[kept] = mean.weights
+    return Consensus(mean.probability, weights, around, int(kept[mean.centre]))
 
 
 def weigh(members: Sequence[Member], given: Reliability | None) -> Floats:

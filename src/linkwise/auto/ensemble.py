@@ -26,24 +26,23 @@ from linkwise.auto.consensus import (
     find_consensus,
     from_probability,
     least_rate,
+    matched_mean,
 )
 from linkwise.auto.constraint_model import (
     ConstraintModel,
-    guessing_score,
-    likelihood,
     log_likelihood,
 )
 from linkwise.auto.evidence import (
     Fold,
     Prediction,
     Trial,
+    calibrated,
     folds_of,
     held_out_probability,
     without_held,
 )
 from linkwise.auto.learner import log_softmax
 from linkwise.auto.prior import data_prior, ncut_value
-from linkwise.constraints.table import pair_keys
 from linkwise.linalg.warm import WarmStarts
 from linkwise.search.objective import workers
 
@@ -58,9 +57,6 @@ if TYPE_CHECKING:
 
 FEW = 4  # constraints below which none is held out
 FOLD_ROWS = 600  # unconstrained samples that learners of a fold learn from
-# Factor of the log-probabilities that constraints are added to: candidates that agree are surer
-# together than each of them alone, unless they predict held-out constraints like guessing.
-AGREED, GUESSING = 1.5, 0.5
 OTHER_SCALING = 0.05  # prior of a less plausible scaling, beside the first
 WITHOUT_JITTER = 0.3  # prior of the first one without jitter: a category is often what is meant
 APART, APART_BELOW = 0.005, 12  # cut for each cluster of separate components; constraints below
@@ -83,6 +79,7 @@ class Answer(NamedTuple):
     posterior: Posterior
     members: list[Member]
     consensus: Consensus
+    error_rate: float  # of the constraints
     n_held_out: int
     interrupted: bool = False
 
@@ -163,8 +160,8 @@ class Ensemble:
         logits = np.log(consensus.probability + EPS)
         P = np.exp(log_softmax(logits))
         vertices = np.searchsorted(self.rows, self.model.vertices)
-        factor = self._confidence(consensus)
-        posterior = self.model.posterior(factor * logits[vertices], consensus.error_rate)
+        confidence, error_rate = self._calibrated(consensus)
+        posterior = self.model.posterior(confidence * logits[vertices], error_rate)
         P[vertices] = posterior.probability
         return Answer(
             view=view,
@@ -176,6 +173,7 @@ class Ensemble:
             posterior=posterior,
             members=self.members,
             consensus=consensus,
+            error_rate=error_rate,
             n_held_out=self.model.n_constraints if self.folds else 0,
             interrupted=is_interrupted,
         )
@@ -325,7 +323,9 @@ class Ensemble:
                 at = trial.view.nearest_row(self.model.vertices, trial.rows)
                 said.append(Prediction(found.log_probability[at], found.error_rate))
             held_out = held_out_probability(self.model, self.folds, said)
-            member = Member(one.name, one.group, partition, 1 / sizes[one.group], held_out)
+            logits = tuple(map(attrgetter("log_probability"), said))
+            share = 1 / sizes[one.group]
+            member = Member(one.name, one.group, partition, share, held_out, said=logits)
             if one.group.few is not None and self.model.n_constraints < APART_BELOW:
                 member = self._with_components(member, trials[0])
             members.append(member)
@@ -348,16 +348,20 @@ class Ensemble:
         of_labels = member.held_out[of_pairs.size :]
         return member._replace(held_out=np.concatenate((of_pairs, of_labels)), is_apart=True)
 
-    def _confidence(self, consensus: Consensus) -> float:
-        """Return how far the consensus is trusted beside the constraints."""
+    def _calibrated(self, consensus: Consensus) -> tuple[float, float]:
+        """Return how far the consensus is trusted beside constraints, and how many are wrong."""
         if not self.folds:
-            return 1.0
-        held_out = consensus.weights @ np.array(list(map(attrgetter("held_out"), self.members)))
-        # Of a pair given both ways one is wrong: it says nothing about the candidates.
-        ends, single = self.model.pairs.ends, np.ones(self.model.n_constraints, bool)
-        keys = pair_keys(np.sort(ends.astype(np.intp), axis=1), self.model.vertices.size)
-        _, question, count = np.unique(keys, return_inverse=True, return_counts=True)
-        single[: keys.size] = count[question.ravel()] == 1
-        judged = self.model.subset(single)
-        score = likelihood(held_out[single], judged.reliability)[0]
-        return AGREED if score >= guessing_score(judged) else GUESSING
+            return 1.0, ERROR_RATE
+        used = np.flatnonzero(consensus.around)
+        centre = int(np.searchsorted(used, consensus.centre))
+        vertices = np.searchsorted(self.rows, self.model.vertices)
+        said = []
+        for number in range(len(self.folds)):
+            parts = []
+            for at in used:
+                one = self.members[at]
+                logits = one.said[number] if one.said else one.partition.log_probability[vertices]
+                parts.append(np.exp(log_softmax(logits)))
+            mean = matched_mean(parts, consensus.around[used], parts[centre])
+            said.append(np.log(mean + EPS))
+        return calibrated(self.model, self.folds, said)

@@ -315,7 +315,7 @@ class Auto(ConstrainedClusterer):
             warn_interrupted()
         left_out = answer.posterior.left_out
         if learnt is not inner:
-            rate = answer.consensus.error_rate
+            rate = answer.error_rate
             left_out = add_other_labels(found, inner, learnt, said=answer.posterior, rate=rate)
         probability = np.empty_like(found)
         probability[order] = found

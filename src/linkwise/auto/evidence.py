@@ -11,19 +11,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, product, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from scipy.special import softmax
 
 from linkwise.auto.consensus import EPS, ERROR_RATE, Partition, matched_mean, softened
 from linkwise.auto.constraint_model import (
+    RATES,
     ConstraintModel,
     cluster_of_label,
     labelled_samples,
     likelihood,
+    log_likelihood,
 )
 from linkwise.auto.learner import fit_learner, log_softmax
 from linkwise.constraints.table import pair_keys
@@ -45,6 +48,10 @@ FOLDS = ((40, 6), (400, 5))
 MANY_FOLDS = 3
 NEW_SHARE, NEW_LEAST = 0.1, 2  # new constraints that join folds of an earlier fit, at most
 STALE_SHARE = 0.1  # constraints that a fold may lack before it is found again
+
+# Factors of log-probabilities: candidates that agree may be surer together than each of them alone,
+# and all of them may be too sure.
+CONFIDENCES = (0.375, 0.75, 1.5, 3.0)
 
 MAX_ROUNDS = 15  # of a learner
 TOL = 2e-3  # mean change of a probability
@@ -153,6 +160,26 @@ def held_out_probability(
                 fold.model, Q, samples=model.labelled[label], label=model.label[label]
             )
     return np.clip(probability, 0.0, 1.0)
+
+
+def calibrated(
+    model: ConstraintModel, folds: Sequence[Fold], said: Sequence[Floats]
+) -> tuple[float, float]:
+    """Return the factor that log-probabilities need, and the rate of wrong constraints.
+
+    `said` are log-probabilities of the vertices, found without each fold. Where a sample has more
+    constraints than one, these tell whether the samples are misjudged (then its other constraints
+    predict one that is held out better than they do) or the constraint is wrong. Both numbers are
+    means of their logarithms, weighted by the likelihood of the held-out constraints.
+    """
+    grid = list(product(CONFIDENCES, RATES))
+    evidence, logits = np.empty(len(grid)), np.array(said)
+    for at, (confidence, rate) in enumerate(grid):
+        predictions = list(map(Prediction, confidence * logits, repeat(rate)))
+        predicted = held_out_probability(model, folds, predictions)
+        evidence[at] = log_likelihood(predicted, model.reliability, rate)
+    confidence, rate = np.exp(softmax(evidence) @ np.log(grid))
+    return float(confidence), float(rate)
 
 
 def _label_probability(given: ConstraintModel, Q: Floats, *, samples: Ints, label: Ints) -> Floats:

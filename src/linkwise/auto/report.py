@@ -250,7 +250,7 @@ def rank_suspects(
     """
     given = ConstraintModel.of(constraints, answer.model.k).reliability
     # Candidates follow wrong constraints that they learn from; held-out ones tell their number.
-    rate = max(answer.consensus.error_rate, _held_out_errors(answer)[0])
+    rate = max(answer.error_rate, _held_out_errors(answer)[0])
     wrong = probability_wrong(left_out, given, rate)
     # What is said for and against a pair was predicted with the help of its opposite: the two
     # compete, and one of them is wrong.
@@ -291,7 +291,7 @@ def make_report(
         scaling=answer.view.name,
         scalings=answer.scalings,
         candidates=tuple(sorted(weights, key=attrgetter("weight"), reverse=True)),
-        centre=answer.consensus.centre,
+        centre=answer.members[answer.consensus.centre].name,
         score=score,
         score_without=without,
         score_guess=guess,
