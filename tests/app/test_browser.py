@@ -842,6 +842,41 @@ def test_the_context_shows_others_than_the_two(page):
     assert not {*ids} & {*shown}
 
 
+PAINTED = """() => {  // the colours over the two points of the question
+  const { map } = linkwise, context = map.top.getContext("2d");
+  return map.pair.map((k) => [...context.getImageData(...map.place(k).map(Math.round), 1, 1).data]);
+}"""
+
+
+def test_the_clusters_of_the_two_are_hidden_until_the_answer(page):
+    a, b = page.evaluate(PAINTED)
+    assert a == b
+    assert a[3] == 255  # what is below does not shine through
+    page.keyboard.press("c")
+    page.wait_for_selector("#context:not([hidden]) li")
+    assert "clear cases" not in page.text("#context")
+    page.keyboard.press("?")
+    page.get_by_label("Hide the clusters of A and B").uncheck()
+    assert page.locator("#context").is_hidden()
+    page.keyboard.press("Escape")
+    page.holds(
+        "!document.querySelector('dialog[open]') && !document.activeElement.closest('dialog')"
+    )
+    assert [one[3] for one in page.evaluate(PAINTED)] != [255, 255]
+    page.keyboard.press("c")
+    page.wait_for_selector("#context:not([hidden]) li")
+    assert "clear cases" in page.text("#context")
+
+
+def test_enter_takes_the_item_that_is_found(page):
+    page.keyboard.press("/")
+    for name in ("item 3", "item 17"):
+        page.get_by_label("Text to look for").fill(name)
+        page.keyboard.press("Enter")
+        page.holds("!document.querySelector('dialog[open] input')?.value")
+    page.until(lambda: page.pair == "3-17")
+
+
 def test_a_key_is_changed_by_pressing_another(page, room):
     page.keyboard.press("?")
     later = page.locator("[aria-label='Key for Later']")
@@ -1031,3 +1066,4 @@ def test_a_tab_never_shows_what_another_one_showed(page):
     page.keyboard.press("g")
     page.wait_for_selector("#tab-conflicts[aria-selected=true]")
     assert page.locator(".cluster").count() == 0
+    page.holds("document.getElementById('body').innerText === 'Loading…'")

@@ -561,7 +561,13 @@ def test_summaries_are_words_and_differences_of_numbers_are_measured():
     numbers = [1.0, 2.0, 3.0]
     items = Items(["a", "b", "c"], "row", {"x": numbers, "name": ["Ann", "Bo", ""]})
     assert items.quantities["x"].usual == pytest.approx(1 / 1.349)  # of the middle half
-    assert [items.summary(k) for k in range(3)] == ["Ann", "Bo", "x 3"]
+    assert [items.summary(k) for k in range(3)] == ["Ann, x 1", "Bo, x 2", "x 3"]
+
+
+def test_numbers_have_their_place_among_many_words():
+    words = {f"w{k}": [f"word{k}", "other"] for k in range(7)}
+    items = Items(["a", "b"], "row", words | {f"x{k}": [1.5, 2.0] for k in range(5)})
+    assert items.summary(0) == "word0, word1, word2, x0 1.5, x1 1.5, x2 1.5, word3, word4, word5"
 
 
 def test_a_few_large_sums_do_not_make_all_others_alike():

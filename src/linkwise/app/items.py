@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 KINDS = ("row", "text", "image", "series", "point")
 MAX_TEXT = 4_000  # letters of a value; the whole is there on demand
 MAX_WHOLE = 2_000_000
+SUMMARY = 110  # letters of a few words about a sample
 MAX_FIELDS = 200
 MAX_SERIES = 2_000  # values of a series
 MAX_IMAGE = 20_000_000  # bytes
@@ -167,10 +168,12 @@ class Items:
             for name in names
             if name in self.quantities and self.quantities[name].kind == "number"
         ]
-        words = [_value(self.columns[name][sample], 60)[0] for name in names if name not in numbers]
-        if not any(words):
-            words = [f"{name} {_value(self.columns[name][sample], 60)[0]}" for name in numbers[:3]]
-        return _cut(", ".join(word for word in words[:6] if word), 90)
+        values = {name: _value(self.columns[name][sample], 40)[0] for name in names}
+        words = [values[name] for name in names if name not in numbers]
+        known = [f"{name} {values[name]}" for name in numbers if values[name]]
+        # Three of each kind, if there are so many: often the numbers tell more than the name.
+        said = [word for word in words if word]
+        return _cut(", ".join([*said[:3], *known[:3], *said[3:6]]), SUMMARY)
 
     def find(self, text: str, limit: int = 20) -> list[int]:
         """Return samples whose id, or else any value, contains a text; equal ids first."""

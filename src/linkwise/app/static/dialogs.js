@@ -90,6 +90,14 @@ export function openFind() {
     clearTimeout(timer);
     timer = setTimeout(() => look().catch(told), 150);
   });
+  // Enter takes the first one that is listed, of what is written now.
+  const takeFirst = async () => {
+    clearTimeout(timer);
+    await look();
+    const [item] = items.filter(({ index }) => index !== first?.index);
+    if (item) (first === null ? choose : compare)(item);
+  };
+  input.addEventListener("keydown", (event) => { if (event.key === "Enter") takeFirst().catch(told); });
   dialog("Find an item", note, input, list);
   input.focus();
 }
@@ -120,16 +128,17 @@ export function openHelp(keys) {
     return el("label", { class: "check" }, input, text);
   };
   const redraw = () => page.question && drawCards(panels);
+  const rethink = () => { redraw(); $("context").hidden = true; map.drawTop(); };
   const check = el("input", { type: "checkbox", checked: checking(), onchange: () => setChecking(check.checked) });
   const theme = el("select", { "aria-label": "Theme", onchange: () => { remember("theme", theme.value); applyTheme(); } },
     [["", "Theme of the system"], ["light", "Light"], ["dark", "Dark"]].map(([value, text]) => el("option", { value, text, selected: remembered("theme", "") === value })));
   const k = el("input", { type: "number", min: "2", value: page.state?.k ?? "", placeholder: "found", "aria-label": "Number of clusters", onchange: () => act("/api/k", { k: k.value ? Number(k.value) : null }) });
   dialog("Keys and settings", keys.table(),
     box("marks", "Mark differences in fields", redraw), box("wordMarks", "Mark differences in texts", redraw),
-    box("blind", "Hide the clusters of A and B until I have answered", redraw),
+    box("blind", "Hide the clusters of A and B until I have answered", rethink),
     el("label", { class: "check" }, check, "Check me: one question in twelve repeats an earlier one"),
     el("label", {}, "Number of clusters (empty: found)", k), theme,
-    el("p", { class: "small", text: "Not sure: nothing is concluded, and the pair is not asked again soon. Later: it comes back after ten answers. Bad item: never asked about again. Shift and drag on the map selects." }));
+    el("p", { class: "small", text: "Not sure: nothing is concluded, and you are not asked about this pair again. Later: it comes back after ten answers. Bad item: never asked about again. Shift and drag on the map selects." }));
 }
 
 export function applyTheme() {

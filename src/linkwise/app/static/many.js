@@ -5,7 +5,7 @@ import { act } from "./answering.js";
 import { brief, letter } from "./cards.js";
 import { $, el, replace } from "./dom.js";
 import { ask } from "./news.js";
-import { page, say } from "./page.js";
+import { options, page, say } from "./page.js";
 import { map } from "./parts.js";
 import { drawMany, showMany } from "./question.js";
 
@@ -49,6 +49,7 @@ export async function context() {
   const list = (items) => el("ul", { class: "examples" }, items.map((item) => el("li", {}, ...brief(item))));
   replace(box, el("div", { class: "two" }, found.map((one, k) => el("div", {},
     el("p", { class: "small" }, letter("AB"[k]), "nearest items"), list(others(one.near, 3)),
-    el("p", { class: "small", text: "clear cases of its cluster now" }), list(others(one.clear, 2))))));
+    options.blind ? null : el("p", { class: "small", text: "clear cases of its cluster now" }),
+    options.blind ? null : list(others(one.clear, 2))))));
   box.hidden = false;
 }

@@ -2,6 +2,7 @@
 
 import { $ } from "./dom.js";
 import { colour, isDark, packed, shape, sizeOf, stamp } from "./looks.js";
+import { options } from "./page.js";
 
 const GRID = 64; // cells a side, for finding the item under the pointer
 const MORPH = 450; // ms
@@ -234,6 +235,7 @@ export class ItemMap {
     context.stroke();
     context.setLineDash([]);
     [[a, "A"], [b, "B"]].forEach(([[x, y], name]) => {
+      if (options.blind) this.drawUnknown(context, x, y);
       context.lineWidth = 5 * this.ratio;
       context.strokeStyle = pane;
       ring();
@@ -258,6 +260,20 @@ export class ItemMap {
         context.stroke();
       }
     });
+  }
+
+  // An item whose cluster is not to be seen before the answer
+  drawUnknown(context, x, y) {
+    const disc = (radius, paint, alpha) => {
+      context.globalAlpha = alpha;
+      context.fillStyle = paint;
+      context.beginPath();
+      context.arc(x, y, radius, 0, 2 * Math.PI);
+      context.fill();
+    };
+    disc(1.5 * this.radius() + this.ratio, this.ink.pane, 1);
+    disc(this.radius(), this.ink.ink, 0.5);
+    context.globalAlpha = 1;
   }
 
   // Must-links are solid; cannot-links are dashed with a bar across.

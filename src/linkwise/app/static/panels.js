@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { brief } from "./cards.js";
-import { $, ago, el, number, percent, plural, replace, svg } from "./dom.js";
+import { $, ago, el, number, percent, plural, replace, svg, write } from "./dom.js";
 import { ClusterList } from "./clusters.js";
 import { SIZES, sizeOf, swatch } from "./looks.js";
 import { quiet, told } from "./page.js";
@@ -34,7 +34,7 @@ export class Panels {
 
   open(name) {
     if (this.current === "conflicts" && name !== "conflicts") this.map.setLinks([]);
-    if (name !== this.current) replace($("body")); // what it showed is not of this tab
+    if (name !== this.current) this.empty();
     this.current = name;
     for (const one of TABS) {
       const tab = $(`tab-${one}`);
@@ -43,6 +43,13 @@ export class Panels {
     }
     $("body").setAttribute("aria-labelledby", `tab-${name}`);
     return this.refresh();
+  }
+
+  // What the last tab showed is not of the next one.
+  empty() {
+    const waiting = el("p", { class: "empty" });
+    replace($("body"), waiting);
+    setTimeout(() => write(waiting, "Loading…"), 200);
   }
 
   async refresh() {
@@ -109,11 +116,11 @@ export class Panels {
       el("p", {}, `You said ${this.sentence(claim)}. But you also said: `,
         `${chain.map((link) => this.sentence(link)).join("; ")}. One of these is wrong. `,
         el("span", { class: "note", text: `currently ignored: #${conflict.ignored}` })),
-      el("div", { class: "chain" }, ordered.map((link) => this.link(link))),
       fewest.length && fewest.length < conflict.links.length
         ? el("div", { class: "row" }, el("button", { type: "button", text: `Fewest changes: withdraw ${fewest.map((link) => `#${link.seq}`).join(", ")}`,
           onclick: async () => { for (const link of fewest) await this.actions.resolve(link, "withdraw"); } }))
-        : null);
+        : null,
+      el("div", { class: "chain" }, ordered.map((link) => this.link(link))));
   }
 
   sentence({ a, b, relation, seq }) {

@@ -5,7 +5,7 @@ import { act, again } from "./answering.js";
 import { picture } from "./cards.js";
 import { dialog } from "./dialogs.js";
 import { $, el, number, plural, replace } from "./dom.js";
-import { page, say, told } from "./page.js";
+import { options, page, say, told } from "./page.js";
 import { map, panels } from "./parts.js";
 import { glimpse } from "./question.js";
 
@@ -25,7 +25,8 @@ export async function hover(index, x, y) {
   }
   if (hovered !== index) return;
   const card = cache.get(index);
-  const cluster = panels.cluster(index);
+  const isAsked = page.question && [page.question.a, page.question.b].includes(index);
+  const cluster = options.blind && isAsked ? null : panels.cluster(index);
   replace(tip, el("b", { text: card.id }), cluster === null ? null : el("span", { class: "small", text: `  ${cluster}` }),
     el("div", { class: "brief" }, ...glimpse(card)));
   tip.hidden = false;
@@ -49,6 +50,7 @@ function compareButtons(index) {
 
 export async function selected(samples) {
   const box = $("selection");
+  $("tip").hidden = true;
   const close = () => { box.hidden = true; map.clearLasso(); };
   if (samples.length < 2) { close(); say("The selection has fewer than two items."); return; }
   if (samples.length > 5000) { close(); say(`The selection has ${number(samples.length)} items; 5,000 are the most.`); return; }
