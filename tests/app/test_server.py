@@ -926,3 +926,29 @@ def test_a_pair_whose_answer_is_restored_is_asked_no_more(client, room):
     send(client, "/api/answers", a=a, b=b, relation="different")
     assert send(client, "/api/undo").json()["question"]["id"] == f"{a}-{b}"
     assert send(client, "/api/redo").json()["question"]["id"] != f"{a}-{b}"
+
+
+def test_an_older_clustering_never_takes_the_place_of_a_newer_one(tmp_path):
+    room = make_room(tmp_path)
+    y = blobs()[1]
+    known = Known(9, (), 3)
+    newer = Found(known, y, None, (), 0.1, (), "stub", is_full=True, n_fitted=9)
+    older = Found(
+        Known(10, (), 3), np.zeros(60, int), None, (Question((3, 4), "test"),), 0.4, (), "stub",
+        n_fitted=5,
+    )  # fmt: skip
+    room.found(newer)
+    room.found(older)
+    assert room.clustering.labels.tolist() == y.tolist()
+    assert room.clustering.still_to_change == 0.1
+    assert [one.pair for one in room._pool] == [(3, 4)]  # only its questions
+    room.found(older._replace(known=Known(10, (), 2)))  # another number of clusters was chosen
+    assert len(set(room.clustering.labels.tolist())) == 1
+    room.found(newer)
+    room.project.close()
+    again = make_room(tmp_path)
+    again.found(older)
+    assert again.clustering.labels.tolist() == y.tolist()
+    again.found(older._replace(is_full=True))  # the new one
+    assert len(set(again.clustering.labels.tolist())) == 1
+    again.project.close()

@@ -66,6 +66,7 @@ class Clustering:
     seconds: float | None = None
     is_full: bool = False  # it rests on all answers that it knew
     n_open: int | None = None  # pairs of clusters that may be one
+    n_fitted: int = 0  # answers that it rests on
 
     @property
     def confidence(self) -> Floats | None:
@@ -168,7 +169,13 @@ class Room:
             if run.labels is not None
         ]
         if (last := self.project.last_run()) is not None:
-            self.clustering = Clustering(rev=last.rev, base=last.labels, labels=last.labels)
+            self.clustering = Clustering(
+                rev=last.rev,
+                base=last.labels,
+                labels=last.labels,
+                known=Known(n_clusters=self.n_clusters),
+                n_fitted=last.stats.get("fitted", 0),
+            )
             self._settle()
 
     def open(self) -> None:
@@ -422,7 +429,7 @@ class Room:
         with self.lock:  # an answer waits no longer than for the rest
             if self._engine.is_stopped:
                 return
-            if self._is_shown(result):  # all but its questions
+            if self._is_shown(result) or self._is_older(result):  # all but its questions
                 self._pool = list(result.questions or ())
                 self.feed.publish("progress", {"doing": self.doing})
                 return
@@ -432,7 +439,7 @@ class Room:
             new = Clustering(
                 self.clustering.rev + 1, labels, labels, probability, number[codes], result.known,
                 result.still_to_change, result.suspects, result.method, result.seconds,
-                result.is_full, result.n_open,
+                result.is_full, result.n_open, result.n_fitted,
             )  # fmt: skip
             new.labels = self.settled(new, self.evidence)
             self.clustering = new  # only now: nobody sees it without the newest answers
@@ -451,6 +458,16 @@ class Room:
             and np.array_equal(result.labels, shown.labels)
         )
 
+    def _is_older(self, result: Found) -> bool:
+        """Whether a clustering rests on fewer answers than the one that is shown.
+
+        After an answer was taken back, the last one that does not rest on it may be old. What is
+        shown stays then, with the answers that count, until there is one that rests on all.
+        """
+        now = self.clustering
+        is_of_same_number = result.known.n_clusters == now.known.n_clusters
+        return not result.is_full and is_of_same_number and result.n_fitted < now.n_fitted
+
     def _is_time_to_keep(self) -> bool:
         before = self.runs[-1]["given"] if self.runs else -KEEP_EVERY
         return bool(self.project.ledger.facts.n_given - before >= KEEP_EVERY)
@@ -465,6 +482,7 @@ class Room:
             "still": result.still_to_change,
             "method": result.method,
             "counts": result.is_full or result.still_to_change is not None,
+            "fitted": result.n_fitted,
         }
         if self.truth is not None:
             stats["ari"] = self.agreement_with_truth(labels)

@@ -51,6 +51,10 @@ class PageSession(Session):
         beliefs = self._beliefs_now()
         return beliefs, replace(self.state, believe=lambda: beliefs)
 
+    def cluster(self, answers: Sequence[Answer]) -> None:
+        """Cluster under some answers."""
+        self._fits.after(answers)
+
     def clustering(self) -> Beliefs | None:
         """Return what the clustering under all answers says, at once; None if there is none."""
         fit = self._fits.known(self.answers)
@@ -109,13 +113,20 @@ class SessionSolver:
         return 0 < self._seconds < SOON
 
     @property
+    def patience(self) -> float | None:
+        """As many seconds as a clustering takes; None if the last one rests on all answers."""
+        return None if self._is_full else self._seconds
+
+    @property
     def _is_full(self) -> bool:
         return self.session.n_clustered >= len(self.session.answers)
 
     def refit(self) -> None:
         """Cluster under all answers. Questions are answered by `found` in the meantime."""
         started = time.monotonic()
-        self.session.refit()
+        with self._lock:  # else these are some of the answers, while others are taken back
+            session, answers = self.session, self.session.answers
+        session.cluster(answers)
         self._seconds = time.monotonic() - started
 
     def shown(self) -> Found | None:
@@ -144,6 +155,7 @@ class SessionSolver:
             "Auto",
             is_full=is_full,
             seconds=self._seconds,
+            n_fitted=beliefs.n_fitted,
         )
 
 
@@ -183,6 +195,12 @@ class ReviewSolver:
         """Never: without a clustering there are no questions."""
         return False
 
+    @property
+    def patience(self) -> float | None:
+        """As many seconds as a clustering takes; None if the last one rests on all answers."""
+        is_full = self._fitted is not None and self._fitted.answers == self._answers
+        return None if is_full else self._seconds
+
     def shown(self) -> None:
         """Nothing: questions come with the clustering."""
 
@@ -214,6 +232,7 @@ class ReviewSolver:
             is_full=answers == known.answers,
             seconds=self._seconds,
             n_open=int(is_open.sum()),
+            n_fitted=len(answers),
         )
 
 
