@@ -494,8 +494,8 @@ class Room:
         del self._history[:-KEPT_RUNS]
 
     def agreement_with_truth(self, labels: Ints) -> float | None:
-        """Return the adjusted Rand index between clusters and true classes."""
-        if self.truth is None or not (self.truth >= 0).any():
+        """Return the adjusted Rand index between clusters and true classes; it needs two rows."""
+        if self.truth is None or self.n_truth < 2:
             return None
         is_known = self.truth >= 0
         return round(float(adjusted_rand(self.truth[is_known], labels[is_known])), 4)
@@ -526,6 +526,22 @@ class Room:
         self.feed.publish("progress", {"doing": what})
 
     # Figures -------------------------------------------------------------------------------
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all pairs follow from the answers."""
+        return self.evidence.n_settled == self.n_samples * (self.n_samples - 1) // 2
+
+    @property
+    def still_to_change(self) -> float | None:
+        """The share of samples that further answers will move; None while it is not known."""
+        still = self.clustering.still_to_change
+        return still if still is None or not self.is_settled else 0.0
+
+    @property
+    def n_truth(self) -> int:
+        """The number of samples whose true class is known."""
+        return 0 if self.truth is None else int((self.truth >= 0).sum())
 
     def moved_lately(self) -> float | None:
         """Return the share of samples that the last 15 answers moved; None before there are 15."""
