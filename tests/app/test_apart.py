@@ -607,6 +607,9 @@ def test_a_slow_clustering_waits_for_as_long_as_it_takes():
     solver.tell(Known(6, (*answers, Answer(20, 21, "same")), 3))
     assert not solver.is_behind
     assert solver.patience == 7
+    solver.tell(Known(7, answers, 3))
+    solver.refit()  # is there already
+    assert solver._seconds == 7
 
 
 def test_what_is_clustered_are_answers_that_counted_at_one_time(monkeypatch):

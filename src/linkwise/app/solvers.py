@@ -51,9 +51,11 @@ class PageSession(Session):
         beliefs = self._beliefs_now()
         return beliefs, replace(self.state, believe=lambda: beliefs)
 
-    def cluster(self, answers: Sequence[Answer]) -> None:
-        """Cluster under some answers."""
+    def cluster(self, answers: Sequence[Answer]) -> bool:
+        """Cluster under some answers; False if that was done before."""
+        is_new = self._fits.known(answers) is None
         self._fits.after(answers)
+        return is_new
 
     def clustering(self) -> Beliefs | None:
         """Return what the clustering under all answers says, at once; None if there is none."""
@@ -126,8 +128,8 @@ class SessionSolver:
         started = time.monotonic()
         with self._lock:  # else these are some of the answers, while others are taken back
             session, answers = self.session, self.session.answers
-        session.cluster(answers)
-        self._seconds = time.monotonic() - started
+        if session.cluster(answers):  # else it was there: how long one takes is not known anew
+            self._seconds = time.monotonic() - started
 
     def shown(self) -> Found | None:
         """Return the clustering under all answers at once; None if others came since."""

@@ -25,7 +25,6 @@ from linkwise.cli.writing import check_output
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from socket import socket
 
     from linkwise._types import Floats
     from linkwise.app.apart import Process
@@ -88,7 +87,7 @@ def _project_path(request: ServeRequest) -> Path:
     return request.project or request.data.with_suffix(SUFFIX)
 
 
-def _bound(request: ServeRequest, project: Path) -> tuple[socket, bool]:
+def _bound(request: ServeRequest, project: Path) -> tuple[Any, bool]:
     """Return a socket that listens, and whether another process has the usual port."""
     from linkwise.app.listen import bind  # noqa: PLC0415
     from linkwise.app.token import replace_token  # noqa: PLC0415
