@@ -1022,3 +1022,11 @@ def test_agreement_says_of_how_many_rows_and_needs_two(tmp_path):
         shown = views.state(room, "me")
         assert (shown["ari"], shown["n_truth"]) == (ari, n_known)
         room.close()
+
+
+def test_clusters_rest_on_all_answers_whatever_they_are_called(client, room):
+    say(client, 0, 1, "same")
+    wait_for(lambda: state(client)["full"])
+    number = client.get("/api/clusters").json()["clusters"][0]["id"]
+    send(client, f"/api/clusters/{number}", name="early")
+    assert state(client)["full"]

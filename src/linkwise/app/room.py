@@ -138,6 +138,7 @@ class Room:
         self.runs: list[dict[str, Any]] = []  # figures of all clusterings
         self._seen = project.changed()
         self._n_taken = len(project.ledger.events)  # that are in `evidence`
+        self._upto = 0  # last event that the engine was told of
         self._rng = np.random.RandomState(0)
         self._engine = self._hired(solver) if process is None else self._apart(process)
         self._resume()
@@ -180,7 +181,9 @@ class Room:
 
     def open(self) -> None:
         """Begin to cluster in the background."""
-        self._engine.start(self.known(), is_new=self.clustering.labels is None)
+        known = self.known()
+        self._upto = known.upto
+        self._engine.start(known, is_new=self.clustering.labels is None)
 
     def close(self) -> None:
         """Stop, and close the file."""
@@ -248,9 +251,14 @@ class Room:
         about_samples = {*ABOUT_PAIRS, "undo", "redo", "clusters"}
         if any(event.kind in about_samples for event in events):
             self._settle()
-            self._engine.submit(self.known())
+            self._submit()
         self.clustering.rev += 1
         self.feed.publish("rev", {"rev": self.clustering.rev, "by": events[-1].who})
+
+    def _submit(self) -> None:
+        known = self.known()
+        self._upto = known.upto
+        self._engine.submit(known)
 
     def _close_questions(self, answered: set[Pair]) -> None:
         """Ask nobody about these pairs any more."""
@@ -526,6 +534,11 @@ class Room:
         self.feed.publish("progress", {"doing": what})
 
     # Figures -------------------------------------------------------------------------------
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what is shown rests on all answers; names and locks change no clusters."""
+        return self.clustering.is_full and self.clustering.known.upto == self._upto
 
     @property
     def is_settled(self) -> bool:

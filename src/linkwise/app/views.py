@@ -42,7 +42,7 @@ def state(room: Room, who: str) -> dict[str, Any]:
         "conflicts": len(room.evidence.ignored) + len(room.evidence.disputed),
         "opened": room.opened,
         "rev": now.rev,
-        "full": now.is_full and now.known.upto == room.project.ledger.last,
+        "full": room.is_full,
         "map": {"rev": room.map_rev, "name": room.map_name},
         "doing": room.doing,
         "error": room.error,
