@@ -30,6 +30,7 @@ class StubSolver:
         self.broken = False
         self.n_fits = 0
         self.is_behind = self.is_quick = False
+        self.patience = None
         self.known = None
 
     def tell(self, known):

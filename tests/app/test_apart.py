@@ -24,7 +24,8 @@ pytest.importorskip("starlette", reason="the annotation page needs linkwise[app]
 psutil = pytest.importorskip("psutil")
 
 from linkwise._jit import CompilingNote
-from linkwise.active import Answer
+from linkwise.active import Answer, Session
+from linkwise.active.fits import Fit, Fits
 from linkwise.app import apart, layout, wire
 from linkwise.app.apart import Apart, Process
 from linkwise.app.engine import Engine, Found, Known, Question
@@ -36,7 +37,7 @@ from linkwise.app.matching import adjusted_rand as own_adjusted_rand
 from linkwise.app.project import Project
 from linkwise.app.room import Room
 from linkwise.app.samples import Samples, samples_of
-from linkwise.app.solvers import SessionSolver
+from linkwise.app.solvers import PageSession, SessionSolver
 from linkwise.app.worker import Sender
 from linkwise.graph import Prepared
 from linkwise.metrics import adjusted_rand
@@ -464,7 +465,7 @@ def test_numbers_without_squares_are_refused_before_there_is_a_page(factor):
 class Slow:
     """A solver whose questions take longer than its clusters."""
 
-    is_quick = True
+    is_quick, patience = True, None
 
     def __init__(self):
         self.upto, self.fitted, self.order = 0, -1, []
@@ -548,3 +549,98 @@ def test_the_clusters_that_are_shown_first_are_those_that_come_with_questions():
         assert shown.probability.tolist() == found.probability.tolist()
     solver.tell(Known(n + 1, (*answers, Answer(20, 21, "same")), 3))
     assert solver.shown() is None  # it is not of all answers
+
+
+class Rare(Slow):
+    """A solver that is never behind, as one whose clusterings take long."""
+
+    is_behind, is_quick = False, False
+
+    @property
+    def patience(self):
+        return 0.0 if self.fitted < self.upto else None
+
+    def shown(self):
+        """Nothing: what is published comes with questions."""
+
+    def found(self, known):
+        rests = {"is_full": self.fitted == known.upto, "n_fitted": self.fitted}
+        return Found(known, np.arange(3), **rests)
+
+
+def test_clusters_rest_on_all_answers_when_nobody_answers_any_more():
+    told, solver = Told(), Rare()
+    engine = Engine(Prepared(blobs()[0]), told, solver, has_map=True)
+    engine.start(Known(), is_new=False)
+    try:
+        told.wait(lambda: full(told, 0))
+        for upto in (31, 30, 31, 36):  # an answer, undo, redo, more
+            engine.submit(Known(upto))
+        told.wait(lambda: full(told, 36), 10)
+        solver.is_broken = True
+        solver.order.clear()
+        engine.submit(Known(37))
+        told.wait(lambda: "broken on purpose" in "".join(told.reasons) and not told.doing, 10)
+        engine.submit(Known(38))  # what failed is tried again with the next answer, not by itself
+        told.wait(lambda: told.results[-1].known.upto == 38 and not told.doing, 10)
+    finally:
+        engine.stop()
+    assert solver.order.count("refit") <= 2
+
+
+def a_solver(n_answers):
+    """Return a solver that was told so many answers, and these."""
+    X, y = blobs(60)
+    words = ["same" if y[0] == y[k] else "different" for k in range(n_answers + 1)]
+    answers = tuple(Answer(0, k, words[k]) for k in range(1, n_answers + 1))
+    solver = SessionSolver(Prepared(X))
+    solver.tell(Known(n_answers, answers, 3))
+    return solver, answers
+
+
+def test_a_slow_clustering_waits_for_as_long_as_it_takes():
+    solver, answers = a_solver(5)
+    assert solver.patience == 0
+    solver.refit()
+    assert solver.patience is None
+    solver._seconds = 7.0  # of a machine that was busy
+    solver.tell(Known(6, (*answers, Answer(20, 21, "same")), 3))
+    assert not solver.is_behind
+    assert solver.patience == 7
+    solver.tell(Known(7, answers, 3))
+    solver.refit()  # is there already
+    assert solver._seconds == 7
+
+
+def test_what_is_clustered_are_answers_that_counted_at_one_time(monkeypatch):
+    solver, answers = a_solver(4)
+    fitted, begun = [], Signal()
+    monkeypatch.setattr(PageSession, "cluster", lambda self, these: fitted.append(tuple(these)))
+    undo = Session.undo
+
+    def halting(session):
+        if not begun.is_set():
+            begun.set()
+            refitting.start()
+            refitting.join(0.2)  # it has to wait for the rest
+        return undo(session)
+
+    refitting = Thread(target=solver.refit)
+    monkeypatch.setattr(Session, "undo", halting)
+    wanted = (answers[0]._replace(belief=0.5), *answers[1:])
+    solver.tell(Known(5, wanted, 3))
+    refitting.join(10)
+    assert fitted == [wanted]
+
+
+def test_a_clustering_after_many_answers_were_taken_back_is_kept(monkeypatch):
+    solver, answers = a_solver(12)
+    empty = solver.session._fits.after(())
+    monkeypatch.setattr(Fits, "_fit", lambda self, these: Fit(these, (), empty.candidates))
+    for n in range(1, 13):
+        solver.tell(Known(n, answers[:n], 3))
+        solver.refit()
+    solver.tell(Known(14, answers[:3], 3))
+    solver.refit()
+    assert solver.patience is None
+    assert not solver.is_behind

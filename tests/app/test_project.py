@@ -349,3 +349,20 @@ def test_a_project_in_use_is_not_called_damaged(tmp_path, monkeypatch):
     with pytest.raises(WrongProjectError, match=r"cannot be used .*locked"):
         Project(path, NAMES, "data")
     other.close()
+
+
+def test_a_project_knows_that_another_has_it_open(tmp_path):
+    one = Project(tmp_path / "p.linkwise", NAMES, "data")
+    assert not one.is_open_elsewhere()
+    other = Project(tmp_path / "p.linkwise", NAMES, "data")
+    assert one.is_open_elsewhere()
+    assert other.is_open_elsewhere()
+    one.append([answer(0, 1, "same")])
+    other.refresh()
+    assert said(other) == said(one)
+    other.close()
+    assert not one.is_open_elsewhere()
+    assert one._one("pragma journal_mode") == "wal"
+    assert one._one("pragma busy_timeout") == 5000
+    assert len(said(one)) == 1
+    one.close()

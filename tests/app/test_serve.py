@@ -18,7 +18,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 pytest.importorskip("click", reason="the command line needs linkwise[cli]")
-pytest.importorskip("pandas", reason="the command line needs linkwise[cli]")
+pd = pytest.importorskip("pandas", reason="the command line needs linkwise[cli]")
 
 from linkwise.app import exports
 from linkwise.app.engine import Known, give_back_memory
@@ -27,8 +27,11 @@ from linkwise.app.first import close_calls
 from linkwise.app.items import Items, MissingImageError
 from linkwise.app.layout import arrange, neighbor_layout, principal_axes, pull, push, unit_square
 from linkwise.app.matching import matched
+from linkwise.app.project import Project
 from linkwise.app.room import Clustering
-from linkwise.app.solvers import ReviewSolver
+from linkwise.app.samples import prepared
+from linkwise.app.solvers import ReviewSolver, SessionSolver
+from linkwise.app.terminal import ProjectSession
 from linkwise.app.token import kept_token
 from linkwise.app.views import stopping
 from linkwise.cli import main
@@ -104,7 +107,7 @@ def test_pairs_of_a_new_project_are_added_and_of_an_old_one_it_goes_on(table, ca
     assert "goes on" not in told
     opened(request, Console()).project.close()
     told = capsys.readouterr().err
-    assert "goes on after 2 answers" in told
+    assert "goes on after 0 answers and 2 imported pairs" in told
     assert "added" not in told
 
 
@@ -361,6 +364,29 @@ def test_a_port_in_use_is_told(table, capsys):
     assert main([*typed, "--port", port]) == 2
     taken.close()
     assert "may be in use" in capsys.readouterr().err
+    assert list(table.parent.iterdir()) == [table]  # no project, and no token
+
+
+def test_what_cannot_be_shown_makes_no_project(table):
+    with pytest.raises(BadInput, match="DATA has 3"):
+        room_of(table, drop=("name", "group"), image="8x8")
+    assert list(table.parent.iterdir()) == [table]
+
+
+def test_a_page_that_ended_leaves_one_file_of_answers(table):
+    room = opened(ServeRequest(data=table, drop=("name", "group")), Console(quiet=True))
+    room.act([Event("answer", "uuid-1", "me", 0, 1, "same")])
+    log = table.with_name("data.linkwise-wal")
+    assert log.exists()
+    copy = table.with_name("copy")
+    copy.write_bytes(exports.EXPORTS["project.sqlite"][0](room))
+    data = room.project.meta("data")
+    room.close()
+    assert not log.exists()
+    for path in (copy, table.with_suffix(".linkwise")):
+        project = Project(path, room.items.names, data)
+        assert len(project.ledger.events) == 1
+        project.close()
 
 
 def test_a_project_has_its_usual_port_unless_it_is_taken(tmp_path):
@@ -681,9 +707,78 @@ def test_the_terminal_reads_a_table_of_a_project_as_the_page_does(tmp_path, monk
     assert len(room_of(path, n_clusters=3).project.ledger.facts.answers) == 1
 
 
+def ask(table, monkeypatch, *arguments, keys="q\n"):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(keys))
+    typed = ["ask", str(table), "--drop", "name", "--drop", "group"]
+    return main([*typed, "--project", str(table.with_suffix(".linkwise")), *arguments])
+
+
+def test_the_terminal_says_what_the_page_says_of_the_same_project(table, monkeypatch, capsys):
+    request = ServeRequest(data=table, drop=("name", "group"), n_clusters=3)
+    room = opened(request, Console(quiet=True))
+    y = blobs()[1]
+    for k in range(1, 8):
+        word = "same" if y[0] == y[k] else "different"
+        room.act([Event("answer", f"uuid-{k}", "ada", 0, k, word, weight=0.7 if k == 1 else 1.0)])
+    room.act([Event("answer", "uuid-8", "ada", 0, 8, "same")])
+    room.act([Event("resolve", "uuid-9", "ada", 0, 8, "withdrawn", note="ada")])
+    solver = SessionSolver(prepared(room.data))
+    solver.tell(room.known())
+    solver.refit()
+    found = solver.found(room.known())
+    room.project.keep_run(found.labels, 9, {"clusters": 3, "still": None, "given": 8})
+    page = exports.EXPORTS["constraints.csv"][0](room, safe=False).decode()
+    data = room.project.meta("data")
+    room.close()
+
+    written = table.with_name("pairs.csv")
+    assert ask(table, monkeypatch, "-k", "3", "-o", str(written)) == 0
+    told = capsys.readouterr()
+    assert "goes on after 7 answers" in told.err
+    assert f"{found.still_to_change:.0%} of the rows may still move" in told.err + told.out
+    assert "known:" not in told.err
+    assert "-k" not in told.err
+    said, wanted = (pd.read_csv(one) for one in (written, io.StringIO(page)))
+    beliefs = [one.set_index(["i", "j"])["belief"].to_dict() for one in (said, wanted)]
+    assert beliefs[0] == pytest.approx(beliefs[1])
+    assert set(beliefs[0].values()) > {1.0}
+
+    assert ask(table, monkeypatch, "-k", "4") == 0
+    assert "had 3 clusters, and now gets 4 (-k)" in capsys.readouterr().err
+    project = Project(table.with_suffix(".linkwise"), room.items.names, data)
+    project.append([Event("clusters", "uuid-k", "ada", 3)])
+    project.close()
+    assert ask(table, monkeypatch, "-k", "4") == 0
+    assert "-k 4 is not used, as the page was told 3 clusters" in capsys.readouterr().err
+
+
 def test_a_folder_of_images_is_told_what_to_do(tmp_path):
     with pytest.raises(BadInput, match=r"is a folder, not a file\.$"):
         room_of(tmp_path)
     (tmp_path / "one.png").write_bytes(b"")
     with pytest.raises(BadInput, match="--image COLUMN"):
         room_of(tmp_path)
+
+
+def test_the_terminal_begins_with_a_clustering_under_all_answers(tmp_path):
+    X, y = blobs()
+    project = Project(tmp_path / "p", [str(k) for k in range(60)], "data")
+    for k in range(1, 8):
+        word = "same" if y[0] == y[k] else "different"
+        project.append([Event("answer", f"uuid-{k}", "ada", 0, k, word)])
+    session = ProjectSession(Prepared(X), 3, project=project, random_state=0)
+    session.next()
+    assert session.n_clustered == 7
+    session.answer(20, 21, "same")
+    session.next()
+    assert session.n_clustered == 7  # then when it is due: nobody waits for each question
+    project.close()
+
+
+def test_two_pages_of_one_project_are_told(table, capsys):
+    first = opened(ServeRequest(data=table, drop=("name", "group")), Console())
+    assert "another process has it open" not in capsys.readouterr().err
+    second = opened(ServeRequest(data=table, drop=("name", "group")), Console())
+    assert "another process has it open, too" in capsys.readouterr().err
+    for room in (first, second):
+        room.project.close()

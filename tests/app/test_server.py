@@ -21,6 +21,7 @@ except (ImportError, RuntimeError):  # starlette raises the second; its older ve
     pytest.skip("tests of the server need httpx2, or httpx", allow_module_level=True)
 
 from linkwise.active.journal import FORMAT, fingerprint, write
+from linkwise.app import views
 from linkwise.app.conflicts import Evidence, Verdict
 from linkwise.app.engine import Found, Known, Question, answers_of
 from linkwise.app.events import Event
@@ -926,3 +927,106 @@ def test_a_pair_whose_answer_is_restored_is_asked_no_more(client, room):
     send(client, "/api/answers", a=a, b=b, relation="different")
     assert send(client, "/api/undo").json()["question"]["id"] == f"{a}-{b}"
     assert send(client, "/api/redo").json()["question"]["id"] != f"{a}-{b}"
+
+
+def test_an_older_clustering_never_takes_the_place_of_a_newer_one(tmp_path):
+    room = make_room(tmp_path)
+    y = blobs()[1]
+    known = Known(9, (), 3)
+    newer = Found(known, y, None, (), 0.1, (), "stub", is_full=True, n_fitted=9)
+    older = Found(
+        Known(10, (), 3), np.zeros(60, int), None, (Question((3, 4), "test"),), 0.4, (), "stub",
+        n_fitted=5,
+    )  # fmt: skip
+    room.found(newer)
+    room.found(older)
+    assert room.clustering.labels.tolist() == y.tolist()
+    assert room.clustering.still_to_change == 0.1
+    assert [one.pair for one in room._pool] == [(3, 4)]  # only its questions
+    room.found(older._replace(known=Known(10, (), 2)))  # another number of clusters was chosen
+    assert len(set(room.clustering.labels.tolist())) == 1
+    room.found(newer)
+    room.project.close()
+    again = make_room(tmp_path)
+    again.found(older)
+    assert again.clustering.labels.tolist() == y.tolist()
+    again.found(older._replace(is_full=True))  # the new one
+    assert len(set(again.clustering.labels.tolist())) == 1
+    again.project.close()
+
+
+def test_all_parts_of_the_page_count_the_same_answers(client, room):
+    for a in range(3):
+        say(client, a, a + 20, "same")
+    say(client, 0, 20, "different")  # again: the last one counts
+    say(client, 5, 25, "unsure")
+    room.act([Event("answer", "one-to-many", "me", 7, b, "different") for b in (30, 31)])
+    room.act([Event("import", "uuid-i", "me", 40, 41, "same")])
+    send(client, "/api/resolve", a=1, b=21, action="withdraw")
+    send(client, "/api/resolve", a=2, b=22, action="sure")
+    send(client, "/api/undo")
+    send(client, "/api/redo")
+    (person,) = client.get("/api/quality").json()["people"]
+    lines = client.get("/api/history").json()["events"]
+    counted = [
+        one
+        for one in lines
+        if one["kind"] in ("answer", "resolve") and one["counts"] and not one["replaced"]
+        if one["relation"] != "withdrawn"
+    ]
+    assert state(client)["answers"] == person["answers"] == len(counted) == 5
+    assert state(client)["imported"] == 1
+    send(client, "/api/resolve", a=40, b=41, action="sure")  # it is no answer of a person then
+    assert (state(client)["answers"], state(client)["imported"]) == (5, 1)
+
+
+def test_an_answer_keeps_its_number(client, room):
+    for a, b, word in ((0, 1, "same"), (1, 2, "same"), (0, 2, "different")):
+        say(client, a, b, word)
+    number = client.get("/api/conflicts").json()["conflicts"][0]["ignored"]
+    assert number == 3
+    send(client, "/api/resolve", a=0, b=2, action="sure")
+    (conflict,) = client.get("/api/conflicts").json()["conflicts"]
+    assert sorted(link["seq"] for link in conflict["links"]) == [1, 2, 3]
+    lines = {one["seq"]: one for one in client.get("/api/history").json()["events"]}
+    assert [lines[k]["ignored"] for k in (1, 2, 3, 4)] == [
+        conflict["ignored"] == k for k in (1, 2, 3, 4)
+    ]
+    assert (lines[3]["replaced"], lines[4]["replaced"]) == (True, False)
+    send(client, "/api/resolve", a=0, b=2, action="withdraw")
+    say(client, 0, 2, "different")  # another answer has another number
+    (conflict,) = client.get("/api/conflicts").json()["conflicts"]
+    assert sorted(link["seq"] for link in conflict["links"]) == [1, 2, 6]
+
+
+def test_when_everything_follows_nothing_changes_any_more(tmp_path):
+    room = make_room(tmp_path, n=4, k=2)
+    sure = np.full((4, 2), 0.5)
+    room.found(Found(Known(0, (), 2), np.array([0, 0, 1, 1]), sure, (), 0.013, (), "stub"))
+    for number, (a, b, word) in enumerate([(0, 1, "same"), (2, 3, "same"), (1, 2, "different")]):
+        stop = views.stopping(room)
+        assert (stop["still"], stop["close"], stop["reached"]) == (0.013, 4, False)
+        room.act([Event("answer", f"u{number}", "me", a, b, word)])
+    stop = views.stopping(room)
+    assert (stop["still"], stop["close"], stop["reached"]) == (0, 0, True)
+    room.close()
+
+
+def test_agreement_says_of_how_many_rows_and_needs_two(tmp_path):
+    truth = np.full(60, -1)
+    for n_known, ari in ((0, None), (1, None), (2, 1.0)):
+        (folder := tmp_path / str(n_known)).mkdir()
+        truth[:n_known] = blobs()[1][:n_known]
+        room = make_room(folder, truth=truth)
+        room.found(Found(Known(0, (), 3), blobs()[1], None, ()))
+        shown = views.state(room, "me")
+        assert (shown["ari"], shown["n_truth"]) == (ari, n_known)
+        room.close()
+
+
+def test_clusters_rest_on_all_answers_whatever_they_are_called(client, room):
+    say(client, 0, 1, "same")
+    wait_for(lambda: state(client)["full"])
+    number = client.get("/api/clusters").json()["clusters"][0]["id"]
+    send(client, f"/api/clusters/{number}", name="early")
+    assert state(client)["full"]

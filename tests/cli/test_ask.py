@@ -369,7 +369,7 @@ def test_a_terminal_with_undo_and_a_kill(start, table, tmp_path):
     assert not (tmp_path / "answers.csv").exists()
 
     second = Terminal(start, *arguments)
-    second.wait_for("goes on after 1 answers")
+    second.wait_for("goes on after 1 answer")
     second.wait_for("Question 2")
     again = second.wait_for("[s/d/u/z/q]")
     assert again.splitlines()[1] == asked.splitlines()[1]  # the same two rows

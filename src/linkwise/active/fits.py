@@ -171,8 +171,10 @@ class Fits:
     def _keep(self, fit: Fit) -> None:
         for earlier in self._fits.values():
             earlier.forget()
-        fits = {**self._fits, len(fit.answers): fit}
-        for old in sorted(n for n in fits if n)[:-KEPT]:
+        n_answers = len(fit.answers)
+        fits = {n: one for n, one in self._fits.items() if n != n_answers}
+        fits[n_answers] = fit  # the newest last: after many answers were taken back, it stays
+        for old in [n for n in fits if n][:-KEPT]:
             del fits[old]
         self._fits = fits  # in one step, for other threads
 

@@ -57,6 +57,7 @@ class Found(NamedTuple):
     is_full: bool = False  # it rests on all answers
     seconds: float | None = None  # that the last clustering took
     n_open: int | None = None  # pairs of clusters that may be one, if these are reviewed
+    n_fitted: int = 0  # answers that the clustering rests on; later ones are only put on top
 
 
 class Solver(Protocol):
@@ -72,6 +73,10 @@ class Solver(Protocol):
     @property
     def is_quick(self) -> bool:
         """Whether the next clustering will be there in a moment."""
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds without news until a clustering that is not due is worth it; None for never."""
 
     def refit(self) -> None:
         """Cluster under all answers; another thread may call the others meanwhile."""
@@ -167,6 +172,7 @@ class Engine:
         self._known = Known()
         self._is_new = True
         self._to_tell = self._to_refit = self._stopped = False
+        self._patience: float | None = None  # seconds until the next clustering, if nobody answers
         self._is_idle = True  # a clustering would begin at once, and the last one did not fail
         self._threads = [
             Thread(target=work, name=f"linkwise {work.__name__}", daemon=True)
@@ -199,13 +205,13 @@ class Engine:
         """Whether nothing more will come."""
         return self._stopped
 
-    def _wait(self, flag: str) -> bool:
-        """Wait until there is something to do; False if there never will be."""
+    def _wait(self, flag: str, seconds: float | None = None) -> bool:
+        """Wait until there is something to do; False if there never will be, or not in time."""
         with self._changed:
-            while not getattr(self, flag) and not self._stopped:
-                self._changed.wait()
+            self._changed.wait_for(lambda: getattr(self, flag) or self._stopped, seconds)
+            is_set = getattr(self, flag)
             setattr(self, flag, False)
-            return not self._stopped
+            return bool(is_set) and not self._stopped
 
     def _set(self, flag: str) -> None:
         with self._changed:
@@ -221,14 +227,19 @@ class Engine:
         if self._is_new and first is not None:
             self._guarded(lambda: self._publisher.found(first(self.data, known)))
         self._set("_to_refit")
-        while self._wait("_to_tell"):
-            self._guarded(self._tell)
+        while not self._stopped:
+            if self._wait("_to_tell", self._patience):
+                self._guarded(self._tell)
+            else:  # nobody answers: what is shown shall rest on all answers
+                self._patience = None
+                self._set("_to_refit")
 
     def _tell(self) -> None:
-        known = self._known
+        known, self._patience = self._known, None  # a clustering that fails is not repeated
         self._solver.tell(known)
         if not self._solver.is_behind:
             self._publisher.found(self._solver.found(known))
+            self._patience = self._solver.patience
         elif self._is_idle and self._solver.is_quick:  # its questions are better, and there soon
             self._set("_to_refit")
         else:

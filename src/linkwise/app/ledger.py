@@ -23,7 +23,20 @@ class Facts:
     names: dict[int, str] = field(default_factory=dict)
     locks: dict[int, str] = field(default_factory=dict)
     n_clusters: int | None = None
-    n_given: int = 0  # answers that were typed, without those imported
+    n_given: int = 0  # answers that were typed so far, also those that others took the place of
+    origins: dict[tuple[Pair, str], Event] = field(default_factory=dict)  # how answers were given
+
+    @property
+    def given(self) -> list[Event]:
+        """The answers of people that count: the last one of each person about each pair.
+
+        A pair of a file stays one of a file if somebody confirms or changes it.
+        """
+        return [one for one in self.answers.values() if self.origin(one).kind != "import"]
+
+    def origin(self, event: Event) -> Event:
+        """Return the line in which an answer was given, which was changed or confirmed since."""
+        return self.origins.get((event.pair, event.owner), event)
 
     def add(self, event: Event) -> None:
         """Add what an event says."""
@@ -44,6 +57,8 @@ class Facts:
         self.n_given += event.kind == "answer"
         key = (event.pair, event.owner)
         self.answers.pop(key, None)  # the newest comes last
+        if event.kind != "resolve":  # an answer that is changed or confirmed stays the same one
+            self.origins[key] = event
         if event.relation != WITHDRAWN:
             self.answers[key] = event
 

@@ -34,7 +34,8 @@ KEPT_RUNS = 60  # clusterings whose labels stay in the file
 COLUMNS = ", ".join(Event._fields)
 RUN = "rev, at, upto, labels, cast(stats as blob)"  # bytes: damaged text could not be decoded
 WAIT = 5.0  # seconds that another process may hold the file
-SETTINGS = ("synchronous = full", "foreign_keys = on", "busy_timeout = 5000")
+BUSY = "busy_timeout = 5000"
+SETTINGS = ("synchronous = full", "foreign_keys = on", BUSY)
 NOT_DAMAGE = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_READONLY,
@@ -323,6 +324,25 @@ class Project:
         """Return a number that changes when another process has written."""
         with self.lock:
             return int(self._one("pragma data_version"))
+
+    def is_open_elsewhere(self) -> bool:
+        """Whether another process has the file open; False where this cannot be known.
+
+        SQLite turns the write-ahead log off only for the last who has a file open.
+        """
+        with self.lock:
+            if self._one("pragma journal_mode") != "wal":
+                return False
+            self._db.execute("pragma busy_timeout = 0")
+            try:
+                self._db.execute("pragma journal_mode = delete").fetchone()
+                return False
+            except sqlite3.OperationalError as error:
+                return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            finally:
+                self._db.execute(f"pragma {BUSY}")
+                _write_ahead(self._db)
+                self.meta("data")  # it is read again: others see that it is open
 
     def close(self) -> None:
         """Close the file."""

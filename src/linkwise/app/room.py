@@ -66,6 +66,7 @@ class Clustering:
     seconds: float | None = None
     is_full: bool = False  # it rests on all answers that it knew
     n_open: int | None = None  # pairs of clusters that may be one
+    n_fitted: int = 0  # answers that it rests on
 
     @property
     def confidence(self) -> Floats | None:
@@ -137,6 +138,7 @@ class Room:
         self.runs: list[dict[str, Any]] = []  # figures of all clusterings
         self._seen = project.changed()
         self._n_taken = len(project.ledger.events)  # that are in `evidence`
+        self._upto = 0  # last event that the engine was told of
         self._rng = np.random.RandomState(0)
         self._engine = self._hired(solver) if process is None else self._apart(process)
         self._resume()
@@ -168,12 +170,20 @@ class Room:
             if run.labels is not None
         ]
         if (last := self.project.last_run()) is not None:
-            self.clustering = Clustering(rev=last.rev, base=last.labels, labels=last.labels)
+            self.clustering = Clustering(
+                rev=last.rev,
+                base=last.labels,
+                labels=last.labels,
+                known=Known(n_clusters=self.n_clusters),
+                n_fitted=last.stats.get("fitted", 0),
+            )
             self._settle()
 
     def open(self) -> None:
         """Begin to cluster in the background."""
-        self._engine.start(self.known(), is_new=self.clustering.labels is None)
+        known = self.known()
+        self._upto = known.upto
+        self._engine.start(known, is_new=self.clustering.labels is None)
 
     def close(self) -> None:
         """Stop, and close the file."""
@@ -241,9 +251,14 @@ class Room:
         about_samples = {*ABOUT_PAIRS, "undo", "redo", "clusters"}
         if any(event.kind in about_samples for event in events):
             self._settle()
-            self._engine.submit(self.known())
+            self._submit()
         self.clustering.rev += 1
         self.feed.publish("rev", {"rev": self.clustering.rev, "by": events[-1].who})
+
+    def _submit(self) -> None:
+        known = self.known()
+        self._upto = known.upto
+        self._engine.submit(known)
 
     def _close_questions(self, answered: set[Pair]) -> None:
         """Ask nobody about these pairs any more."""
@@ -422,7 +437,7 @@ class Room:
         with self.lock:  # an answer waits no longer than for the rest
             if self._engine.is_stopped:
                 return
-            if self._is_shown(result):  # all but its questions
+            if self._is_shown(result) or self._is_older(result):  # all but its questions
                 self._pool = list(result.questions or ())
                 self.feed.publish("progress", {"doing": self.doing})
                 return
@@ -432,7 +447,7 @@ class Room:
             new = Clustering(
                 self.clustering.rev + 1, labels, labels, probability, number[codes], result.known,
                 result.still_to_change, result.suspects, result.method, result.seconds,
-                result.is_full, result.n_open,
+                result.is_full, result.n_open, result.n_fitted,
             )  # fmt: skip
             new.labels = self.settled(new, self.evidence)
             self.clustering = new  # only now: nobody sees it without the newest answers
@@ -451,6 +466,16 @@ class Room:
             and np.array_equal(result.labels, shown.labels)
         )
 
+    def _is_older(self, result: Found) -> bool:
+        """Whether a clustering rests on fewer answers than the one that is shown.
+
+        After an answer was taken back, the last one that does not rest on it may be old. What is
+        shown stays then, with the answers that count, until there is one that rests on all.
+        """
+        now = self.clustering
+        is_of_same_number = result.known.n_clusters == now.known.n_clusters
+        return not result.is_full and is_of_same_number and result.n_fitted < now.n_fitted
+
     def _is_time_to_keep(self) -> bool:
         before = self.runs[-1]["given"] if self.runs else -KEEP_EVERY
         return bool(self.project.ledger.facts.n_given - before >= KEEP_EVERY)
@@ -465,6 +490,7 @@ class Room:
             "still": result.still_to_change,
             "method": result.method,
             "counts": result.is_full or result.still_to_change is not None,
+            "fitted": result.n_fitted,
         }
         if self.truth is not None:
             stats["ari"] = self.agreement_with_truth(labels)
@@ -476,8 +502,8 @@ class Room:
         del self._history[:-KEPT_RUNS]
 
     def agreement_with_truth(self, labels: Ints) -> float | None:
-        """Return the adjusted Rand index between clusters and true classes."""
-        if self.truth is None or not (self.truth >= 0).any():
+        """Return the adjusted Rand index between clusters and true classes; it needs two rows."""
+        if self.truth is None or self.n_truth < 2:
             return None
         is_known = self.truth >= 0
         return round(float(adjusted_rand(self.truth[is_known], labels[is_known])), 4)
@@ -508,6 +534,27 @@ class Room:
         self.feed.publish("progress", {"doing": what})
 
     # Figures -------------------------------------------------------------------------------
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what is shown rests on all answers; names and locks change no clusters."""
+        return self.clustering.is_full and self.clustering.known.upto == self._upto
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all pairs follow from the answers."""
+        return self.evidence.n_settled == self.n_samples * (self.n_samples - 1) // 2
+
+    @property
+    def still_to_change(self) -> float | None:
+        """The share of samples that further answers will move; None while it is not known."""
+        still = self.clustering.still_to_change
+        return still if still is None or not self.is_settled else 0.0
+
+    @property
+    def n_truth(self) -> int:
+        """The number of samples whose true class is known."""
+        return 0 if self.truth is None else int((self.truth >= 0).sum())
 
     def moved_lately(self) -> float | None:
         """Return the share of samples that the last 15 answers moved; None before there are 15."""

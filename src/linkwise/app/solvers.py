@@ -51,6 +51,12 @@ class PageSession(Session):
         beliefs = self._beliefs_now()
         return beliefs, replace(self.state, believe=lambda: beliefs)
 
+    def cluster(self, answers: Sequence[Answer]) -> bool:
+        """Cluster under some answers; False if that was done before."""
+        is_new = self._fits.known(answers) is None
+        self._fits.after(answers)
+        return is_new
+
     def clustering(self) -> Beliefs | None:
         """Return what the clustering under all answers says, at once; None if there is none."""
         fit = self._fits.known(self.answers)
@@ -109,14 +115,21 @@ class SessionSolver:
         return 0 < self._seconds < SOON
 
     @property
+    def patience(self) -> float | None:
+        """As many seconds as a clustering takes; None if the last one rests on all answers."""
+        return None if self._is_full else self._seconds
+
+    @property
     def _is_full(self) -> bool:
         return self.session.n_clustered >= len(self.session.answers)
 
     def refit(self) -> None:
         """Cluster under all answers. Questions are answered by `found` in the meantime."""
         started = time.monotonic()
-        self.session.refit()
-        self._seconds = time.monotonic() - started
+        with self._lock:  # else these are some of the answers, while others are taken back
+            session, answers = self.session, self.session.answers
+        if session.cluster(answers):  # else it was there: how long one takes is not known anew
+            self._seconds = time.monotonic() - started
 
     def shown(self) -> Found | None:
         """Return the clustering under all answers at once; None if others came since."""
@@ -144,6 +157,7 @@ class SessionSolver:
             "Auto",
             is_full=is_full,
             seconds=self._seconds,
+            n_fitted=beliefs.n_fitted,
         )
 
 
@@ -183,6 +197,12 @@ class ReviewSolver:
         """Never: without a clustering there are no questions."""
         return False
 
+    @property
+    def patience(self) -> float | None:
+        """As many seconds as a clustering takes; None if the last one rests on all answers."""
+        is_full = self._fitted is not None and self._fitted.answers == self._answers
+        return None if is_full else self._seconds
+
     def shown(self) -> None:
         """Nothing: questions come with the clustering."""
 
@@ -214,6 +234,7 @@ class ReviewSolver:
             is_full=answers == known.answers,
             seconds=self._seconds,
             n_open=int(is_open.sum()),
+            n_fitted=len(answers),
         )
 
 

@@ -15,6 +15,7 @@ from linkwise.app.solvers import replay
 if TYPE_CHECKING:
     from linkwise.active.answers import Given
     from linkwise.app.events import Pair
+    from linkwise.app.ledger import Facts
     from linkwise.app.project import Project
 
 WORDS = {"unknown": "unsure"}  # what the page says
@@ -51,7 +52,13 @@ class ProjectSession(Session):
     ) -> None:
         super().__init__(data, n_clusters, noisy=True, **settings)
         self._project, self._who = project, who
+        self._is_clustered = False
         self._weigh()
+
+    @property
+    def facts(self) -> Facts:
+        """What the project holds."""
+        return self._project.ledger.facts
 
     def _weigh(self) -> None:
         """Take the answers that can hold together."""
@@ -62,6 +69,9 @@ class ProjectSession(Session):
         """Return the pair to ask about, after what others have answered in the meantime."""
         if self._project.refresh():
             self._weigh()
+        if not self._is_clustered or self.refit_is_due:  # at first under all answers, as the page
+            self.refit()
+            self._is_clustered = True
         flagged = self._project.ledger.facts.flagged
         for one in self.proposals(20):
             if self._evidence.is_open(one.i, one.j) and not {one.i, one.j} & flagged:

@@ -44,6 +44,12 @@ def kept_token(project: Path, *, anew: bool = False) -> str:
     return token
 
 
+def replace_token(project: Path) -> None:
+    """Replace the token of a project if it has one: somebody else may know it."""
+    if project.with_name(project.name + SUFFIX).exists():
+        kept_token(project, anew=True)
+
+
 def _read(path: Path) -> str | None:
     """Return the token in a file that belongs to this user alone, unless it is old."""
     try:

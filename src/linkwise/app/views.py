@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.active.stopping import FEW, HALF, STOP, may_stop
-from linkwise.app.events import ABOUT_PAIRS
+from linkwise.app.events import ABOUT_PAIRS, WITHDRAWN
 from linkwise.app.matching import in_use
 from linkwise.constraints import Constraints
 from linkwise.exceptions import ConflictError
@@ -34,15 +34,15 @@ def state(room: Room, who: str) -> dict[str, Any]:
         "n": room.n_samples,
         "kind": room.items.kind,
         "by_size": room.by_size,
-        "answers": sum(one.kind != "import" for one in facts.answers.values()),
-        "imported": sum(one.kind == "import" for one in facts.answers.values()),
+        "answers": len(facts.given),
+        "imported": len(facts.answers) - len(facts.given),
         "settled": room.evidence.n_settled,
         "clusters": 0 if now.labels is None else int(in_use(now.labels).size),
         "k": room.n_clusters,
         "conflicts": len(room.evidence.ignored) + len(room.evidence.disputed),
         "opened": room.opened,
         "rev": now.rev,
-        "full": now.is_full and now.known.upto == room.project.ledger.last,
+        "full": room.is_full,
         "map": {"rev": room.map_rev, "name": room.map_name},
         "doing": room.doing,
         "error": room.error,
@@ -52,6 +52,7 @@ def state(room: Room, who: str) -> dict[str, Any]:
         "stop": stopping(room),
         "ari": None if now.labels is None else room.agreement_with_truth(now.labels),
         "start_ari": _start(room),
+        "n_truth": room.n_truth,
         "flagged": sorted(facts.flagged)[:LISTED],
     }
 
@@ -84,7 +85,7 @@ def question(room: Room, found: Question | None) -> dict[str, Any] | None:
 
 def stopping(room: Room) -> dict[str, Any]:
     """Return what the last answers moved, what is still to change, and what that means."""
-    still, lately = room.clustering.still_to_change, room.moved_lately()
+    still, lately = room.still_to_change, room.moved_lately()
     if room.by_size:
         n_open = room.clustering.n_open
         figures = {"moved": lately, "still": None, "close": None}
@@ -92,9 +93,10 @@ def stopping(room: Room) -> dict[str, Any]:
     confidence = room.clustering.confidence
     close = None  # before the first full clustering everything is one
     if confidence is not None and still is not None:
-        close = int((confidence < UNSURE).sum())
+        close = 0 if room.is_settled else int((confidence < UNSURE).sum())
     figures = {"moved": lately, "still": still, "close": close}
-    reached = still is not None and may_stop(still, len(room.project.ledger.facts.answers))
+    n_answers = len(room.project.ledger.facts.answers)
+    reached = still is not None and (room.is_settled or may_stop(still, n_answers))
     return figures | {"advice": _advice(still, lately, reached=reached), "reached": reached}
 
 
@@ -217,7 +219,7 @@ def _contradiction(room: Room, conflict: Conflict) -> dict[str, Any]:
     return {
         "key": conflict.key,
         "kind": "contradiction",
-        "ignored": conflict.ignored.seq,
+        "ignored": _number(room, conflict.ignored),
         "links": [
             _link(room, link) | {"least": link is least, "fewest": link in fewest} for link in links
         ],
@@ -226,7 +228,12 @@ def _contradiction(room: Room, conflict: Conflict) -> dict[str, Any]:
 
 def _disagreement(room: Room, verdict: Verdict) -> dict[str, Any]:
     votes = [
-        {"who": event.owner, "relation": event.relation, "at": event.at, "seq": event.seq}
+        {
+            "who": event.owner,
+            "relation": event.relation,
+            "at": event.at,
+            "seq": room.project.ledger.facts.origin(event).seq,
+        }
         for event in verdict.events
     ]
     link = _link(room, verdict)
@@ -237,7 +244,7 @@ def _disagreement(room: Room, verdict: Verdict) -> dict[str, Any]:
 def _link(room: Room, verdict: Verdict) -> dict[str, Any]:
     newest = max(verdict.events, key=lambda event: event.seq)
     return {
-        "seq": verdict.seq,
+        "seq": _number(room, verdict),
         "a": brief(room, verdict.pair[0]),
         "b": brief(room, verdict.pair[1]),
         "relation": verdict.relation,
@@ -245,6 +252,13 @@ def _link(room: Room, verdict: Verdict) -> dict[str, Any]:
         "at": newest.at,
         "weight": verdict.weight,
     }
+
+
+def _number(room: Room, verdict: Verdict) -> int:
+    """Return the number of an answer, which it keeps when it is changed or confirmed."""
+    facts = room.project.ledger.facts
+    said = [event for event in verdict.events if event.relation == verdict.relation]
+    return max(facts.origin(event).seq for event in said or verdict.events)
 
 
 def support(room: Room, verdict: Verdict) -> float:
@@ -296,16 +310,30 @@ def _clique(evidence: Evidence, k: int) -> list[int]:
 def history(room: Room, *, before: int | None = None, limit: int = 60) -> list[dict[str, Any]]:
     """Return the last events, the newest first."""
     ledger = room.project.ledger
-    ignored = {one.seq for one in room.evidence.ignored}
+    ignored = {_number(room, one) for one in room.evidence.ignored}
     events = [one for one in ledger.events if before is None or one.seq < before]
     return [
-        event(room, one) | {"counts": _counts(room, one), "ignored": one.seq in ignored}
+        event(room, one)
+        | {
+            "counts": _counts(room, one),
+            "ignored": one.seq in ignored,
+            "replaced": _is_replaced(room, one),
+        }
         for one in reversed(events[-limit:])
     ]
 
 
 def _counts(room: Room, event: Event) -> bool:
     return event.kind in {"undo", "redo"} or room.project.ledger.counts(event)
+
+
+def _is_replaced(room: Room, event: Event) -> bool:
+    """Whether an answer does not count any more: withdrawn, changed, or given again."""
+    is_answer = event.kind in ABOUT_PAIRS and event.relation != WITHDRAWN
+    if not is_answer or not room.project.ledger.counts(event):
+        return False
+    now = room.project.ledger.facts.answers.get((event.pair, event.owner))
+    return now is None or now.seq != event.seq
 
 
 def event(room: Room, event: Event) -> dict[str, Any]:
@@ -335,6 +363,7 @@ def quality(room: Room) -> dict[str, Any]:
         "moved": [round(run["moved"], 5) for run in room.runs[-60:]],
         "given": [run["given"] for run in room.runs[-60:]],
         "ari": _agreements(room),
+        "n_truth": room.n_truth,
         "people": people(room),
         "agreement": agreement(room),
         "suspects": [
@@ -361,12 +390,11 @@ def _suspect(room: Room, pair: Pair, probability: float) -> dict[str, Any]:
 
 def people(room: Room) -> list[dict[str, Any]]:
     """Return who answered how much, and how often repeated questions were answered otherwise."""
-    counts: Counter[str] = Counter()
+    counts = Counter(event.owner for event in room.project.ledger.facts.given)
     checks: dict[str, list[bool]] = {}
     for event in room.project.ledger.events:
         if event.kind != "answer" or not room.project.ledger.counts(event):
             continue
-        counts[event.who] += 1
         if (event.note or "").startswith("check ") and event.relation in {"same", "different"}:
             expected = (event.note or "").removeprefix("check ")
             checks.setdefault(event.who, []).append(expected != event.relation)

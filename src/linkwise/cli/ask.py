@@ -13,12 +13,14 @@ import click
 import numpy as np
 
 from linkwise.active import ReviewSession, Session
+from linkwise.active.answers import constraints_of
 from linkwise.active.journal import Journal, fingerprint
 from linkwise.active.stopping import may_stop
 from linkwise.cli import options
 from linkwise.cli.console import BadInput, Infeasible, counted, printable, shown
 from linkwise.cli.items import Comparison, compare_rows
 from linkwise.cli.pairs import error_in_words
+from linkwise.cli.projects import answers_told, n_clusters_of, note_clusters
 from linkwise.cli.task import load, save_prepared
 from linkwise.cli.writing import without_formulas
 from linkwise.exceptions import ConflictError
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from linkwise.cli.loading import Given
     from linkwise.cli.requests import AskRequest
     from linkwise.cli.task import Task
+    from linkwise.constraints import Constraints
 
     Asked: TypeAlias = Session | ReviewSession
 
@@ -66,13 +69,11 @@ MISSING = "missing"
 def run(request: AskRequest, console: Console, given: Given) -> int:
     """Ask until the user has had enough, or nothing is left to ask."""
     options.limit_threads(request.threads)
-    task = load(request, console, given)
-    session = _session(request, task)
+    task = load(request, console, given, has_project=request.project is not None)
+    session = _session(request, task, console)
     save_prepared(task, request, console)
     if session.answers:
-        console.note(
-            f"{request.session or request.project}: goes on after {len(session.answers)} answers"
-        )
+        console.note(f"{request.session or request.project}: goes on after {_told(session)}")
     console.note(f"Do these belong together? {KEYS}")
     try:
         with _keys() as key:
@@ -83,7 +84,7 @@ def run(request: AskRequest, console: Console, given: Given) -> int:
     if request.output is not None:
         names = task.data.names
         ids = without_formulas(names) if names and request.spreadsheet_safe else names
-        session.constraints.to_file(request.output, ids=ids)
+        _pairs(session, task).to_file(request.output, ids=ids)
         console.note(f"wrote {request.output}")
     _note_where(session, request, console, written=request.output is not None)
     answers = [answer.answer for answer in session.answers]
@@ -112,7 +113,7 @@ def _state_of(session: Asked) -> dict[str, Any]:
 
 def _note_where(session: Asked, request: AskRequest, console: Console, *, written: bool) -> None:
     """Note where the answers are; if nowhere, how to keep them the next time."""
-    answers = counted(len(session.answers), "answer")
+    answers = _told(session)
     are_missing = bool(session.answers) and not written
     if request.session is not None or request.project is not None:
         how = "; linkwise ask ... -o pairs.csv writes them as pairs" if are_missing else ""
@@ -122,9 +123,25 @@ def _note_where(session: Asked, request: AskRequest, console: Console, *, writte
         console.warn(f"{answers} given, but not kept: use {how} to keep them.")
 
 
-def _session(request: AskRequest, task: Task) -> Asked:
+def _told(session: Asked) -> str:
+    """Return how many answers there are; of a project, as many as the page says."""
+    facts = getattr(session, "facts", None)
+    return counted(len(session.answers), "answer") if facts is None else answers_told(facts)
+
+
+def _pairs(session: Asked, task: Task) -> Constraints:
+    """Return what is known; of a project with the beliefs that the page exports.
+
+    That answers may be wrong is a matter of clustering, and no belief of who gave them.
+    """
+    if not hasattr(session, "facts"):
+        return session.constraints
+    return constraints_of(session.answers, task.known, noisy=False)
+
+
+def _session(request: AskRequest, task: Task, console: Console) -> Asked:
     if request.project is not None:
-        return _in_project(request, task)
+        return _in_project(request, task, console)
     if request.is_review:
         seed, path = request.seed or 0, request.session
         try:
@@ -155,7 +172,7 @@ def _session(request: AskRequest, task: Task) -> Asked:
         raise
 
 
-def _in_project(request: AskRequest, task: Task) -> Session:
+def _in_project(request: AskRequest, task: Task, console: Console) -> Session:
     """Return a session that reads and writes a project of ``linkwise serve``."""
     project, terminal = (import_module(f"linkwise.app.{name}") for name in ("project", "terminal"))
     names = [str(name) for name in task.data.shown_ids()]
@@ -163,7 +180,8 @@ def _in_project(request: AskRequest, task: Task) -> Session:
         opened = project.Project(request.project, names, fingerprint(task.prepared.X))
     except project.WrongProjectError as error:
         raise BadInput(str(error)) from error
-    k = request.n_clusters or opened.ledger.facts.n_clusters or "auto"
+    note_clusters(opened, request.n_clusters, console)
+    k = n_clusters_of(opened, request.n_clusters) or "auto"
     made: Session = terminal.ProjectSession(
         task.prepared, k, project=opened, constraints=task.known, random_state=request.seed or 0
     )

@@ -18,6 +18,7 @@ import numpy as np
 from linkwise._optional import require
 from linkwise.cli.console import BadInput, counted
 from linkwise.cli.problems import raise_problems
+from linkwise.cli.projects import answers_told, note_clusters
 from linkwise.cli.sources import is_stdin
 from linkwise.cli.tables import check_columns, text_of
 from linkwise.cli.writing import check_output
@@ -59,18 +60,16 @@ def run(request: ServeRequest, console: Console) -> int:
 
 def _served(request: ServeRequest, console: Console, process: Process) -> int:
     """Serve the page with a process that clusters."""
-    room = opened(_as_records(request), console, process)
-    from linkwise.app.listen import Listening, bind  # noqa: PLC0415
+    from linkwise.app.listen import Listening  # noqa: PLC0415
 
-    path = room.project.path
-    port = request.port or _usual_port(path, request.host)
+    path = _project_path(request)
+    sock, is_taken = _bound(request, path)  # before anything is written
     try:
-        sock = bind(request.host, port)
-    except OSError as error:
-        _token(request.host, path, anew=True)  # who listens there may have been told the old one
-        free = "; without --port a free one is taken" if request.port else ""
-        raise BadInput(f"{error}. It may be in use{free}.") from error
-    token = _token(request.host, path, anew=port == 0)
+        room = opened(_as_records(request), console, process)
+    except BaseException:
+        sock.close()
+        raise
+    token = _token(request.host, path, anew=is_taken)
     server = Listening(room, sock, token=token, host=request.host)
     address = f"http://{_shown(request.host)}:{server.port}/?token={token}"
     console.note(f"answers are kept in {path}")
@@ -78,10 +77,28 @@ def _served(request: ServeRequest, console: Console, process: Process) -> int:
     if request.browser:
         Timer(0.3, webbrowser.open, [address]).start()
     server.listen()
-    n_answers = len(room.project.ledger.facts.answers)
-    console.note(f"{counted(n_answers, 'answer')} kept in {path}")
-    console.summary({"command": "serve", "n_answers": n_answers})
+    facts = room.project.ledger.facts
+    console.note(f"{answers_told(facts)} kept in {path}")
+    console.summary({"command": "serve", "n_answers": len(facts.given)})
     return 0
+
+
+def _project_path(request: ServeRequest) -> Path:
+    return request.project or request.data.with_suffix(SUFFIX)
+
+
+def _bound(request: ServeRequest, project: Path) -> tuple[Any, bool]:
+    """Return a socket that listens, and whether another process has the usual port."""
+    from linkwise.app.listen import bind  # noqa: PLC0415
+    from linkwise.app.token import replace_token  # noqa: PLC0415
+
+    port = request.port or _usual_port(project, request.host)
+    try:
+        return bind(request.host, port), port == 0
+    except OSError as error:
+        replace_token(project)  # who listens there may have been told the old one
+        free = "; without --port a free one is taken" if request.port else ""
+        raise BadInput(f"{error}. It may be in use{free}.") from error
 
 
 def _token(host: str, project: Path, *, anew: bool) -> str:
@@ -153,12 +170,14 @@ def opened(request: ServeRequest, console: Console, process: Process | None = No
     except ValueError as error:
         raise BadInput(f"{request.name}: {error}") from error
     names = [str(name) for name in data.shown_ids()]
-    path = request.project or request.data.with_suffix(SUFFIX)
+    path = _project_path(request)
+    items = _items(request, data, names)  # what is wrong is told before a file is made
     try:
         project = Project(path, names, _fingerprint(request, data, samples.X))
     except WrongProjectError as error:
         raise BadInput(str(error)) from error
-    items = _items(request, data, names)
+    if project.is_open_elsewhere():
+        console.note(f"{path}: another process has it open, too; each sees what the other writes")
     room = Room(
         project,
         items,
@@ -169,25 +188,10 @@ def opened(request: ServeRequest, console: Console, process: Process | None = No
         process=process,
     )
     if project.ledger.events:
-        n_answers = counted(len(project.ledger.facts.answers), "answer")
-        console.note(f"{path}: goes on after {n_answers}")
+        console.note(f"{path}: goes on after {answers_told(project.ledger.facts)}")
     _add_known(room, known, console)
-    _note_clusters(room, request.n_clusters, console)
+    note_clusters(project, request.n_clusters, console)
     return room
-
-
-def _note_clusters(room: Room, typed: int | None, console: Console) -> None:
-    """Say so if -k is another number than the project had."""
-    path, last = room.project.path, room.project.last_run()
-    chosen = room.project.ledger.facts.n_clusters  # on the page; 0 if it is to be found
-    if typed is None or last is None:
-        return
-    if chosen is not None and chosen != typed:
-        shown = counted(chosen, "cluster") if chosen else "that the number is found"
-        console.note(f"{path}: -k {typed} is not used, as the page was told {shown}")
-    elif chosen is None and last.stats["clusters"] != typed:
-        before = counted(last.stats["clusters"], "cluster")
-        console.note(f"{path}: had {before}, and now gets {typed} (-k); the answers stay")
 
 
 def _fingerprint(request: ServeRequest, data: Data, X: Any) -> str:

@@ -30,9 +30,17 @@ class Task(NamedTuple):
 
 
 def load(
-    request: DataRequest, console: Console, given: Given, *, affinity: Affinity | None = None
+    request: DataRequest,
+    console: Console,
+    given: Given,
+    *,
+    affinity: Affinity | None = None,
+    has_project: bool = False,
 ) -> Task:
-    """Return DATA with their graph and the constraints on them, and note what these are."""
+    """Return DATA with their graph and the constraints on them, and note what these are.
+
+    With a project, most of what is known is in there: that nothing else is, is no news.
+    """
     data, pairs = given
     # Pairs and labels -> Constraints
     if pairs is None:
@@ -41,7 +49,8 @@ def load(
         known = Constraints.from_table(
             data.n_samples, pairs.table, labels=pairs.labels, ids=pairs.names
         )
-    console.note(f"known: {_counted(known)}")
+    if not (has_project and known.is_empty):
+        console.note(f"known: {_counted(known)}")
     return Task(data, prepare(data, affinity, request), known)
 
 
