@@ -666,6 +666,31 @@ def test_files_are_exported_and_read_again(browser, page, room, tmp_path):
         importing.context.close()
 
 
+def test_a_truth_of_some_items_says_of_how_many(browser, tmp_path):
+    truth = blobs(30, 3)[1]
+    truth[8:] = -1
+    room = make_room(tmp_path, n=30, truth=truth)
+    with Running(room) as server:
+        page = Page(browser, server)
+        page.until(lambda: page.text("#n-ari").endswith(" on 8 of 30 items"))
+        page.click("#tab-quality")
+        page.until(lambda: "on 8 of 30 items." in page.text("#body"))
+        page.context.close()
+
+
+def test_the_history_says_what_was_replaced_or_undone(page):
+    contradiction(page)
+    page.keyboard.press("g")
+    link = page.locator(".conflict .link", has_text="#2")
+    link.get_by_role("button", name="Withdraw").click()
+    page.wait_for_selector("#badge", state="hidden")
+    page.press("y")
+    page.press("z")
+    page.click("#tab-history")
+    page.until(lambda: page.text(".events").count("replaced later") == 1)
+    assert page.text(".events").count("· undone") == 1
+
+
 # 13
 def test_the_end_is_told(browser, tmp_path):
     room = make_room(tmp_path, n=6, k=2)

@@ -2,7 +2,7 @@
 
 import { waiting } from "./api.js";
 import { $, number, write } from "./dom.js";
-import { stopFigures } from "./panels.js";
+import { onSome, stopFigures } from "./panels.js";
 
 // First of all: whether an answer contradicts others.
 export function showConflicts({ conflicts }) {
@@ -40,7 +40,7 @@ function showCount(name, n, word, many = `${word}s`) {
 
 export const showDoing = ({ doing }) => write($("doing"), doing ? `${doing}…` : "");
 
-function gain({ start_ari: start, ari }) {
+function gain({ start_ari: start, ari, n, n_truth: known }) {
   const from = start === null || start === ari ? "" : `${start.toFixed(2)} → `;
-  return from + ari.toFixed(2);
+  return from + ari.toFixed(2) + onSome(known, n);
 }

@@ -184,7 +184,7 @@ export class Panels {
       ? el("button", { type: "button", text: "Look again", onclick: () => this.actions.again(event.a.index, event.b.index) })
       : null;
     return el("li", { class: event.counts ? "" : "undone" }, this.told(event),
-      el("span", { class: "meta" }, el("span", { class: "small", text: `#${event.seq} · ${event.who} · ${ago(event.at)}${event.ignored ? " · ignored" : ""}${event.counts ? "" : " · undone"}` }), again));
+      el("span", { class: "meta" }, el("span", { class: "small", text: `#${event.seq} · ${event.who} · ${ago(event.at)}${event.ignored ? " · ignored" : ""}${fate(event)}` }), again));
   }
 
   told(event) {
@@ -214,7 +214,7 @@ export class Panels {
         el("p", { class: "small", text: found.moved.length > 1 ? `Share at each new clustering, the last: ${percent(found.moved.at(-1))}.` : "After the first answers a curve shows here." })),
       found.ari.some((one) => one !== null)
         ? el("div", { class: "block" }, el("h3", { text: "Agreement with the truth" }), sparkline(found.ari.map((one) => one ?? 0), "adjusted Rand index over time", 1),
-          el("p", { class: "small", text: `Adjusted Rand index, 1 is perfect: from ${found.ari.find((one) => one !== null).toFixed(2)} to ${found.ari.at(-1).toFixed(2)}.` }))
+          el("p", { class: "small", text: `Adjusted Rand index, 1 is perfect: from ${found.ari.find((one) => one !== null).toFixed(2)} to ${found.ari.at(-1).toFixed(2)}${onSome(found.n_truth, this.map.n)}.` }))
         : null,
       found.suspects.length
         ? el("div", { class: "block" }, el("h3", { text: "Worth a second look" }),
@@ -240,6 +240,15 @@ export class Panels {
     ];
   }
 }
+
+// What became of an event that does not count any more
+function fate({ counts, replaced }) {
+  if (replaced) return " · replaced later";
+  return counts ? "" : " · undone";
+}
+
+// Where the truth of some items only is known
+export const onSome = (known, n) => (known < n ? ` on ${number(known)} of ${number(n)} items` : "");
 
 export function stopFigures({ moved, still, close }) {
   const parts = [];
