@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linkwise._files import FileInUseError
+from linkwise._jit import compiling_note
 from linkwise._progress import Progress
 from linkwise.cli import MISSING_LIBRARY
 
@@ -95,6 +96,9 @@ class Console:
                 yield progress
             finally:
                 self._progress = None
+        seconds = compiling_note.done()
+        if seconds is not None:
+            self.note(f"compiling is done, after {seconds:.0f} s; later runs need not")
 
     @contextmanager
     def showing_warnings(self) -> Iterator[None]:
