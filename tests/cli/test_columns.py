@@ -180,6 +180,13 @@ def test_advice_of_a_fit_names_options(linkwise, tmp_path):
     assert "linkwise.Linkage" not in run.err
 
 
+def test_too_many_clusters_name_the_option(linkwise, tmp_path):
+    write(tmp_path, a=np.arange(150) % 13, b=np.arange(150) % 7)
+    error = linkwise("cluster", "t.csv", "-k", 120).error
+    assert "-m linkage" in error
+    assert "linkwise.Linkage" not in error
+
+
 # Units -------------------------------------------------------------------------------------
 
 
@@ -206,6 +213,12 @@ def test_the_method_can_choose_as_in_python(linkwise, table, tmp_path):
     assert [int(found) for found in clusters(tmp_path / "o.csv")] == model.labels_.tolist()
     assert f"features {model.report_.scaling}" in run.err
     assert "--set scaling=" in run.err.partition("features ")[2]
+
+
+def test_the_method_is_not_to_scale_categories(linkwise, table):
+    run = linkwise("cluster", "table.csv", "-k", 3, "-c", "pairs.csv", "--categorical", "class")
+    assert "standardised" in run.err
+    assert "scaling=auto" not in run.err
 
 
 # New rows ----------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 import shlex
 import sys
 import time
@@ -18,7 +17,7 @@ from linkwise._files import atomic
 from linkwise._interrupts import noted_interrupts
 from linkwise._optional import require
 from linkwise.cli import options
-from linkwise.cli.console import INTERRUPTED, BadInput, counted, printable
+from linkwise.cli.console import INTERRUPTED, BadInput, counted, in_options, printable
 from linkwise.cli.duplicates import A_GUESS, write_duplicates, write_review
 from linkwise.cli.formats import Column, write_clusters
 from linkwise.cli.loading import is_annotated
@@ -80,21 +79,15 @@ def run(request: ClusterRequest, console: Console, given: Given) -> int:
     return INTERRUPTED if interrupts else 0
 
 
-def in_options(text: str) -> str:
-    """Return a line about a fit with the options of the command line.
-
-    >>> in_options('features as given (scaling="standardize" changes that)')
-    'features as given (--set scaling=standardize changes that)'
-    """
-    text = re.sub(r'\bscaling="(\w+)"', r"--set scaling=\1", text)
-    return text.replace("linkwise.Linkage", "-m linkage").replace("hard=True", "--set hard=true")
-
-
 def _note_scaling(
     request: ClusterRequest, task: Task, settings: dict[str, Any], console: Console
 ) -> None:
     """Say that pairs could decide whether to standardise, which is what has been done already."""
-    if task.data.is_standardised and "scaling" not in settings and not task.known.is_empty:
+    data = task.data
+    # A method would also scale the 0 and 1 that categories are.
+    of_numbers = data.frame is not None and len(data.feature_names) == len(data.frame.columns)
+    is_open = data.is_standardised and of_numbers and "scaling" not in settings
+    if is_open and not task.known.is_empty:
         how = "--no-scale --set scaling=auto"
         console.note(f"{request.name}: {how} lets what is known decide whether to standardise")
 
