@@ -158,7 +158,7 @@ def test_a_column_with_a_comma_in_its_name_is_one_feature(linkwise, tmp_path):
 
 
 def test_a_name_in_other_capitals_is_meant(linkwise, tmp_path):
-    write(tmp_path, agE2=numbers(), age=numbers(), wage=numbers())
+    write(tmp_path, Ages=numbers(), age=numbers(), wage=numbers())
     error = linkwise("cluster", "t.csv", "-k", 2, "--features", "Age,wage").error
     assert "--features Age: no such column. Did you mean 'age'? There are" in error
 
