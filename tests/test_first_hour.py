@@ -548,3 +548,76 @@ def test_the_template_for_contributors_works(blobs, tmp_path, monkeypatch):
     model = import_module("mine").Mine(3, weight=2.0, random_state=0)
     model.fit(X, constraints=Constraints.sample(y, 20, random_state=0))
     assert linkwise.metrics.adjusted_rand(y, model.labels_) == 1
+
+
+def mixed_frame(n=60):
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame(
+        {
+            "x": np.arange(n) % 2 * 9.0 + np.arange(n) / n,
+            "who": [f"K{k:03}" for k in range(n)],
+            "city": ["Kiel", "Ulm", "Bonn"] * (n // 3),
+            "paid": [f"1,{k:03}.50 €" for k in range(n)],
+            "since": [f"2024-01-{1 + k % 28:02}" for k in range(n)],
+            "note": [f"a long note about the number {chr(97 + k % 26)}{k}" for k in range(n)],
+        }
+    )
+
+
+def test_columns_of_text_are_told_apart():
+    """Categories become columns; of names and ids each value would become one."""
+    pandas = pytest.importorskip("pandas")
+    frame = mixed_frame()
+    with pytest.raises(ValueError, match="no numbers in the columns 'who', 'city'") as told:
+        Auto(2).fit(frame)
+    message = str(told.value)
+    drop, dummies = "X.drop(columns=['who'])", "pandas.get_dummies(X, columns=['city'])"
+    assert drop in message
+    assert dummies in message
+    assert "texts ('note') by sklearn.feature_extraction.text.TfidfVectorizer" in message
+    assert "written dates by pandas.to_datetime(X['since'])" in message
+    # What the message says works
+    X = eval(drop, {"X": frame}).drop(columns=["note", "since"])
+    call = message.partition("amounts by ")[2].partition(", written dates")[0]
+    X["paid"] = eval(call, {"X": X, "pandas": pandas})
+    assert X["paid"].tolist() == [1000.5 + k for k in range(60)]
+    X = eval(dummies, {"X": X, "pandas": pandas})
+    assert X.shape == (60, 5)
+    assert Auto(2, random_state=0).fit(X).labels_.size == 60
+
+
+def test_amounts_with_a_decimal_comma_are_read_as_such():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"paid": [f"1.{k:03},50 €" for k in range(60)]})
+    with pytest.raises(ValueError, match="amounts by") as told:
+        Auto(2).fit(frame)
+    call = str(told.value).partition("amounts by ")[2].rstrip(".")
+    assert eval(call, {"X": frame, "pandas": pandas})[3] == 1003.5
+
+
+def test_texts_are_named_in_any_list():
+    pandas = pytest.importorskip("pandas")
+    texts = ["the cat sat", "on the mat", "the dog"] * 5
+    for given in (texts, tuple(texts), np.array(texts), pandas.Series(texts)):
+        with pytest.raises(TypeError, match=r"X is a list of texts. .*TfidfVectorizer") as told:
+            Auto(2).fit(given)
+        assert "I have text or images" in str(told.value)
+
+
+def test_new_samples_with_missing_values_or_columns(blobs):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(blobs[0], columns=["a", "b"]).assign(
+        c=np.tile([0.0, 1.0], 30), d=np.tile([1.0, 0.0], 30)
+    )
+    for model in (Auto(3, random_state=0), NCut(3, random_state=0)):
+        model.fit(X)
+        new = X.copy()
+        new.loc[7, "b"] = np.nan
+        with pytest.raises(ValueError, match=r"NaN: 1 missing in 1 row.*row 7; columns 'b'"):
+            model.predict(new)
+        new = X[["b", "a", "c"]]
+        with pytest.raises(ValueError, match="feature names should match") as told:
+            model.predict(new)
+        call = "X.reindex(columns=model.feature_names_in_, fill_value=0)"
+        assert call in str(told.value)
+        assert model.predict(eval(call, {"X": new, "model": model})).size == 60

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from linkwise.plots import matched
+from linkwise.plots import draw_side_by_side, matched
 
 
 def test_clusters_get_the_numbers_they_share_most_samples_with():
@@ -25,3 +26,16 @@ def test_clusters_beyond_the_reference_get_free_numbers():
 def test_the_same_clusters_stay_the_same():
     labels = np.array([1, 1, 0, 2, 2])
     assert matched(labels, labels).tolist() == labels.tolist()
+
+
+@pytest.mark.parametrize(("n", "has_legend"), [(2, True), (12, True), (13, False)])
+def test_a_legend_names_few_clusters(n, has_legend):
+    pytest.importorskip("matplotlib")
+    labels = np.repeat(np.arange(n), 2)
+    X = np.random.RandomState(0).normal(size=(2 * n, 2))
+    legend = draw_side_by_side(X, {"a": labels}, legend_title="cluster").axes[0].get_legend()
+    assert (legend is not None) == has_legend
+    if has_legend:
+        assert legend.get_title().get_text() == "cluster"
+        assert [text.get_text() for text in legend.get_texts()] == [str(k) for k in range(n)]
+    assert draw_side_by_side(X, {"a": labels}).axes[0].get_legend() is None

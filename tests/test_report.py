@@ -266,6 +266,40 @@ def test_money_dates_and_categories_describe_clusters_and_texts_do_not():
     assert "2020-01-02" in text
 
 
+def test_sentences_describe_clusters_by_their_words():
+    """A word is a feature that a text has or not: its share by loops."""
+    rng = np.random.RandomState(0)
+    y = np.repeat([0, 1, 2], 20)
+    own, common = ["kettle", "shoes", "seeds"], ["black", "new", "small", "large"]
+    texts = [
+        " ".join([*rng.choice(common, 3), own[cls] if rng.rand() < 0.8 else "thing", str(k)])
+        for k, cls in enumerate(y)
+    ]
+    found = Features.of({"text": texts}, None, 60)
+    assert found.n_left_out == 0
+    top = describe.cluster_features(found, Partition.of(y, "labels")).top
+    for cls in range(3):
+        first = top[cls][0]
+        assert (first.name, first.category, first.is_word) == ("text", own[cls], True)
+        for row in top[cls]:
+            has = np.array([row.category in text.split() for text in texts])
+            inside, outside = has[y == cls].mean(), has[y != cls].mean()
+            assert_allclose((row.inside, row.outside), (inside, outside))
+            assert_allclose(row.difference, (inside - outside) / has.std())
+            assert row.difference > 0
+    text = Parsed(render_report(labels=y, feature_values={"text": texts})).text
+    assert "text mostly with kettle" in " ".join(text.split())
+    assert "texts that hardly repeat" not in text
+
+
+def test_texts_of_which_no_word_is_there_twice_say_nothing():
+    texts = [" ".join(chr(97 + k) * (2 + m) for m in range(3)) for k in range(12)]
+    top = describe.cluster_features(
+        Features.of({"text": texts}, None, 12), Partition.of([0, 1] * 6, "labels")
+    ).top
+    assert top == [[], []]
+
+
 def shares_by_loops(codes, y, c):
     """Slow twin: standardised difference of the share of each category."""
     gaps = {}

@@ -34,7 +34,8 @@ def hint(name: object, known: Iterable[str], *, listed: Iterable[str] = ()) -> s
     """
     text = str(name)
     known = list(known)
-    near = get_close_matches(text, known, n=MOST)
+    near = [word for word in known if word.casefold() == text.casefold() != ""]
+    near = near or get_close_matches(text, known, n=MOST)
     if not near:  # capitals are the most common difference
         folded = {word.casefold(): word for word in reversed(known)}
         near = [folded[word] for word in get_close_matches(text.casefold(), folded, n=MOST)]

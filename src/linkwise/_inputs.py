@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from copy import copy
+from itertools import islice
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -62,14 +63,14 @@ def check_foreign(X: Any) -> None:
                 "in main memory, or has a type that NumPy lacks, such as bfloat16. Pass "
                 "fit(X.detach().cpu().double().numpy()), of a sparse one X.to_dense() first."
             )
-    if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        _check_text(X)
     if isinstance(X, dict) and not hasattr(X, "shape"):  # a sparse matrix of keys is one too
         raise TypeError("X is a dict. Pass a table: fit(pandas.DataFrame(X)).")
-    if isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
+    is_list = isinstance(X, (list, tuple)) or len(getattr(X, "shape", ())) == 1
+    if is_list and any(isinstance(value, str) for value in islice(iter(X), SHOWN)):
         raise TypeError(
             "X is a list of texts. Pass numbers, a row per sample; of texts, for example, "
-            "fit(sklearn.feature_extraction.text.TfidfVectorizer().fit_transform(X))."
+            "fit(sklearn.feature_extraction.text.TfidfVectorizer().fit_transform(X)). See also the "
+            'guide "I have text or images".'
         )
     problem = problem_of(X) if isinstance(X, np.ndarray) else None
     if problem is not None:
@@ -98,34 +99,6 @@ def checked_numbers() -> Iterator[None]:
         raise ValueError(
             "X holds an integer that is too large for a floating-point number. Correct it."
         ) from error
-
-
-def _check_text(X: Any) -> None:
-    """Raise ValueError if a data frame has columns of text, naming them."""
-    no_numbers = [name for name in X.columns if not _is_numeric(X[name])]
-    if no_numbers:
-        shown = ", ".join(map(repr, no_numbers[:SHOWN])) + ", ..." * (len(no_numbers) > SHOWN)
-        dates = [name for name in no_numbers if getattr(X[name].dtype, "kind", "O") == "M"]
-        of_dates = f", dates by (X[{dates[0]!r}] - X[{dates[0]!r}].min()).dt.days" if dates else ""
-        call = "pandas.get_dummies(X)"
-        if type(X).__module__.startswith("polars"):
-            call = f"X.to_dummies({no_numbers[:SHOWN]!r})"
-        raise ValueError(
-            f"X has no numbers in the columns {shown}. Leave them out, or turn them into numbers: "
-            f"categories by {call}{of_dates}."
-        )
-
-
-def _is_numeric(column: Any) -> bool:
-    """Whether a column holds numbers, as numbers or as text; missing ones count as such."""
-    kind = getattr(column.dtype, "kind", "O")
-    if kind in "biufmM":
-        return kind not in "mM"  # dates and durations
-    try:
-        np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        return "NAType" in str(error)  # told with its place later
-    return np.asarray(column).dtype.kind not in "mM"  # polars has types of its own
 
 
 def _is_readable(tensor: Any) -> bool:

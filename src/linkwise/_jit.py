@@ -41,7 +41,7 @@ class CompilingNote:
         self.is_wanted: bool | None = None  # None: if somebody is looking
         self.is_watched: Callable[[], bool] = _has_terminal
         self.tell: Callable[[str], None] | None = None  # None: to the error stream
-        self._is_registered = self._is_written = False
+        self._is_registered = self._is_written = self._is_open = False
         self._depth, self._began, self._spent = 0, 0.0, 0.0
 
     def register(self) -> None:
@@ -54,6 +54,13 @@ class CompilingNote:
             listen = {"on_start": lambda _, e: self._begin(e), "on_end": lambda _, __: self._end()}
             listener = type("Listener", (events.Listener,), listen)
             events.register("numba:compile", listener())
+
+    def done(self) -> float | None:
+        """Return the seconds spent on compiling if the error stream was told of it, only once."""
+        if not self._is_open:
+            return None
+        self._is_open = False
+        return self._spent
 
     def _end(self) -> None:
         if self._depth:
@@ -78,6 +85,7 @@ class CompilingNote:
             if wanted is None:
                 wanted = self.is_watched()
             if wanted:
+                self._is_open = True
                 print(f"linkwise: {words}", file=sys.stderr, flush=True)
 
 

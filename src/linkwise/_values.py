@@ -15,6 +15,7 @@ PLACEHOLDERS = frozenset(
     {"", "-", "--", "?", ".", "na", "n/a", "nan", "null", "none", "<na>", "unknown", "missing"}
 )
 FEW_CATEGORIES, MANY_CATEGORIES = 10, 100
+WORD, SENTENCE = re.compile(r"[^\W\d_]{2,}"), 3  # a first and a last name are two words
 CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY)"
 AMOUNT = re.compile(
     rf"(?P<open>\()?(?P<sign>[+-]?)\s*{CURRENCY}?\s*(?P<sign2>[+-]?)(?P<digits>\d[\d.,'\s]*)"
@@ -52,6 +53,16 @@ class Numbers(NamedTuple):
 def most_categories(n_rows: int) -> int:
     """Return how many different texts a column of categories has at most; others are texts."""
     return min(max(FEW_CATEGORIES, n_rows // 10), MANY_CATEGORIES)
+
+
+def are_sentences(texts: list[str]) -> bool:
+    """Whether most cells that are given hold several words: text that people wrote, not names.
+
+    >>> are_sentences(["mug with a lid", "red and blue"]), are_sentences(["Ann Lee", "Bo Li"])
+    (True, False)
+    """
+    n_words = [len(WORD.findall(text)) for text in texts if text]
+    return 2 * sum(n >= SENTENCE for n in n_words) > len(n_words)
 
 
 def is_missing(value: Any) -> bool:

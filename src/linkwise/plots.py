@@ -67,6 +67,7 @@ def draw_clusters(
     *,
     constraints: Constraints | None = None,
     title: str = "",
+    legend_title: str = "",
 ) -> Any:
     """Draw samples in two dimensions, coloured by cluster, with the constraints over them.
 
@@ -85,6 +86,8 @@ def draw_clusters(
         Pairs to draw, the first 500 of each kind.
     title : str, default=""
         Title of the picture.
+    legend_title : str, default=""
+        If given, numbers of up to 12 clusters get a legend as well, under this title.
 
     Returns
     -------
@@ -110,8 +113,11 @@ def draw_clusters(
         )
     if constraints is not None:
         _draw_pairs(ax, X, constraints, is_violated=constraints.is_violated(labels))
-    if labels.dtype.kind in "OUT" and np.unique(labels).size <= MOST_NAMED:
+    n_clusters = np.unique(labels).size
+    if labels.dtype.kind in "OUT" and n_clusters <= MOST_NAMED:
         ax.legend(fontsize=8)
+    elif legend_title and 1 < n_clusters <= MOST_NAMED:
+        ax.legend(fontsize=8, title=legend_title, title_fontsize=8)
     ax.set_title(title, fontsize=11)
     ax.set_xticks([])
     ax.set_yticks([])
@@ -156,6 +162,7 @@ def draw_side_by_side(
     clusterings: dict[str, ArrayLike],
     *,
     constraints: Constraints | None = None,
+    legend_title: str = "",
 ) -> Any:
     """Draw several clusterings of the same data beside each other; titles are the keys.
 
@@ -167,6 +174,8 @@ def draw_side_by_side(
         Labels by the title of their picture.
     constraints : Constraints or None, default=None
         Pairs to draw over the samples.
+    legend_title : str, default=""
+        Title of a legend of the clusters, as in :func:`draw_clusters`.
 
     Returns
     -------
@@ -180,7 +189,9 @@ def draw_side_by_side(
     axes = np.atleast_1d(figure.subplots(1, len(clusterings)))
     X = positions(X) if isinstance(X, Prepared) else X
     for ax, (title, labels) in zip(axes, clusterings.items(), strict=True):
-        draw_clusters(ax, X, labels, constraints=constraints, title=title)
+        draw_clusters(
+            ax, X, labels, constraints=constraints, title=title, legend_title=legend_title
+        )
     if constraints is not None:
         kinds = {"must-link": "-", "cannot-link": "--"}
         handles = [lines.Line2D([], [], color="0.2", ls=ls, label=k) for k, ls in kinds.items()]

@@ -17,11 +17,12 @@ from linkwise._files import atomic
 from linkwise._interrupts import noted_interrupts
 from linkwise._optional import require
 from linkwise.cli import options
-from linkwise.cli.console import INTERRUPTED, BadInput, counted, printable
+from linkwise.cli.console import INTERRUPTED, BadInput, counted, in_options, printable
 from linkwise.cli.duplicates import A_GUESS, write_duplicates, write_review
 from linkwise.cli.formats import Column, write_clusters
 from linkwise.cli.loading import is_annotated
 from linkwise.cli.pairs import suspicious, violated_pairs
+from linkwise.cli.records import split_names
 from linkwise.cli.tables import text_of
 from linkwise.cli.task import fit, load, number_of_clusters, save_prepared
 from linkwise.cli.writing import without_formulas
@@ -51,6 +52,7 @@ def run(request: ClusterRequest, console: Console, given: Given) -> int:
         k = number_of_clusters(request.n_clusters, task.data, console, Method=Method)
         is_scaled = request.scale is not None or task.data.frame is not None
         if is_scaled and options.scales_features(Method):
+            _note_scaling(request, task, settings, console)
             settings = {"scaling": "given", **settings}  # scaled here, or not: not a second time
         model = options.build(Method, settings, task.prepared, n_clusters=k, request=request)
         progress(READING, "clustering", upto=1.0)
@@ -60,7 +62,7 @@ def run(request: ClusterRequest, console: Console, given: Given) -> int:
         seconds = time.perf_counter() - started
     if hasattr(model, "report_"):
         for line in model.report_.summary():
-            console.note(line)
+            console.note(in_options(line))
     # Labels -> scores, files, summary
     summary = _summary(request, task, model, seconds=seconds)
     summary["outputs"] = _write(request, task, model, summary=summary, console=console)
@@ -75,6 +77,19 @@ def run(request: ClusterRequest, console: Console, given: Given) -> int:
     summary["interrupted"] = bool(interrupts)
     console.summary(summary)
     return INTERRUPTED if interrupts else 0
+
+
+def _note_scaling(
+    request: ClusterRequest, task: Task, settings: dict[str, Any], console: Console
+) -> None:
+    """Say that pairs could decide whether to standardise, which is what has been done already."""
+    data = task.data
+    # A method would also scale the 0 and 1 that categories are.
+    of_numbers = data.frame is not None and len(data.feature_names) == len(data.frame.columns)
+    is_open = data.is_standardised and of_numbers and "scaling" not in settings
+    if is_open and not task.known.is_empty:
+        how = "--no-scale --set scaling=auto"
+        console.note(f"{request.name}: {how} lets what is known decide whether to standardise")
 
 
 def n_found(model: Any) -> int:
@@ -168,7 +183,9 @@ def _draw(path: Path, task: Task, model: Any, *, labels: list[Any]) -> None:
     plots = require("linkwise.plots", extra="plot", purpose="Drawing clusters")
     title = f"{type(model).__name__}, {n_found(model)} clusters"
     points = plots.positions(task.prepared, getattr(model, "embedding_", None))
-    figure = plots.draw_side_by_side(points, {title: labels}, constraints=task.known)
+    figure = plots.draw_side_by_side(
+        points, {title: labels}, constraints=task.known, legend_title="cluster"
+    )
     with atomic(path) as unfinished:
         figure.savefig(unfinished)
 
@@ -190,7 +207,7 @@ def _report(request: ClusterRequest, task: Task, model: Any) -> None:
         feature_values=_as_used(data.frame, request),
         title=f"{Path(request.name).name}: {n_found(model)} clusters",
         command=shlex.join(["linkwise", *sys.argv[1:]]),
-        parameters=_parameters(model),
+        parameters=_parameters_in_report(request, task, model),
         truth=data.truth_in_words(),
         random_state=request.seed,
     )
@@ -198,12 +215,26 @@ def _report(request: ClusterRequest, task: Task, model: Any) -> None:
 
 def _as_used(frame: Any, request: ClusterRequest) -> Any:
     """Return the columns with those that were asked for as categories as such."""
-    chosen = [] if frame is None else [name for name in request.categorical if name in frame]
+    if frame is None:
+        return None
+    asked = split_names(request.categorical, [str(name) for name in frame.columns])
+    chosen = [name for name in asked if name in frame]
     if not chosen:
         return frame
     pandas = require("pandas", extra="cli", purpose="Reading tables")
     texts = {name: pandas.Categorical(text_of(frame[name])) for name in chosen}
     return frame.assign(**texts)
+
+
+def _parameters_in_report(request: ClusterRequest, task: Task, model: Any) -> dict[str, Any]:
+    """Return the parameters, and what was done to the columns before the method saw them."""
+    parameters = _parameters(model)
+    if task.data.is_standardised:
+        done = "standardised beforehand (--no-scale leaves the numbers as they are)"
+        parameters = {"columns": done, **parameters}
+    elif task.data.frame is not None and request.scale is False:
+        parameters = {"columns": "as they are in the file (--no-scale)", **parameters}
+    return parameters
 
 
 def _parameters(model: Any) -> dict[str, Any]:
@@ -224,6 +255,7 @@ def _summary(request: ClusterRequest, task: Task, model: Any, *, seconds: float)
         "data": str(request.data),
         "n_samples": data.n_samples,
         "n_features": None if data.X is None else data.X.shape[1],
+        "standardised": data.is_standardised,
         "method": options.key_of(type(model)),
         "parameters": _parameters(model),
         "n_clusters": n_found(model),

@@ -192,10 +192,10 @@ _table_options = _stacked(
         help="What stands before the fraction of a number in text files.",
     ),
     click.option("--truth", metavar="COLUMN", help="Column to score against; never a feature."),
-    click.option("--features", multiple=True, metavar="COLUMN", help="Use only these columns."),
+    click.option("--features", multiple=True, metavar="COLUMN,...", help="Use only these columns."),
     click.option("--drop", multiple=True, metavar="COLUMN,...", help="Leave columns out."),
     click.option(
-        "--categorical", multiple=True, metavar="COLUMN", help="Take a column for categories."
+        "--categorical", multiple=True, metavar="COLUMN,...", help="Take columns for categories."
     ),
     click.option(
         "--scale/--no-scale",
@@ -221,7 +221,8 @@ _text = click.option(
     "--text",
     multiple=True,
     metavar="COLUMN,...",
-    help="Compare these columns letter by letter, as in names and addresses.",
+    help="Compare these columns letter by letter: names, addresses, short texts. (`serve` compares "
+    "words.)",
 )
 _shown_options = _stacked(
     click.argument("data", type=FILE), _pair_options, _identity_options, _table_options
@@ -453,7 +454,8 @@ def ask(console: Console, /, **typed: Any) -> Any:
     "--text",
     "shown_text",
     metavar="COLUMN",
-    help="Column with texts, which are shown and compared; of linkage several, with commas.",
+    help="Column with texts, which are shown and compared by their words; of linkage several, "
+    "with commas, letter by letter. (`cluster` and `ask` compare letters.)",
 )
 @click.option(
     "--image",

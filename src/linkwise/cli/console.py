@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 import traceback
 import unicodedata
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linkwise._files import FileInUseError
+from linkwise._jit import compiling_note
 from linkwise._progress import Progress
 from linkwise.cli import MISSING_LIBRARY
 
@@ -95,6 +97,9 @@ class Console:
                 yield progress
             finally:
                 self._progress = None
+        seconds = compiling_note.done()
+        if seconds is not None:
+            self.note(f"compiling is done, after {seconds:.0f} s; later runs need not")
 
     @contextmanager
     def showing_warnings(self) -> Iterator[None]:
@@ -165,6 +170,16 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}{plural}"
 
 
+def in_options(text: str) -> str:
+    """Return a message of the library with the options of the command line.
+
+    >>> in_options('features as given (scaling="standardize" changes that)')
+    'features as given (--set scaling=standardize changes that)'
+    """
+    text = re.sub(r'\bscaling="(\w+)"', r"--set scaling=\1", text)
+    return text.replace("linkwise.Linkage", "-m linkage").replace("hard=True", "--set hard=true")
+
+
 def _is_number(cell: str) -> bool:
     return cell.replace("-", "").replace(".", "").isdigit() or cell in {"", "-"}
 
@@ -227,4 +242,4 @@ def _described(error: BaseException) -> tuple[str, int]:
         code = BAD_INPUT
     if code == INTERNAL_ERROR:
         return f"{type(error).__name__}: {error} (a mistake in linkwise; see --debug)", code
-    return str(error), code
+    return in_options(str(error)), code

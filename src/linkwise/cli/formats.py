@@ -151,6 +151,8 @@ def _read_encoded(source: Source, request: DataRequest, as_text: Sequence[str | 
             f"{source} is no regular table ({reason}). Every row needs as many values as the "
             "header; quote texts that contain the delimiter."
         ) from error
+    if _may_be_short(frame):
+        _check_short_rows(header, source, request.encoding, separator)
     _warn_of_numbers(header, source, is_graph=request.graph)
     frame.attrs |= {"delimiter": separator, "encoding": request.encoding}
     return frame
@@ -275,6 +277,46 @@ def _checked_header(source: Source, encoding: str, separator: str) -> list[str]:
                 )
     check_distinct_names([name for name in header if name], source)  # pandas numbers the others
     return header
+
+
+def _may_be_short(frame: Any) -> bool:
+    """Whether some row may have too few fields: pandas fills it up, so its last cell is empty."""
+    last = frame.iloc[:, -1]
+    return bool(last.hasnans or (last == "").any())
+
+
+def _check_short_rows(header: list[str], source: Source, encoding: str, separator: str) -> None:
+    """Warn of rows with fewer fields than the header; raise if most are, and so the table wrong.
+
+    Columns without a name at the end are none: some programs end only the header by a delimiter.
+    """
+    n_columns = max((k for k, name in enumerate(header, 1) if name.strip()), default=0)
+    n_rows, n_short, first, before = -1, 0, "", 0
+    with source.text(source.encoding(encoding)) as file:
+        reader = csv.reader(file, delimiter=separator)
+        try:
+            for cells in reader:
+                if any(cell.strip() for cell in cells) or len(cells) > 1:
+                    n_rows += 1
+                    if len(cells) < n_columns:
+                        n_short += 1
+                        first = first or f"line {before + 1}, with {len(cells)}"
+                before = reader.line_num
+        except (csv.Error, UnicodeError):  # pandas has read it: nothing is known of its lines
+            return
+    if not n_short:
+        return
+    text = (
+        f"{source}: {n_short} of {n_rows} rows have fewer values than the {n_columns} columns of "
+        f"the header, first {first}."
+    )
+    if 2 * n_short > n_rows:
+        raise BadInput(
+            f"{text} Values would stand in wrong columns. Correct the rows, or give another "
+            "--delimiter."
+        )
+    text += " What is missing at their end counts as empty: look whether the others stand right."
+    warnings.warn(text, UserWarning, stacklevel=2)
 
 
 def _warn_of_numbers(header: list[str], source: Source, *, is_graph: bool) -> None:

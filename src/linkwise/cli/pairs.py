@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 SUSPICIOUS = 0.5  # probability of being wrong above which a constraint is named
 LISTED = 20  # lines or names in one message
+NAME_IDS = "If i and j are names, say with --id which column of DATA holds them."
 ACCEPTING_METHOD = "auto"  # accepts contradictions unless it is set otherwise
 ACCEPTING = ("-m", ACCEPTING_METHOD), ("-m", "--method", "--set")  # to use, and to leave out
 KINDS = {
@@ -78,9 +79,10 @@ def read_pairs(path: Path, data: Data | None, request: DataRequest) -> Pairs:
     except (ValueError, IndexError) as error:
         return _no_pairs(data, Problem(_in_options(error)))
     n, table, errors, notes = found
+    texts = _advised_once([_in_options(error.error) for error in errors])
     problems += [
-        Problem(_in_options(error.error), ("--skip-unknown",) if error.is_unknown else ())
-        for error in errors
+        Problem(text, ("--skip-unknown",) if error.is_unknown else ())
+        for text, error in zip(texts, errors, strict=True)
     ]
     if by_position:
         notes.append("i and j are positions of rows, counted from 0: none is an id")
@@ -150,8 +152,16 @@ def _no_pairs(data: Data | None, problem: Problem) -> Pairs:
 
 def _in_options(error: Exception) -> str:
     """Return a message with the options of the command line."""
-    text = str(error).replace("Pass ids=names if", "Name their column with --id if")
+    text = str(error).replace("Pass ids=names if the columns hold names.", NAME_IDS)
     return text.replace("columns=(...) says", "--pair-columns I,J,LINK says")
+
+
+def _advised_once(texts: list[str]) -> list[str]:
+    """Return messages of which only the first says how to name the column with the ids."""
+    first = next((k for k, text in enumerate(texts) if text.endswith(NAME_IDS)), 0)
+    return [
+        text if k == first else text.removesuffix(f" {NAME_IDS}") for k, text in enumerate(texts)
+    ]
 
 
 def conflict_problems(pairs: Pairs, path: Path, limit: int = LISTED) -> list[Problem]:

@@ -200,7 +200,8 @@ def _columns(parts: Sequence[Part], request: ClusterRequest) -> list[str]:
     """Return the names of the features; raise if a part lacks a column that an option names."""
     first = parts[0].schema
     dropped = tuple(split_names(request.drop, first.names))
-    asked = {"--features": request.features, "--drop": dropped}
+    chosen = tuple(split_names(request.features, first.names))
+    asked = {"--features": chosen, "--drop": dropped}
     asked["--id"] = () if request.id_column is None else (request.id_column,)
     for part in parts:
         for option, names in asked.items():
@@ -209,7 +210,7 @@ def _columns(parts: Sequence[Part], request: ClusterRequest) -> list[str]:
                     raise BadInput(f"{option} {name}: {part.path} has no column of that name.")
     # The index of a frame is a column of its file, but no feature unless it is asked for.
     index = (first.pandas_metadata or {}).get("index_columns", [])
-    wanted = request.features or [name for name in first.names if name not in index]
+    wanted = chosen or [name for name in first.names if name not in index]
     columns = [name for name in dict.fromkeys(wanted) if name not in asked["--id"] + dropped]
     if not columns:
         raise BadInput("No column is left as a feature. Choose some with --features.")

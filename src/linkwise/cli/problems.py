@@ -21,6 +21,7 @@ class Problem(NamedTuple):
     remove: tuple[str, ...] = ()  # options to leave out, with their values
     exit_code: int = BAD_INPUT
     blocks: bool = True  # whether the command cannot do its work
+    adds_text: bool = False  # whether a column could be compared by --text as well
 
     @property
     def has_options(self) -> bool:

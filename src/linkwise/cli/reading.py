@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwise._inputs import checked_format, is_sparse
 from linkwise._jit import late_module
-from linkwise._values import plain_numbers
+from linkwise._values import are_sentences, plain_numbers
 from linkwise.cli.console import BadInput, counted
 from linkwise.cli.formats import FORMATS, ID_NAMES, is_id_name
 from linkwise.cli.places import Places
@@ -18,7 +18,9 @@ from linkwise.cli.problems import Problem
 from linkwise.cli.records import has_texts, record_features, split_names, text_columns
 from linkwise.cli.sources import source_of, suffix_of
 from linkwise.cli.tables import (
+    NO_FEATURE,
     SHOWN,
+    advice_on_text,
     check_columns,
     codes,
     dropped,
@@ -68,6 +70,7 @@ class Data:
     problems: list[Problem] = field(default_factory=list)
     frame: Any = None  # the columns as they were typed, for showing rows to people
     amounts: Mapping[str, Floats] = field(default_factory=dict)  # of `frame`: text read as numbers
+    is_standardised: bool = False  # whether numbers of `X` are not as in the file
     others: Any = None  # the columns that are left out, for people as well; without classes
     everything: Any = None  # all columns, for the annotation page
     annotated: Any = None  # the AnnData object, for writing a copy
@@ -147,7 +150,7 @@ def _check_options(request: DataRequest, what: str, options: Sequence[str]) -> N
 def _table(source: Source, request: DataRequest) -> Data:
     frame, data = _identified(source, request)
     columns = [str(name) for name in frame.columns]
-    request = _with_drop(request, [str(name) for name in data.everything.columns])
+    request = _with_columns(request, [str(name) for name in data.everything.columns])
     asked = {
         "--drop": request.drop,
         "--categorical": request.categorical,
@@ -166,10 +169,15 @@ def _table(source: Source, request: DataRequest) -> Data:
 
     as_records = request.text or (request.is_linkage and has_texts(frame, request))
     found = (record_features if as_records else features)(frame, request, place)
+    if not kept and not request.features:
+        found = found._replace(
+            problems=[_no_feature(problem, data, request) for problem in found.problems]
+        )
     kept = [name for name in kept if name not in found.left_out]
     classes = {request.labels, request.truth, data.id_name, *kept}
     data.others = data.others[[name for name in data.others.columns if str(name) not in classes]]
     data.X, data.feature_names, data.frame = found.X, found.names, frame[kept]
+    data.is_standardised = found.is_standardised
     data.amounts = found.amounts
     data.problems += found.problems
     data.notes += found.notes
@@ -179,7 +187,7 @@ def _table(source: Source, request: DataRequest) -> Data:
         shown += f"; {found.n_categorical} categorical, {found.X.shape[1]} columns of numbers"
     if request.text:
         shown += f"; compared as text: {', '.join(text_columns(request, columns))}"
-    elif request.scale is not False:
+    elif data.is_standardised:
         shown += "; standardised (--no-scale leaves them as they are)"
     data.notes.append(shown)
     return data
@@ -190,9 +198,10 @@ def _identified(source: Source, request: DataRequest) -> tuple[Any, Data]:
     special = [name for name in (request.id_column, request.labels, request.truth) if name]
     # Typed as they are: 0123 is not 123. A name with a comma in it, or several names.
     text = _possible_names(request.text)
-    frame = _frame(source, request, [*special, *text, *_possible_names(request.drop)])
+    possible = replace(request, features=tuple(_possible_names(request.features)))
+    frame = _frame(source, possible, [*special, *text, *_possible_names(request.drop)])
     frame = frame.drop(columns=_blank_columns(frame, besides=_possible_names(request.drop)))
-    request = _with_drop(request, [str(name) for name in frame.columns])
+    request = _with_columns(request, [str(name) for name in frame.columns])
     data = Data(len(frame), others=frame, everything=frame)
     data.places = _places(source, frame)
     columns = {str(name): frame[name] for name in frame.columns}
@@ -226,8 +235,30 @@ def _possible_names(typed: Sequence[str]) -> list[str]:
     return [name.strip() for text in typed for name in (text, *text.split(","))]
 
 
-def _with_drop(request: DataRequest, columns: list[str]) -> DataRequest:
-    return replace(request, drop=tuple(split_names(request.drop, columns)))
+def _with_columns(request: DataRequest, columns: list[str]) -> DataRequest:
+    """Return the request with single names, where several were typed with commas between."""
+    return replace(
+        request,
+        drop=tuple(split_names(request.drop, columns)),
+        features=tuple(split_names(request.features, columns)),
+        categorical=tuple(split_names(request.categorical, columns)),
+    )
+
+
+def _no_feature(problem: Problem, data: Data, request: DataRequest) -> Problem:
+    """Add to the problem that no column is left what would compare texts, if there are some."""
+    if problem.text != NO_FEATURE or request.text or getattr(request, "shown_text", None):
+        return problem
+    taken = {*request.drop, request.labels, request.truth, request.id_column}
+    texts = [
+        str(name)
+        for name in data.everything.columns
+        if str(name) not in taken and are_sentences(text_of(data.everything[name]))
+    ]
+    if not texts:
+        return problem
+    advice = advice_on_text(shlex.quote(texts[0]), request)
+    return Problem(f"{NO_FEATURE} Or {advice}.", ("--text", texts[0]))
 
 
 def _find_ids(data: Data, frame: Any, request: DataRequest) -> None:
@@ -422,7 +453,8 @@ def _matrix(arrays: Arrays, request: DataRequest) -> Data:
     else:
         data.X = _dense(np.array(matrix, dtype=np.float64), request)
     data.feature_names = [f"x{k}" for k in range(matrix.shape[1])]
-    scaled = "; standardised" if request.scale and not is_sparse(matrix) else ""
+    data.is_standardised = bool(request.scale) and not is_sparse(matrix)
+    scaled = "; standardised" if data.is_standardised else ""
     data.notes.append(
         f"{counted(data.n_samples, 'row')}, {counted(matrix.shape[1], 'feature')}{scaled}"
     )
@@ -514,6 +546,7 @@ def _annotated(source: Source, request: DataRequest, *, needs_features: bool) ->
             f"scanpy.pp.pca), or choose with --use: {', '.join(keys)}."
         )
     data.X, data.feature_names = _features(matrix, str(key), request)
+    data.is_standardised = bool(request.scale) and not is_sparse(matrix)
     where = "X" if key == "X" else f"obsm[{key!r}]"
     data.notes.append(f"{data.n_samples} cells, {data.X.shape[1]} features of {where}")
     return data

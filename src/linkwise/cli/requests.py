@@ -46,6 +46,11 @@ class DataRequest:
         return (getattr(self, "method", None) or "").lower() == "linkage"
 
     @property
+    def compares_words(self) -> bool:
+        """Whether --text compares texts by their words, not letter by letter."""
+        return False
+
+    @property
     def name(self) -> str:
         """How DATA are called in messages."""
         return "standard input" if str(self.data) == "-" else str(self.data)
@@ -118,6 +123,11 @@ class ServeRequest(DataRequest):
     port: int = 0
     browser: bool = True
     threads: int | None = None
+
+    @property
+    def compares_words(self) -> bool:
+        """Of records letters are compared, as everywhere else."""
+        return not self.is_linkage
 
     @property
     def is_review(self) -> bool:

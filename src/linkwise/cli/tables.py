@@ -14,6 +14,7 @@ from linkwise._hints import hint
 from linkwise._optional import require
 from linkwise._values import (
     Numbers,
+    are_sentences,
     days,
     is_given,
     is_missing,
@@ -38,6 +39,8 @@ NEARLY_EMPTY, HALF, MUCH_MISSING = 0.9, 0.5, 0.3  # shares of a column that are 
 SHOWN = 8
 CELLS = 3  # of a column that are shown in a message
 LEFT_OUT = "it is left out"
+NO_FEATURE = "No column is left as a feature. Choose some with --features."
+HARDLY_REPEATED = 0.5  # different values per row from which on categories say hardly anything
 MANY_DIGITS, CODES = 8, 20  # digits, and values, from which on whole numbers may be codes
 ABSURD = 1e6  # times the usual distance from the median
 
@@ -52,6 +55,7 @@ class Features(NamedTuple):
     notes: list[str]
     left_out: Sequence[str] = ()  # columns of which hardly anything is known, or that only name
     amounts: Mapping[str, Floats] = {}  # columns of text that were read as numbers: money, dates
+    is_standardised: bool = False  # whether there are numbers, and they are not as in the file
 
 
 @dataclass
@@ -130,8 +134,7 @@ def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> F
     """Turn columns into numbers: numeric ones as they are, categories into one column each."""
     found = sorted_columns(frame, request, place)
     if len(found.left_out) == len(frame.columns):
-        text = "No column is left as a feature. Choose some with --features."
-        found.problems.append(Problem(text))
+        found.problems.append(Problem(NO_FEATURE))
     found.problems += _fill_missing(found, request=request, place=place)
     if not found.problems:
         _warn_of_absurd(found.numeric, place)
@@ -140,8 +143,18 @@ def features(frame: Any, request: DataRequest, place: Callable[[int], str]) -> F
         warn_of_constants(constant, len(frame.columns))
         return _assembled(found, scale=request.scale is not False)
     if not found.numeric and not found.categories:  # dropping all of them would not work
-        found.problems = [problem._replace(add=()) for problem in found.problems]
+        found.problems = _with_text(found.problems)
     return Features(np.empty((len(frame), 0)), [], 0, found.problems, found.notes)
+
+
+def _with_text(problems: list[Problem]) -> list[Problem]:
+    """Return problems of columns none of which can be used as it is: texts can be compared."""
+    if not any(problem.adds_text for problem in problems):
+        return [problem._replace(add=()) for problem in problems]
+    return [
+        problem._replace(add=("--text", problem.add[1])) if problem.adds_text else problem
+        for problem in problems
+    ]
 
 
 def sorted_columns(frame: Any, request: DataRequest, place: Callable[[int], str]) -> SortedColumns:
@@ -163,7 +176,10 @@ def _assembled(found: SortedColumns, *, scale: bool) -> Features:
     blocks = [block for block in blocks if block.size]
     X = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
     n_categorical = len(found.categories)
-    return Features(X, names, n_categorical, [], found.notes, found.left_out, found.amounts)
+    is_standardised = scale and bool(found.numeric)
+    return Features(
+        X, names, n_categorical, [], found.notes, found.left_out, found.amounts, is_standardised
+    )
 
 
 def warn_of_constants(constant: Sequence[str], n_columns: int) -> None:
@@ -206,8 +222,10 @@ def _sort_column(
     if read is None:
         texts = text_of(column)
         problem = None
-        if name not in request.categorical:
-            problem = _category_problem(texts, name, place=place)
+        if name in request.categorical:
+            _warn_of_distinct(texts, name, request)
+        else:
+            problem = _category_problem(texts, name, request=request, place=place)
         if problem is None:
             found.categories[name] = texts
         else:
@@ -275,8 +293,30 @@ def _typed_numbers(column: Any) -> Numbers | None:
     return None
 
 
+def _warn_of_distinct(texts: list[str], name: str, request: DataRequest) -> None:
+    """Warn of a column that was asked for as categories, of which hardly two rows share one."""
+    given = [text for text in texts if text]
+    n_distinct, typed = len(set(given)), shlex.quote(name)
+    if n_distinct <= max(most_categories(len(texts)), HARDLY_REPEATED * len(given)):
+        return
+    remedy = f"--drop {typed} leaves it out"
+    if are_sentences(texts):
+        remedy = f"{advice_on_text(typed, request)}, {remedy}"
+    text = (
+        f"--categorical {typed}: {n_distinct} different values in {len(texts)} rows, so hardly two "
+        f"rows have one in common, and the column says next to nothing about clusters. {remedy}."
+    )
+    warnings.warn(text, UserWarning, stacklevel=2)
+
+
+def advice_on_text(typed: str, request: DataRequest) -> str:
+    """Say what --text would do with a column; the page compares words, all others letters."""
+    how = "its words" if request.compares_words else "its texts letter by letter"
+    return f"--text {typed} compares {how}"
+
+
 def _category_problem(
-    texts: list[str], name: str, *, place: Callable[[int], str]
+    texts: list[str], name: str, *, request: DataRequest, place: Callable[[int], str]
 ) -> Problem | None:
     """Return what is wrong if a column of text is rather one of numbers, or has many values."""
     typed, n_distinct = shlex.quote(name), len(set(texts))
@@ -291,6 +331,13 @@ def _category_problem(
             f"Correct it, or use --drop {typed}, or --categorical {typed}.",
         )
     if n_distinct > most_categories(len(texts)) or n_distinct == len(texts):
+        adds_to_text = bool(request.text) or request.is_linkage  # then --text is said for all
+        if are_sentences(texts) and not adds_to_text:
+            return dropped(
+                name,
+                f"Column {name!r} holds texts, {n_distinct} different ones in {len(texts)} rows. "
+                f"Use --drop {typed}; or {advice_on_text(typed, request)}.",
+            )._replace(adds_text=True)
         return dropped(
             name,
             f"Column {name!r} is text with {n_distinct} different values in {len(texts)} rows, too "

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linkwise._docs import inherit_docs
-from linkwise._inputs import check_foreign, checked_format, checked_numbers
+from linkwise._inputs import check_foreign, checked_format, checked_numbers, missing_in
 from linkwise._params import HasMethods, Interval, StrOptions, validates_parameters
 from linkwise._quiet import kept_filters, user_level
 from linkwise._threads import kept_limits
@@ -27,6 +27,7 @@ from linkwise.constraints.feasible import raise_too_few_groups
 from linkwise.constraints.labels import check_row_names, cluster_names, looks_partial, row_names
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.graph import Affinity, Prepared
+from linkwise.graph.frames import check_frame
 from linkwise.graph.precomputed import warn_if_graph
 from linkwise.methods._by_blocks import takes_dask_arrays
 from linkwise.result import Result
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
 # Clusters up to which a method computes as many eigenvectors. 200 of 5,000 samples take 7 CPU s,
 # 400 take 20, and so on with the square of their number.
 MOST_EIGENVECTORS = 300
+OTHER_COLUMNS = (
+    "If they are columns of pandas.get_dummies, whose values the new samples lack, or in another "
+    "order: predict(X.reindex(columns=model.feature_names_in_, fill_value=0))."
+)
 
 
 @dataclass_transform(eq_default=False)
@@ -405,13 +410,21 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """Check samples to predict."""
         check_is_fitted(self)
         check_foreign(X)
+        check_frame(X)
         if isinstance(X, Prepared):
             raise TypeError("New samples are given as an array; Prepared is for fit. Pass its .X.")
         X = checked_format(X)
-        with kept_filters(), checked_numbers():
-            return validate_data(
-                self, X, accept_sparse=accept_sparse, dtype=np.float64, reset=False
-            )
+        try:
+            with kept_filters(), checked_numbers():
+                return validate_data(
+                    self, X, accept_sparse=accept_sparse, dtype=np.float64, reset=False
+                )
+        except (ValueError, TypeError) as error:
+            if str(error).startswith("Input X contains") or "NAType" in str(error):
+                raise ValueError(missing_in(X)) from error
+            if str(error).startswith("The feature names should match"):
+                raise ValueError(f"{str(error).rstrip()}\n{OTHER_COLUMNS}") from error
+            raise
 
     @property
     def accepts_contradictions(self) -> bool:

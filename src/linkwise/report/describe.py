@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
+from sklearn.feature_extraction.text import CountVectorizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from linkwise._types import Floats
-    from linkwise.report.features import Category, Features
+    from linkwise.report.features import Category, Features, Text
     from linkwise.report.inputs import Partition
 
 
 FEATURE_BLOCK = 4_000_000  # numbers of the feature table worked on at a time: 32 MB
+MOST_WORDS = 2_000  # of a column of texts, the most frequent ones
 MANY_CLUSTERS = 6  # with more, fewer features of each are shown
 TOP_FEATURES, TOP_FEATURES_OF_MANY = 10, 5
 IN_WORDS = 3  # features of a cluster that are said in words
@@ -31,6 +33,7 @@ class Difference(NamedTuple):
     outside: float
     kind: str = "number"  # or "date", or "share" of a category
     category: str = ""  # if it is a share
+    is_word: bool = False  # then the category is a word, and the share is of the texts with it
 
     @property
     def is_clear(self) -> bool:
@@ -45,7 +48,8 @@ class Difference(NamedTuple):
             return "", "later" if more else "earlier"
         if self.kind == "share":
             how = "mostly" if self.inside > 0.5 else "more often"
-            return "", f"{how if more else 'rarely' if self.inside < 0.1 else 'less often'} "
+            how = how if more else "rarely" if self.inside < 0.1 else "less often"
+            return "", f"{how} with " if self.is_word else f"{how} "
         return "high" if more else "low", ""
 
 
@@ -69,11 +73,15 @@ class ClusterFeatures(NamedTuple):
 def cluster_features(features: Features, clusters: Partition) -> ClusterFeatures:
     """Find the features whose mean in a cluster is farthest from that of the other samples."""
     numbers, n_constant, missing = _number_differences(features, clusters)
-    shares = [_category_differences(one, clusters) for one in features.categories]
+    shares = [
+        [[one] for one in _category_differences(category, clusters)]
+        for category in features.categories
+    ]
+    shares += [_word_differences(one, clusters) for one in features.sentences]
     n_top = TOP_FEATURES if clusters.n_groups <= MANY_CLUSTERS else TOP_FEATURES_OF_MANY
     top = []
     for c in range(clusters.n_groups):
-        found = [*numbers[c], *(one[c] for one in shares)]
+        found = [*numbers[c], *(one for share in shares for one in share[c])]
         found = [one for one in found if one.difference != 0]
         top.append(sorted(found, key=lambda one: -abs(one.difference))[:n_top])
     n_constant += sum(len(one.texts) < 2 for one in features.categories)
@@ -119,6 +127,40 @@ def _category_differences(category: Category, clusters: Partition) -> list[Diffe
             category.name, gap[c, at], inside[c, at], outside[c, at], "share", category=texts[at]
         )
         for c, at in enumerate(best.tolist())
+    ]
+
+
+def _word_differences(text: Text, clusters: Partition) -> list[list[Difference]]:
+    """Return for each cluster the words that more of its texts have than of the others."""
+    k, n = clusters.n_groups, clusters.codes.size
+    n_words = min(MOST_WORDS, max(FEATURE_BLOCK // k, 1))
+    try:
+        vectorizer = CountVectorizer(binary=True, min_df=2, max_features=n_words)
+        has_word = vectorizer.fit_transform(text.texts)
+    except ValueError:  # no word is there twice
+        return [[] for _ in range(k)]
+    words = vectorizer.get_feature_names_out().tolist()
+    members = csr_array((np.ones(n), (clusters.codes, np.arange(n))), (k, n))
+    counts = np.asarray((members @ csr_array(has_word)).toarray(), dtype=np.float64)
+    size, total = clusters.sizes[:, None].astype(np.float64), counts.sum(axis=0)
+    inside, outside = _ratio(counts, size), _ratio(total - counts, n - size)
+    share = total / n
+    gap = np.nan_to_num(_ratio(inside - outside, np.sqrt(share * (1 - share))))
+    return [
+        [
+            Difference(
+                text.name,
+                gap[c, at],
+                inside[c, at],
+                outside[c, at],
+                "share",
+                words[at],
+                is_word=True,
+            )
+            for at in np.argsort(-gap[c], kind="stable")[:TOP_FEATURES].tolist()
+            if gap[c, at] > 0  # what a cluster has, not what it lacks
+        ]
+        for c in range(k)
     ]
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from linkwise._inputs import checked_format
-from linkwise._values import is_missing, most_categories, read_dates, read_numbers
+from linkwise._values import are_sentences, is_missing, most_categories, read_dates, read_numbers
 from linkwise.metrics.checks import check_length
 from linkwise.report.text import name_of
 
@@ -27,10 +28,18 @@ class Category(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A column of texts that hardly repeat: for looking at single samples."""
+    """A column of texts that hardly repeat: for looking at single samples.
+
+    Of sentences the words tell clusters apart; names and ids say nothing about them.
+    """
 
     name: str
     texts: list[str]
+
+    @property
+    def has_words(self) -> bool:
+        """Whether clusters are compared by the words of the texts."""
+        return are_sentences(self.texts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,17 +50,22 @@ class Features:
     names: list[str]
     dates: frozenset[int] = frozenset()  # which of them are dates
     categories: tuple[Category, ...] = ()
-    texts: tuple[Text, ...] = ()  # that say nothing about clusters
+    texts: tuple[Text, ...] = ()
+
+    @cached_property
+    def sentences(self) -> tuple[Text, ...]:
+        """The texts whose words clusters are compared by."""
+        return tuple(text for text in self.texts if text.has_words)
 
     @property
     def n_left_out(self) -> int:
         """The number of columns that clusters are not compared by."""
-        return len(self.texts)
+        return len(self.texts) - len(self.sentences)
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to compare clusters by."""
-        return not self.names and not self.categories
+        return not self.names and not self.categories and not self.sentences
 
     @classmethod
     def of(cls, table: Any, names: Any, n_samples: int) -> Features:
