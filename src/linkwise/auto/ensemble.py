@@ -214,7 +214,8 @@ class Ensemble:
         highest = -np.inf
         best: tuple[int, list[Trial], list[Member]] = (0, [], [])
         priors = [1 - OTHER_SCALING, *[OTHER_SCALING] * (len(self.scalings) - 1)]
-        if self.data.jittered is not None and len(priors) > 1:
+        first = self.scalings[0]
+        if len(priors) > 1 and first is not None and first.shrinkage is not None:
             priors[1] = WITHOUT_JITTER
         for number, scaling in enumerate(self.scalings):
             if number == len(self.views):
