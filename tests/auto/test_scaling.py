@@ -13,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from linkwise import Affinity, Auto, Constraints, Prepared
 from linkwise.auto import estimator
 from linkwise.auto.bases import one_hot_blocks
-from linkwise.auto.views import GIVEN, STANDARDIZED, both_scalings, plausible_scalings
+from linkwise.auto.ensemble import Ensemble
+from linkwise.auto.views import GIVEN, STANDARDIZED, Views, both_scalings, plausible_scalings
 
 RNG = np.random.RandomState(0)
 
@@ -228,6 +229,29 @@ def test_scalings_are_compared_by_constraints():
         model = Auto(2, random_state=0).fit(X, constraints=known)
         assert set(model.report_.scalings) == {GIVEN, STANDARDIZED}
         assert adjusted_rand_score(truth, model.labels_) == 1.0, name
+
+
+def test_another_scaling_needs_more_than_candidates_that_predict_by_chance(wine, monkeypatch):
+    X, y = wine
+    known, quick = Constraints.sample(y, 12, random_state=0), {STANDARDIZED: -20.0, GIVEN: -3.0}
+    monkeypatch.setattr(Ensemble, "_quick_score", lambda self, view, cheap: quick[view.name])
+    # What the standardised samples say alone predicts the pairs.
+    model = Auto(3, random_state=0).fit(X, constraints=known)
+    assert set(model.report_.scalings) == {GIVEN, STANDARDIZED}
+    assert model.report_.scaling == STANDARDIZED
+    # The pairs of classes that are clusters as given, and not standardised
+    other = Auto(3, scaling="given", random_state=0).fit(X).labels_
+    known = Constraints.sample(other, 12, random_state=0)
+    assert Auto(3, random_state=0).fit(X, constraints=known).report_.scaling == GIVEN
+
+
+def test_other_scalings_cost_quick_candidates_alone(wine):
+    X, y = wine
+    data = Prepared(X)
+    Auto(3, random_state=0).fit(data, constraints=Constraints.sample(y, 12, random_state=0))
+    views = Views.of(data)
+    found = {one.name: set(views.view(one, 3).partitions) for one in views.scalings}
+    assert len(found[GIVEN]) < len(found[STANDARDIZED])
 
 
 def test_of_many_samples_only_the_more_plausible_scaling_is_tried(wine, monkeypatch):
