@@ -86,29 +86,22 @@ def one_hot_blocks(X: Any) -> list[Ints]:
     independent, that would happen in fewer than one table of twenty.
     """
     n, uppers = X.shape[0], _upper_rows(X)
-    found: list[Ints] = []
-    block: list[int] = []
-    is_taken = np.zeros(n, dtype=bool)  # by a column of the block
-
-    def close() -> None:
-        sizes = np.array([uppers[column].size for column in block])
-        n_shared = (sizes.sum() ** 2 - (sizes**2).sum()) / (2 * n)  # if they were independent
-        if sizes.sum() == n or n_shared > np.log(len(uppers) / BY_CHANCE):
-            found.append(np.array(block, dtype=np.intp))
-        for column in block:
-            is_taken[uppers[column]] = False
-        block.clear()
-
-    n_taken = 0
+    runs: list[list[int]] = []  # of columns that exclude each other
+    is_taken, n_taken = np.zeros(n, dtype=bool), 0  # by a column of the last run
     for column, rows in uppers.items():
-        if block and (n_taken == n or column > block[-1] + 1 or is_taken[rows].any()):
-            close()
-            n_taken = 0
-        block.append(column)
+        is_next = bool(runs) and column == runs[-1][-1] + 1
+        if not is_next or n_taken == n or is_taken[rows].any():
+            runs.append([])
+            is_taken[:], n_taken = False, 0
+        runs[-1].append(column)
         is_taken[rows] = True
         n_taken += int(rows.size)
-    if block:
-        close()
+    found: list[Ints] = []
+    for run in runs:
+        sizes = np.array([uppers[column].size for column in run])
+        n_shared = (sizes.sum() ** 2 - (sizes**2).sum()) / (2 * n)  # if they were independent
+        if sizes.sum() == n or n_shared > np.log(len(uppers) / BY_CHANCE):
+            found.append(np.array(run, dtype=np.intp))
     return found
 
 

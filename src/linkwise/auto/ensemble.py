@@ -219,7 +219,11 @@ class Ensemble:
         a candidate that nothing else speaks for may predict constraints by chance. Evidence is
         tempered as among candidates: they share their mistakes in another scaling, too.
         """
-        log_prior = self._scaling_prior()
+        prior, first = np.full(len(self.scalings), OTHER_SCALING), self.scalings[0]
+        prior[0] = 1 - OTHER_SCALING
+        if prior.size > 1 and first is not None and first.shrinkage is not None:
+            prior[1] = WITHOUT_JITTER
+        log_prior = np.log(prior)
         T, found, quick = temperature(self.model.n_constraints), [], np.zeros(log_prior.size)
         for number, scaling in enumerate(self.scalings):
             if number == len(self.views):
@@ -234,28 +238,15 @@ class Ensemble:
         alone, other = self._alone(self.views[0]), int(np.argmax(quick / T + log_prior))
         if other:
             challenger = self._alone(self.views[other])
-            gain = self._score(quick[other], challenger.anchor) - self._score(
-                quick[0], alone.anchor
-            )
-            if gain / T + log_prior[other] > log_prior[0]:
+            # Evidence for each of both: of its quick candidates, and of its anchor
+            evidence = np.log(1 - ANCHOR.prior) + quick
+            for number, one in ((0, alone), (other, challenger)):
+                of_anchor = np.log(ANCHOR.prior) + self._evidence([one.anchor.held_out])
+                evidence[number] = np.logaddexp(evidence[number], of_anchor)
+            score = evidence / T + log_prior
+            if score[other] > score[0]:
                 self.best, alone = other, challenger
         return alone, *found[self.best]
-
-    def _scaling_prior(self) -> Floats:
-        """Return the logarithm of the prior of each scaling."""
-        first = self.scalings[0]
-        prior = np.full(len(self.scalings), OTHER_SCALING)
-        prior[0] = 1 - OTHER_SCALING
-        if prior.size > 1 and first is not None and first.shrinkage is not None:
-            prior[1] = WITHOUT_JITTER
-        log_prior: Floats = np.log(prior)
-        return log_prior
-
-    def _score(self, quick: float, anchor: Member) -> float:
-        """Return the evidence for a scaling: that of quick candidates, and of the anchor."""
-        of_anchor = self._evidence([anchor.held_out])
-        mixed = (np.log(ANCHOR.prior) + of_anchor, np.log(1 - ANCHOR.prior) + quick)
-        return float(np.logaddexp(*mixed))
 
     def _alone(self, view: View) -> Alone:
         """Return what the samples of a view say without constraints."""

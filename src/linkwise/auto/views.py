@@ -333,6 +333,7 @@ class Views:
             self.prepared = Prepared(given.X[self.order], given.affinity)
             if given.has_graph:  # it is not built again
                 self.prepared.set_graph(permuted(given.W, self.order))
+        self.jittered: Jittered | None = None  # with the scalings, if few values are many
         self._bases: dict[str, tuple[Prepared, Bases]] = {}
         self._views: dict[tuple[str, int], View] = {}
         self._trees: dict[str, dict[bool, Ints]] = defaultdict(dict)  # by names of scalings
@@ -348,37 +349,30 @@ class Views:
     @cached_property
     def scalings(self) -> list[Scaling]:
         """Scalings worth trying, the more plausible one first; none of a graph."""
-        if self.jittered is None:
-            return self._unjittered
+        if self.prepared.is_graph:
+            return []
+        plausible = plausible_scalings(self.prepared.X)
+        if not self._are_many_few_valued(plausible[0].used):
+            return plausible
+        self.jittered = jittered(self.prepared.X, few_valued(self.prepared.X))
         first, *others = (
             one._replace(name=one.name + JITTERED, shrinkage=self.jittered.shrinkage)
-            for one in self._unjittered
+            for one in plausible
         )
         # Without jitter second: constraints may show that a category is a cluster
-        return [first, self._unjittered[0], *others]
+        return [first, plausible[0], *others]
 
-    @cached_property
-    def jittered(self) -> Jittered | None:
-        """The features, those with few values spread by noise; None if these are not many."""
-        if not self._are_many_few_valued():
-            return None
-        return jittered(self.prepared.X, few_valued(self.prepared.X))
-
-    @cached_property
-    def _unjittered(self) -> list[Scaling]:
-        return [] if self.prepared.is_graph else plausible_scalings(self.prepared.X)
-
-    def _are_many_few_valued(self) -> bool:
-        """Whether many features have few values, and are to be jittered.
+    def _are_many_few_valued(self, used: Bools) -> bool:
+        """Whether many of the features in use have few values, and are to be jittered.
 
         Not if nearly all have two, of which the clusters are made; nor if most samples have equals,
         or there are two features: then the values are all there is. Nor of few samples. With an
         affinity of the caller's, features are taken as given.
         """
         X = self.prepared.X
-        if not self._unjittered or issparse(X) or self.prepared.affinity is not None:
+        if issparse(X) or self.prepared.affinity is not None:
             return False
-        X = X[:, self._unjittered[0].used]
+        X = X[:, used]
         if X.shape[1] < LEAST_FEATURES or X.shape[0] < LEAST_SAMPLES:
             return False
         share = (few_valued(X) & ~nearly_constant(X)).mean()
