@@ -12,7 +12,9 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import Affinity, Auto, Constraints, Prepared
 from linkwise.auto import estimator
-from linkwise.auto.views import GIVEN, STANDARDIZED, both_scalings, plausible_scalings
+from linkwise.auto.bases import one_hot_blocks
+from linkwise.auto.ensemble import Ensemble
+from linkwise.auto.views import GIVEN, STANDARDIZED, Views, both_scalings, plausible_scalings
 
 RNG = np.random.RandomState(0)
 
@@ -82,6 +84,96 @@ def test_constant_features_are_no_unit(form):
     assert [one.name for one in plausible_scalings(form(X))] == [GIVEN]
 
 
+# Categories -------------------------------------------------------------------------------------
+
+
+def categories(rng, n=300):
+    """Return columns for each value of three categories, one of which has rare values."""
+    shares = ([0.5, 0.3, 0.2], [0.98, 0.01, 0.01], [0.6, 0.4])
+    return [np.eye(len(p))[rng.choice(len(p), n, p=p)] for p in shares]
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_the_columns_of_a_category_are_recognised(form):
+    rng = np.random.RandomState(0)
+    number = rng.normal(size=(300, 1))
+    X = np.hstack((number, *categories(rng), number))
+    found = [block.tolist() for block in one_hot_blocks(form(X))]
+    assert found == [[1, 2, 3], [4, 5, 6], [7, 8]]
+    # without the first column of each; a rare value alone could be exclusive by chance
+    X = np.hstack((number, *(block[:, 1:] for block in categories(rng))))
+    assert [block.tolist() for block in one_hot_blocks(form(X))] == [[1, 2]]
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_a_category_is_recognised_by_its_definition(form):
+    # A slow twin: each complete block is a run of columns whose upper values count one.
+    rng = np.random.RandomState(1)
+    for _ in range(20):
+        blocks = [np.eye(m)[rng.permutation(np.arange(60) % m)] for m in rng.randint(2, 6, size=4)]
+        X, found = (
+            np.hstack(blocks),
+            [block.tolist() for block in one_hot_blocks(np.hstack(blocks))],
+        )
+        ends = np.cumsum([block.shape[1] for block in blocks])
+        assert found == [list(range(e - b.shape[1], e)) for b, e in zip(blocks, ends, strict=True)]
+        assert [block.tolist() for block in one_hot_blocks(form(X))] == found
+        assert all((X[:, block].sum(axis=1) == 1).all() for block in found)
+
+
+def test_answers_that_exclude_each_other_by_chance_are_no_category():
+    rng = np.random.RandomState(0)
+    n_found = 0
+    for _ in range(200):
+        X = (rng.uniform(size=(200, 12)) < rng.uniform(0.01, 0.15, size=12)).astype(float)
+        n_found += bool(one_hot_blocks(X))
+    assert n_found <= 10  # of twenty tables, one
+    assert not one_hot_blocks(np.ones((9, 3)))
+    assert not one_hot_blocks(RNG.normal(size=(9, 3)))
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_a_category_counts_as_one_feature(form):
+    rng = np.random.RandomState(0)
+    X = np.hstack((40_000 + 9_000 * rng.normal(size=(300, 2)), *categories(rng)))
+    _, standardized = both_scalings(form(X))
+    found = standardized.transform(form(X))
+    variance = (found.toarray() if issparse(found) else found).var(axis=0)
+    totals = np.add.reduceat(variance, [0, 1, 2, 5, 8])
+    assert_allclose(totals, 1.0)
+    # columns of a category have one unit: two values are as far apart, whichever they are
+    assert np.ptp(standardized.deviation[2:5]) == 0
+    assert np.ptp(X[:, 2:5].std(axis=0)) > 0.01
+
+
+def test_beside_a_category_features_are_standardised_first():
+    rng = np.random.RandomState(0)
+    numbers, blocks = rng.normal(size=(300, 3)), categories(rng)
+    assert [one.name for one in plausible_scalings(numbers)] == [GIVEN]
+    names = [one.name for one in plausible_scalings(np.hstack((numbers, blocks[0])))]
+    assert names == [STANDARDIZED, GIVEN]
+    assert first(np.hstack(blocks)) == GIVEN  # nothing but categories: they have one unit
+
+
+@pytest.mark.parametrize("form", [float, bool, np.int8])
+def test_dummies_do_not_hide_the_clusters(form):
+    # 0.52 if each column is divided by its own deviation
+    rng = np.random.RandomState(0)
+    y = np.arange(300) % 3
+    levels = 1.5 * np.array([[1, 0, -1], [-1, 1, 0], [0, -1, 1]])
+    numbers = (levels[y] + rng.normal(size=(300, 3))) * [15_000, 12, 0.1] + [40_000, 45, 0.5]
+    share = [0.4, 0.3, 0.1, 0.1, 0.04, 0.03, 0.02, 0.01]
+    categories = [np.eye(8)[rng.choice(8, 300, p=share)] for _ in range(3)]
+    table = np.hstack((numbers, *categories))
+    if form is not float:
+        pandas = pytest.importorskip("pandas")
+        columns = {f"number {at}": numbers[:, at] for at in range(3)}
+        dummies = np.hstack(categories).astype(form)
+        table = pandas.DataFrame(columns | {f"is {at}": dummies[:, at] for at in range(24)})
+    labels = Auto(3, random_state=0).fit(table).labels_
+    assert adjusted_rand_score(y, labels) > 0.7
+
+
 # In a fit ---------------------------------------------------------------------------------------
 
 
@@ -137,6 +229,29 @@ def test_scalings_are_compared_by_constraints():
         model = Auto(2, random_state=0).fit(X, constraints=known)
         assert set(model.report_.scalings) == {GIVEN, STANDARDIZED}
         assert adjusted_rand_score(truth, model.labels_) == 1.0, name
+
+
+def test_another_scaling_needs_more_than_candidates_that_predict_by_chance(wine, monkeypatch):
+    X, y = wine
+    known, quick = Constraints.sample(y, 12, random_state=0), {STANDARDIZED: -20.0, GIVEN: -3.0}
+    monkeypatch.setattr(Ensemble, "_quick_score", lambda self, view, cheap: quick[view.name])
+    # What the standardised samples say alone predicts the pairs.
+    model = Auto(3, random_state=0).fit(X, constraints=known)
+    assert set(model.report_.scalings) == {GIVEN, STANDARDIZED}
+    assert model.report_.scaling == STANDARDIZED
+    # The pairs of classes that are clusters as given, and not standardised
+    other = Auto(3, scaling="given", random_state=0).fit(X).labels_
+    known = Constraints.sample(other, 12, random_state=0)
+    assert Auto(3, random_state=0).fit(X, constraints=known).report_.scaling == GIVEN
+
+
+def test_other_scalings_cost_quick_candidates_alone(wine):
+    X, y = wine
+    data = Prepared(X)
+    Auto(3, random_state=0).fit(data, constraints=Constraints.sample(y, 12, random_state=0))
+    views = Views.of(data)
+    found = {one.name: set(views.view(one, 3).partitions) for one in views.scalings}
+    assert len(found[GIVEN]) < len(found[STANDARDIZED])
 
 
 def test_of_many_samples_only_the_more_plausible_scaling_is_tried(wine, monkeypatch):

@@ -45,6 +45,7 @@ LARGE, LARGE_TOL = 20_000, 1e-4  # samples above which eigenvectors are a little
 FEW_VALUES = 10  # distinct values of a feature that has few
 NEARLY_CONSTANT = 0.9  # share of a value that leaves too few samples for a partition by a feature
 JITTER_SEED = 91_307  # with a common one, noise is that of data that were drawn with it
+BY_CHANCE = 0.05  # probability of columns that are exclusive by chance, in all of a table
 CHECKED = 1_000  # rows and columns of which distinct values are counted
 
 
@@ -76,6 +77,54 @@ def _sparse_binary_features(X: csc_array) -> csr_array | None:
         return None
     X.data = np.ones_like(X.data, dtype=np.float64)
     return csr_array(X[:, varies])
+
+
+def one_hot_blocks(X: Any) -> list[Ints]:
+    """Return the columns of each category: neighbours of which each sample has one at most.
+
+    A category may lack a column, and its columns must not be exclusive by chance: if they were
+    independent, that would happen in fewer than one table of twenty.
+    """
+    n, uppers = X.shape[0], _upper_rows(X)
+    runs: list[list[int]] = []  # of columns that exclude each other
+    is_taken, n_taken = np.zeros(n, dtype=bool), 0  # by a column of the last run
+    for column, rows in uppers.items():
+        is_next = bool(runs) and column == runs[-1][-1] + 1
+        if not is_next or n_taken == n or is_taken[rows].any():
+            runs.append([])
+            is_taken[:], n_taken = False, 0
+        runs[-1].append(column)
+        is_taken[rows] = True
+        n_taken += int(rows.size)
+    found: list[Ints] = []
+    for run in runs:
+        sizes = np.array([uppers[column].size for column in run])
+        n_shared = (sizes.sum() ** 2 - (sizes**2).sum()) / (2 * n)  # if they were independent
+        if sizes.sum() == n or n_shared > np.log(len(uppers) / BY_CHANCE):
+            found.append(np.array(run, dtype=np.intp))
+    return found
+
+
+def _upper_rows(X: Any) -> dict[int, Ints]:
+    """Return the samples with the upper value of each feature that has two values."""
+    found = {}
+    if issparse(X):
+        stored = csc_array(X, copy=True)
+        stored.sum_duplicates()
+        stored.eliminate_zeros()
+        for at, (first, end) in enumerate(zip(stored.indptr, stored.indptr[1:], strict=False)):
+            values = stored.data[first:end]
+            if 0 < values.size < X.shape[0] and values[0] > 0 and (values == values[0]).all():
+                found[at] = stored.indices[first:end].astype(np.intp)
+        return found
+    some = X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], CHECKED)).astype(np.intp)]
+    at_border = (some == some.min(axis=0)) | (some == some.max(axis=0))
+    for at in np.flatnonzero(at_border.all(axis=0)).tolist():
+        column = X[:, at]
+        is_upper = column == column.max()
+        if not is_upper.all() and (column[~is_upper] == column.min()).all():
+            found[at] = np.flatnonzero(is_upper)
+    return found
 
 
 def few_valued(X: Any) -> Bools:

@@ -27,6 +27,7 @@ from linkwise.auto.consensus import (
     from_probability,
     least_rate,
     matched_mean,
+    temperature,
 )
 from linkwise.auto.constraint_model import (
     ConstraintModel,
@@ -82,6 +83,14 @@ class Answer(NamedTuple):
     error_rate: float  # of the constraints
     n_held_out: int
     interrupted: bool = False
+
+
+class Alone(NamedTuple):
+    """What the samples of a view say without constraints."""
+
+    members: list[Member]
+    without: Floats  # (n_rows, k), their consensus
+    anchor: Member  # the same as a candidate
 
 
 class Ensemble:
@@ -194,26 +203,26 @@ class Ensemble:
         self.without = find_consensus(self.members).probability
         if hurry or not self.model.n_constraints:
             return
-        # The scaling: that in which quick candidates predict better
-        best, trials, cheap = self._choose_scaling()
-        view = self.views[best]
-        self._find_unsupervised(view, ALONE)
-        members = self._unsupervised_members(view)
-        self.without = find_consensus(members).probability
-        partition = from_probability(self.without)
-        held_out = self._unsupervised_prediction(partition)
-        anchor = Member("without constraints", ANCHOR, partition, 1.0, held_out)
-        self.best, self.members, self.is_chosen = best, [anchor, *members, *cheap], True
+        # The scaling: that in which candidates predict better
+        alone, trials, cheap = self._choose_scaling()
+        self.without = alone.without
+        self.members, self.is_chosen = [alone.anchor, *alone.members, *cheap], True
         if self.folds:
             self.members = self.members + self._supervised(trials, OTHERS)
 
-    def _choose_scaling(self) -> tuple[int, list[Trial], list[Member]]:
-        """Return the number of the best view, its trials, and its cheap candidates."""
-        highest = -np.inf
-        best: tuple[int, list[Trial], list[Member]] = (0, [], [])
-        priors = [1 - OTHER_SCALING, *[OTHER_SCALING] * (len(self.scalings) - 1)]
-        if self.data.jittered is not None and len(priors) > 1:
-            priors[1] = WITHOUT_JITTER
+    def _choose_scaling(self) -> tuple[Alone, list[Trial], list[Member]]:
+        """Choose the best view; return its candidates without constraints, trials, cheap ones.
+
+        Quick candidates name a view. If it is not the first, what its samples say alone counts:
+        a candidate that nothing else speaks for may predict constraints by chance. Evidence is
+        tempered as among candidates: they share their mistakes in another scaling, too.
+        """
+        prior, first = np.full(len(self.scalings), OTHER_SCALING), self.scalings[0]
+        prior[0] = 1 - OTHER_SCALING
+        if prior.size > 1 and first is not None and first.shrinkage is not None:
+            prior[1] = WITHOUT_JITTER
+        log_prior = np.log(prior)
+        T, found, quick = temperature(self.model.n_constraints), [], np.zeros(log_prior.size)
         for number, scaling in enumerate(self.scalings):
             if number == len(self.views):
                 self.views.append(self.data.view(scaling, self.model.k))
@@ -221,13 +230,33 @@ class Ensemble:
             self._find_unsupervised(view, QUICK)
             trials = self._trials(view) if self.folds else []
             cheap = self._supervised(trials, CHEAP) if self.folds else []
-            score = self._scaling_score(view, cheap) if len(self.scalings) > 1 else 0.0
-            score += np.log(priors[number])
-            if score > highest:
-                best, highest = (number, trials, cheap), score
-        return best
+            if log_prior.size > 1:
+                quick[number] = self._quick_score(view, cheap)
+            found.append((trials, cheap))
+        alone, other = self._alone(self.views[0]), int(np.argmax(quick / T + log_prior))
+        if other:
+            challenger = self._alone(self.views[other])
+            # Evidence for each of both: of its quick candidates, and of its anchor
+            evidence = np.log(1 - ANCHOR.prior) + quick
+            for number, one in ((0, alone), (other, challenger)):
+                of_anchor = np.log(ANCHOR.prior) + self._evidence([one.anchor.held_out])
+                evidence[number] = np.logaddexp(evidence[number], of_anchor)
+            score = evidence / T + log_prior
+            if score[other] > score[0]:
+                self.best, alone = other, challenger
+        return alone, *found[self.best]
 
-    def _scaling_score(self, view: View, cheap: list[Member]) -> float:
+    def _alone(self, view: View) -> Alone:
+        """Return what the samples of a view say without constraints."""
+        self._find_unsupervised(view, ALONE)
+        members = self._unsupervised_members(view)
+        without = find_consensus(members).probability
+        partition = from_probability(without)
+        held_out = self._unsupervised_prediction(partition)
+        anchor = Member("without constraints", ANCHOR, partition, 1.0, held_out)
+        return Alone(members, without, anchor)
+
+    def _quick_score(self, view: View, cheap: list[Member]) -> float:
         """Return how well quick candidates predict constraints."""
         places = view.nearest_row(self.rows, view.rows)
         held_out = [one.held_out for one in cheap]
@@ -235,6 +264,10 @@ class Ensemble:
             if one.name in view.partitions:
                 on_rows = Partition(view.partitions[one.name].log_probability[places])
                 held_out.append(self._unsupervised_prediction(on_rows))
+        return self._evidence(held_out)
+
+    def _evidence(self, held_out: list[Floats | None]) -> float:
+        """Return the log-likelihood of the constraints, averaged over predictions."""
         rate = least_rate(self.model.n_constraints)
         evidence = log_likelihood(np.array(held_out), self.model.reliability, rate)
         return float(np.logaddexp.reduce(evidence)) - float(np.log(len(held_out)))

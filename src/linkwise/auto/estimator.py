@@ -120,7 +120,8 @@ class Auto(ConstrainedClusterer):
         :class:`~linkwise.exceptions.ConflictError` says why. By default any of them may be found
         wrong, and contradictory ones are accepted. Set it if you are certain of the pairs.
     scaling : {"auto", "given", "standardize"}, default="auto"
-        Whether features are taken as they are, or each is divided by its standard deviation.
+        Whether features are taken as they are, or each is divided by its standard deviation; the
+        columns of 0 and 1 of a category by one number, so that together they count as one feature.
         ``"auto"`` decides by the variances and, with constraints and up to 20,000 samples, by what
         predicts constraints better; `report_` tells which one was taken. A graph is never scaled,
         and with an `affinity` of your own the features are taken as given. Take ``"given"`` if the
@@ -339,7 +340,9 @@ class Auto(ConstrainedClusterer):
         if self.max_clusters is not None and numbers[0] > self.max_clusters:
             self._refuse_many(numbers[0])
         scalings = self._scalings(views, constraints)
-        n_used = 1 if views.jittered is None else 2  # without jitter, too: a category may be meant
+        # Without jitter, too: a category may be meant
+        is_jittered = scalings[0] is not None and scalings[0].shrinkage is not None
+        n_used = 2 if is_jittered else 1
         return choose_n_clusters(
             views, scalings[:n_used], constraints, numbers=numbers, callback=callback
         )

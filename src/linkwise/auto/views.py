@@ -27,6 +27,7 @@ from linkwise.auto.bases import (
     few_valued,
     jittered,
     nearly_constant,
+    one_hot_blocks,
 )
 from linkwise.auto.coarse_cut import CoarseCut, MicroClusters
 from linkwise.auto.constraint_model import labelled_samples
@@ -71,16 +72,17 @@ CONSTANT = 1e-12  # standard deviation of a constant feature, in units of the la
 ORDERED_UP_TO = 20_000  # samples; beyond, a second copy of the graph costs more than it is worth
 
 
-# --- scalings of the features: as they are given, or each divided by its standard deviation
+# --- scalings of the features: as they are given, or each divided by its standard deviation, the
+# columns of a category by a common one
 
 
 class Scaling(NamedTuple):
-    """Features divided by their standard deviations, or as they are."""
+    """Features divided by their deviations, or as they are."""
 
     name: str
     used: Bools  # features that are not constant
     mean: Floats  # zero for sparse data, which are not centred
-    deviation: Floats
+    deviation: Floats  # standardised, the columns of a category have one
     shrinkage: Floats | None = None  # of jittered features
 
     @property
@@ -107,7 +109,12 @@ class Scaling(NamedTuple):
 
 
 def both_scalings(X: Any) -> tuple[Scaling, Scaling]:
-    """Return the features as given, and standardised."""
+    """Return the features as given, and standardised.
+
+    The columns of a category are divided by one number, so that all of them together have the
+    variance of one feature: by its own deviation, each would count as much as a number, and a rare
+    value would be farthest from all others.
+    """
     unit = float(np.abs(X.data if issparse(X) else X).max(initial=0.0)) or 1.0
     if issparse(X):
         scaled = csr_array(X) / unit  # keeps squares in range
@@ -119,7 +126,10 @@ def both_scalings(X: Any) -> tuple[Scaling, Scaling]:
         scaled = X / unit
         center, deviation = scaled.mean(axis=0) * unit, scaled.std(axis=0) * unit
     used = deviation > CONSTANT * unit
-    return Scaling(GIVEN, used, center, deviation), Scaling(STANDARDIZED, used, center, deviation)
+    common = deviation.copy()
+    for block in one_hot_blocks(X):
+        common[block] = np.sqrt(((deviation[block] / unit) ** 2).sum()) * unit
+    return Scaling(GIVEN, used, center, deviation), Scaling(STANDARDIZED, used, center, common)
 
 
 def plausible_scalings(X: Any) -> list[Scaling]:
@@ -127,9 +137,12 @@ def plausible_scalings(X: Any) -> list[Scaling]:
 
     Standardised features come first if a single unit of measurement drowns the others. The
     participation ratio of the variances `v`, ``(sum v)^2 / sum v^2``, counts the features that
-    matter to a distance.
+    matter to a distance. They also come first beside the columns of a category, which have no unit.
     """
     given, standardized = both_scalings(X)
+    in_category = standardized.deviation != given.deviation
+    if in_category.any() and (given.used & ~in_category).any():
+        return [standardized, given]
     unit = given.deviation.max(initial=1e-300)  # keeps squares in range
     v = np.sort((given.deviation[given.used] / unit) ** 2)
     d = v.size
@@ -320,17 +333,7 @@ class Views:
             self.prepared = Prepared(given.X[self.order], given.affinity)
             if given.has_graph:  # it is not built again
                 self.prepared.set_graph(permuted(given.W, self.order))
-        # Scalings worth trying, the more plausible one first
-        self.scalings = [] if given.is_graph else plausible_scalings(self.prepared.X)
-        self.jittered: Jittered | None = None
-        if self._are_many_few_valued():
-            self.jittered = jittered(self.prepared.X, few_valued(self.prepared.X))
-            first, *others = (
-                one._replace(name=one.name + JITTERED, shrinkage=self.jittered.shrinkage)
-                for one in self.scalings
-            )
-            # Without jitter second: constraints may show that a category is a cluster
-            self.scalings = [first, self.scalings[0], *others]
+        self.jittered: Jittered | None = None  # with the scalings, if few values are many
         self._bases: dict[str, tuple[Prepared, Bases]] = {}
         self._views: dict[tuple[str, int], View] = {}
         self._trees: dict[str, dict[bool, Ints]] = defaultdict(dict)  # by names of scalings
@@ -343,17 +346,33 @@ class Views:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, lock=RLock())
 
-    def _are_many_few_valued(self) -> bool:
-        """Whether many features have few values, and are to be jittered.
+    @cached_property
+    def scalings(self) -> list[Scaling]:
+        """Scalings worth trying, the more plausible one first; none of a graph."""
+        if self.prepared.is_graph:
+            return []
+        plausible = plausible_scalings(self.prepared.X)
+        if not self._are_many_few_valued(plausible[0].used):
+            return plausible
+        self.jittered = jittered(self.prepared.X, few_valued(self.prepared.X))
+        first, *others = (
+            one._replace(name=one.name + JITTERED, shrinkage=self.jittered.shrinkage)
+            for one in plausible
+        )
+        # Without jitter second: constraints may show that a category is a cluster
+        return [first, plausible[0], *others]
+
+    def _are_many_few_valued(self, used: Bools) -> bool:
+        """Whether many of the features in use have few values, and are to be jittered.
 
         Not if nearly all have two, of which the clusters are made; nor if most samples have equals,
         or there are two features: then the values are all there is. Nor of few samples. With an
         affinity of the caller's, features are taken as given.
         """
         X = self.prepared.X
-        if not self.scalings or issparse(X) or self.prepared.affinity is not None:
+        if issparse(X) or self.prepared.affinity is not None:
             return False
-        X = X[:, self.scalings[0].used]
+        X = X[:, used]
         if X.shape[1] < LEAST_FEATURES or X.shape[0] < LEAST_SAMPLES:
             return False
         share = (few_valued(X) & ~nearly_constant(X)).mean()
