@@ -19,9 +19,11 @@ from sklearn.datasets import make_blobs
 
 import linkwise
 from linkwise import Affinity, Constraints, NCut, Prepared
+from linkwise.auto import estimator, learner, views
 from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.graph import cells, tiles
 from linkwise.graph.affinity import symmetrized
+from linkwise.graph.prepared import drawn
 from linkwise.linalg.blocks import BlockMatrix, kept_where
 from linkwise.linalg.laplacian import symmetric_components
 
@@ -182,6 +184,12 @@ def test_neighbours_of_neighbours_spare_cells(monkeypatch):
 
     by_cells = found()
     monkeypatch.setattr(search, "PROPORTIONAL_FROM", 5_000)
+    with monkeypatch.context() as patch:  # the join would take as long as all these cells
+        patch.setattr(tiles, "join_neighbors", None)
+        patch.setattr(search, "JOIN_CELLS", by_cells.n_probes)
+        direct = found()
+        assert (direct.n_probes, direct.recall) == (by_cells.n_probes, by_cells.recall)
+    monkeypatch.setattr(search, "JOIN_CELLS", 0)
     joined = found()
     assert joined.n_probes <= 0.75 * by_cells.n_probes
     assert joined.recall >= 0.98
@@ -636,6 +644,32 @@ def test_auto_learns_on_a_subset(samples, monkeypatch):
     same = linkwise.Auto(K, random_state=0, verbose=0).fit(there, constraints=known)
     here = linkwise.Auto(K, random_state=0, verbose=0).fit(X, constraints=known)
     assert_array_equal(same.labels_.compute(), here.labels_)
+
+
+@pytest.mark.usefixtures("here")
+def test_auto_partitions_the_samples_that_one_machine_does(samples, monkeypatch):
+    monkeypatch.setattr(prepared, "SUBSET", 600)
+    monkeypatch.setattr(views, "MAX_ROWS", 200)
+    monkeypatch.setattr(estimator, "MAX_ROWS", 200)
+    monkeypatch.setattr(views, "ORDERED_UP_TO", 0)  # as of so many samples that there is a subset
+    X, y = samples
+    known = Constraints.sample(y, 40, random_state=0)
+    there = OnDask(da.from_array(X, chunks=(500, 5)))
+    many = linkwise.Auto(K, random_state=0, verbose=0).fit(there, constraints=known)
+    here = linkwise.Auto(K, random_state=0, verbose=0).fit(X, constraints=known)
+    partitioned = np.union1d(drawn(N, 200), np.flatnonzero(known.constrained))
+    assert_array_equal(np.sort(many.committee_.samples), partitioned)
+    assert_array_equal(np.sort(here.committee_.samples), partitioned)
+    # Where their features tell clusters apart, others are given the same function of these
+    monkeypatch.setattr(linkwise.Auto, "predict", None)
+    monkeypatch.setattr(learner, "fit_classifier", linear_learner)
+    many = linkwise.Auto(K, random_state=0, verbose=0).fit(there, constraints=known)
+    here = linkwise.Auto(K, random_state=0, verbose=0).fit(X, constraints=known)
+    assert linkwise.metrics.adjusted_rand(many.labels_.compute(), here.labels_) > 0.97
+
+
+def linear_learner(view, rows, probability):
+    return learner.fit_learner(view.design(rows, rows), ("linear",), probability)[1]
 
 
 def test_any_fitted_estimator_predicts_dask_arrays(client, samples):

@@ -1,6 +1,7 @@
-"""Blobs of 16 features in chunks on disk, up to sizes that one machine does not hold.
+"""Blobs or a surface of 16 features in chunks on disk, up to sizes that one machine does not hold.
 
-    python benchmarks/distributed/large.py write 8000000 /tmp/blobs
+    python benchmarks/distributed/large.py write 8000000 /tmp/blobs blobs
+    python benchmarks/distributed/large.py write 8000000 /tmp/surface surface
     python benchmarks/distributed/large.py one 1000000 /tmp/blobs results.jsonl SpectralLearning
     python benchmarks/distributed/large.py dask 8000000 /tmp/blobs results.jsonl Auto
 
@@ -25,11 +26,11 @@ CHUNK, N_PAIRS, WORKERS, WIDTH = 100_000, 1_000, 2, 16
 LIMIT = os.environ.get("LIMIT", "4GB")
 
 
-def write(n, folder):
+def write(n, folder, kind):
     """Write samples and clusters, a file a chunk."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(n // CHUNK):
-        X, y = data.blobs_chunk(number, CHUNK)
+        X, y = data.CHUNKS[kind](number, CHUNK)
         np.save(folder / f"X-{number:04d}.npy", X)
         np.save(folder / f"y-{number:04d}.npy", y.astype(np.int8))
 
@@ -152,12 +153,30 @@ def on_dask(n, folder, path, methods):
         notes = Notes(path, n, client, where="Dask", limit=LIMIT)
         with Prepared(da.concatenate(parts), client=client) as prepared:
             notes.add("check")
+            searches = watch_search()
             W = prepared.W
             entries = int(sum(W.collected(entries_of)))
             shares = {"blocks": W.n_blocks, "recall": prepared.recall_, "halo": W.halo_share}
+            search = searches.pop()  # and forget its tables
+            shares |= {"cells": search.n_cells, "looked_at": search.n_probes}
+            del search
             notes.add("graph", entries=entries, **shares)
             notes.add("product", exchanged=round(exchanged(W, client), 4))
             fits(notes, prepared, truth(n, folder), methods)
+
+
+def watch_search():
+    """Return a list that gets what every search finds, and how many cells it looked at."""
+    from linkwise.distributed import prepared
+
+    found, search = [], prepared.find_neighbors
+
+    def watched(*args):
+        found.append(search(*args))
+        return found[-1]
+
+    prepared.find_neighbors = watched
+    return found
 
 
 def entries_of(block):
@@ -167,7 +186,7 @@ def entries_of(block):
 if __name__ == "__main__":
     what, n, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     if what == "write":
-        write(n, folder)
+        write(n, folder, sys.argv[4])
     else:
         run = one_machine if what == "one" else on_dask
         run(n, folder, sys.argv[4], sys.argv[5:])

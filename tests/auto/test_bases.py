@@ -32,7 +32,7 @@ def blobs():
 @pytest.mark.parametrize("d", [6, 120])
 def test_components_are_those_of_pca(d):
     X = np.random.RandomState(0).normal(size=(50, d)) * np.linspace(1, 5, d)
-    found = principal_components(X)
+    found = principal_components(X).scores
     pca = PCA(found.shape[1]).fit(X)
     turned = pca.transform(X)
     assert_allclose(
@@ -45,12 +45,12 @@ def test_components_are_those_of_pca(d):
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_no_scale_of_the_data_overflows(blobs, scale):
-    small, usual = principal_components(scale * blobs), principal_components(blobs)
+    small, usual = principal_components(scale * blobs).scores, principal_components(blobs).scores
     assert_allclose(small, usual, rtol=1e-6, atol=1e-9)
 
 
 def test_constant_data_have_no_components():
-    assert_allclose(principal_components(np.ones((5, 3))), 0.0)
+    assert_allclose(principal_components(np.ones((5, 3))).scores, 0.0)
 
 
 def test_functions_on_the_graph_are_eigenvectors_of_the_walk(blobs):
@@ -77,7 +77,7 @@ def test_the_pieces_of_a_graph_have_functions_of_their_own():
 
 
 def test_landmarks_approximate_the_kernel(blobs):
-    scores = principal_components(blobs)
+    scores = principal_components(blobs).scores
     found = Landmarks.of(scores, np.random.RandomState(2))
     features = build_bases(blobs, Affinity().fit_transform(blobs), 3).at(slice(None))["kernel"][0]
     squares = ((scores[:, None] - scores[None]) ** 2).sum(axis=2)
@@ -116,9 +116,9 @@ def test_number_of_functions(k, n, m):
 def test_only_the_first_components_of_wide_data(monkeypatch):
     rng = np.random.RandomState(0)
     X = rng.normal(size=(120, 5)) @ rng.normal(size=(5, 90)) + 0.01 * rng.normal(size=(120, 90))
-    whole = principal_components(X)
+    whole = principal_components(X).scores
     monkeypatch.setattr(bases, "WIDE", 50)
-    some = principal_components(X)
+    some = principal_components(X).scores
     assert some.shape == whole.shape == (120, 10)
     assert_allclose(some[:, :5], whole[:, :5], atol=1e-6)
 
@@ -137,8 +137,8 @@ def test_components_of_sparse_data(scale):
     rng = np.random.RandomState(0)
     X = rng.poisson(0.3, size=(150, 80)) * rng.gamma(2.0, size=80)
     X[:70, :5] += 4
-    dense = principal_components(scale * X)
-    sparse = principal_components(csr_array(scale * X))
+    dense = principal_components(scale * X).scores
+    sparse = principal_components(csr_array(scale * X)).scores
     assert sparse.shape == dense.shape == (150, 40)
     unit = X.max() / np.abs(X - X.mean(axis=0)).max()  # each is in units of its own
     assert_allclose(sparse * unit, dense, atol=1e-6 * np.abs(dense).max())
@@ -148,7 +148,7 @@ def test_components_of_sparse_data(scale):
 def test_sparse_samples_that_are_all_equal(value):
     X = np.zeros((60, 50))
     X[:, 3] = value
-    assert not principal_components(csr_array(X)).any()
+    assert not principal_components(csr_array(X)).scores.any()
 
 
 @pytest.mark.parametrize("m", [1, 4, 7, 9])
@@ -164,8 +164,8 @@ def test_fewer_functions_than_pieces(m):
 def test_ten_components_are_kept_where_fewer_explain_the_variance():
     rng = np.random.RandomState(0)
     X = rng.normal(size=(100, 1)) * np.ones(25) + 1e-2 * rng.normal(size=(100, 25))
-    assert principal_components(X).shape[1] == 10
-    assert principal_components(X[:, :4]).shape[1] == 4  # all of few features
+    assert principal_components(X).scores.shape[1] == 10
+    assert principal_components(X[:, :4]).scores.shape[1] == 4  # all of few features
 
 
 def test_no_two_components_of_a_graph_share_a_place():
@@ -178,3 +178,12 @@ def test_no_two_components_of_a_graph_share_a_place():
         for level in cut.levels[1:]:  # no micro-cluster has samples of two components
             found = np.unique(level.labels * 7 + np.arange(56) // 8) // 7
             assert np.unique(found).size == found.size
+
+
+def test_bases_at_new_samples_are_those_at_the_samples_themselves(blobs):
+    found = build_bases(blobs, Affinity().fit_transform(blobs), 3)
+    some, new = found.at(np.array([3, 5, 70])), found.of_new(blobs[[3, 5, 70]])
+    assert list(new) == ["linear", "kernel"]
+    for name, basis in new.items():
+        assert_allclose(basis.features, some[name].features, atol=1e-12)
+        assert_array_equal(basis.penalty, some[name].penalty)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_blobs, make_circles
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from linkwise.auto import learner
+from linkwise import Prepared
+from linkwise.auto import learner, views
 from linkwise.auto.bases import Basis
 from linkwise.auto.learner import Design, Ridge, fit_learner, log_softmax
 
@@ -109,3 +113,60 @@ def test_the_largest_of_each_row_is_numpys(shape):
     logits = np.random.RandomState(0).normal(size=shape)
     found = learner._largest(logits)
     assert found.tolist() == logits.max(axis=1, keepdims=True).tolist()
+
+
+def test_a_classifier_gives_new_samples_what_it_gives_to_those_of_the_fit(monkeypatch):
+    monkeypatch.setattr(views, "MAX_ROWS", 300)
+    X, y = make_blobs(900, 4, centers=3, cluster_std=2, random_state=0)
+    data = views.Views.of(Prepared(5 + 1e3 * X))
+    view = data.view(views.both_scalings(data.prepared.X)[1], 3)
+    P = np.eye(3)[y[data.order][view.rows]]
+    monkeypatch.setattr(learner, "fit_classifier", rigid_learner)
+    wanted = learner.everywhere(view, view.rows, P).argmax(axis=1)
+    found = learner.Classifier.of(view, view.rows, P)
+    others = np.setdiff1d(np.arange(900), view.rows)
+    assert others.size == 600
+    assert_array_equal(found.predict(data.prepared.X[others]), wanted[others])
+    assert len(pickle.dumps(found)) < 100_000  # neither samples nor graph
+
+
+def rigid_learner(view, rows, probability):
+    """Return the learner of the principal components and radial functions."""
+    return fit_learner(view.design(rows, rows), ("linear", "kernel"), probability)[1]
+
+
+def test_functions_on_the_graph_are_not_known_at_new_samples(monkeypatch):
+    """Where they explain more than features do, there is no classifier of features."""
+    monkeypatch.setattr(views, "MAX_ROWS", 300)
+    monkeypatch.setattr(learner, "fit_classifier", learner_with_graph)
+    for make, is_known in ((make_circles, False), (make_blobs, True)):
+        settings = {"noise": 0.05, "factor": 0.5} if make is make_circles else {"centers": 2}
+        X, y = make(900, random_state=0, **settings)
+        data = views.Views.of(Prepared(X))
+        view = data.view(views.both_scalings(X)[0], 2)
+        P = np.eye(2)[y[data.order][view.rows]]
+        found = learner.Classifier.of(view, view.rows, P)
+        assert (found is not None) == is_known
+        if found is not None:
+            assert found.learner.names == ("linear",)
+            assert (found.predict(X) == y).mean() > 0.95  # the blobs overlap
+
+
+def learner_with_graph(view, rows, probability):
+    return fit_learner(view.design(rows, rows), ("linear", "graph"), probability)[1]
+
+
+def test_a_gain_is_judged_by_its_standard_error():
+    """Of draws from the soft partition, in the standard deviation of the difference."""
+    rng = np.random.RandomState(0)
+    P = rng.dirichlet(np.ones(3), size=200)
+    labels, others = P.argmax(axis=1), rng.randint(3, size=200)
+    truth = (rng.uniform(size=(20_000, 200, 1)) > P.cumsum(axis=1)).sum(axis=2)
+    assert learner.is_beyond_chance(labels, others, P)  # by many errors
+    assert not learner.is_beyond_chance(others, labels, P)
+    # Labels that are a little better than others in few samples
+    few = others.copy()
+    few[:9] = labels[:9]
+    gains = (truth == few).sum(axis=1) - (truth == others).sum(axis=1)
+    assert learner.is_beyond_chance(few, others, P) == (gains.mean() > gains.std())
+    assert not learner.is_beyond_chance(labels, labels, P)

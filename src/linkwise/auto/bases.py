@@ -193,7 +193,27 @@ def jittered(X: Floats, few: Bools) -> Jittered:
 # --- principal components
 
 
-def principal_components(X: Any) -> Floats:
+class Components(NamedTuple):
+    """The principal axes of samples, and where they begin."""
+
+    mean: Floats
+    unit: float  # of the largest entry: squares of the data as given may overflow
+    axes: Floats  # (n_features, q)
+
+    def scores(self, X: Floats) -> Floats:
+        """Return the place of new samples along the axes."""
+        found: Floats = ((X - self.mean) / self.unit) @ self.axes
+        return found
+
+
+class Projected(NamedTuple):
+    """Samples along their principal axes."""
+
+    scores: Floats
+    components: Components
+
+
+def principal_components(X: Any) -> Projected:
     """Return the scores that keep 98 % of the variance, but at least 10 columns and at most 40.
 
     In units of the largest entry: squares of the data as given may overflow.
@@ -202,8 +222,10 @@ def principal_components(X: Any) -> Floats:
         if min(X.shape) > MAX_COMPONENTS + 1:
             return _sparse_components(X)
         X = X.toarray()  # it is small, at least in one direction
-    centred = X - X.mean(axis=0)
-    centred /= float(np.abs(centred).max(initial=0.0)) or 1.0
+    mean = X.mean(axis=0)
+    centred = X - mean
+    unit = float(np.abs(centred).max(initial=0.0)) or 1.0
+    centred /= unit
     # Squared singular values, descending, and right singular vectors
     n, d = centred.shape
     if min(n, d) > WIDE:  # only the first ones are wanted
@@ -217,18 +239,21 @@ def principal_components(X: Any) -> Floats:
         values, left = np.maximum(values[::-1], 0.0), left[:, ::-1]
         axes = centred.T @ (left / np.sqrt(np.maximum(values, 1e-300)))
     share = np.cumsum(values) / max(float(np.vdot(centred, centred)), 1e-300)
-    scores: Floats = centred @ _leading(axes, share)
-    return scores
+    axes = _leading(axes, share)
+    return Projected(centred @ axes, Components(mean, unit, axes))
 
 
-def _sparse_components(X: Any) -> Floats:
+def _sparse_components(X: Any) -> Projected:
     """Do the same to a sparse matrix, which stays sparse."""
     if (X.min(axis=0).toarray() == X.max(axis=0).toarray()).all():  # nothing to decompose
-        return np.zeros((X.shape[0], 1))
-    X = X / float(np.abs(X.data).max())
+        nothing = Components(np.zeros(X.shape[1]), 1.0, np.zeros((X.shape[1], 1)))
+        return Projected(np.zeros((X.shape[0], 1)), nothing)
+    unit = float(np.abs(X.data).max())
+    X = X / unit
     model = PCA(MAX_COMPONENTS, svd_solver="arpack", random_state=0).fit(X)
     axes = _leading(model.components_.T, np.cumsum(model.explained_variance_ratio_))
-    return np.asarray(X @ axes) - model.mean_ @ axes
+    scores = np.asarray(X @ axes) - model.mean_ @ axes
+    return Projected(scores, Components(model.mean_ * unit, unit, axes))
 
 
 def _leading(axes: Floats, share: Floats) -> Floats:
@@ -329,6 +354,8 @@ class Bases:
         Root of their mean squared entry.
     landmarks : Landmarks or None
         None if the data are a graph.
+    components : Components or None
+        The axes of the scores.
     """
 
     W: Any
@@ -337,6 +364,7 @@ class Bases:
     scores: Floats | None = None
     rms: float = 1.0
     landmarks: Landmarks | None = None
+    components: Components | None = None
 
     def for_clusters(self, k: int) -> Bases:
         """Return the bases with as many functions on the graph as `k` clusters need."""
@@ -360,6 +388,14 @@ class Bases:
             found["kernel"] = Basis(radial, np.full(radial.shape[1], KERNEL_PENALTY))
         return found | {"graph": graph}
 
+    def of_new(self, X: Any) -> dict[str, Basis]:
+        """Return the bases at new samples that need no graph."""
+        assert self.components is not None
+        scores = self.components.scores(X)
+        nothing = self.spectrum._replace(vectors=np.zeros((len(scores), 0)))
+        found = replace(self, spectrum=nothing, scores=scores).at(slice(None))
+        return {name: basis for name, basis in found.items() if name != "graph"}
+
     def embedding(self, m: int) -> Floats:
         """Return the first `m` functions on the graph, rows scaled to length 1."""
         return unit_rows(self.spectrum.first(m).vectors)
@@ -380,7 +416,7 @@ def build_bases(X: Any, W: Any, k: int) -> Bases:
         spectrum = Spectrum.of(W, n_vectors(k, W.shape[0]), np.random.RandomState(0))
         if X is None:
             return Bases(W, k, spectrum)
-        scores = principal_components(X)
+        scores, components = principal_components(X)
         landmarks = Landmarks.of(scores, np.random.RandomState(2))
     rms = float(np.sqrt((scores**2).mean())) or 1.0
-    return Bases(W, k, spectrum, scores, rms, landmarks)
+    return Bases(W, k, spectrum, scores, rms, landmarks, components)

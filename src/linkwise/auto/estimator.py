@@ -24,11 +24,12 @@ from linkwise.auto.constraint_model import (
     misplaced,
 )
 from linkwise.auto.ensemble import Answer, Ensemble
-from linkwise.auto.learner import blocks, everywhere
+from linkwise.auto.learner import Classifier, blocks, everywhere
 from linkwise.auto.n_clusters import Choice, choose_n_clusters, numbers_of_clusters
 from linkwise.auto.report import AutoReport, committee_of, make_report, rank_suspects
 from linkwise.auto.views import (
     GIVEN,
+    MAX_ROWS,
     NAMES,
     View,
     Views,
@@ -38,6 +39,7 @@ from linkwise.auto.views import (
 )
 from linkwise.constraints import Constraints
 from linkwise.graph import Prepared
+from linkwise.graph.prepared import drawn
 from linkwise.methods._base import ConstrainedClusterer, _similarities
 from linkwise.result import Result
 from linkwise.search.objective import certain_groups, warn_interrupted
@@ -213,8 +215,9 @@ class Auto(ConstrainedClusterer):
     ) -> Auto:
         with kept_filters(), kept_limits():
             prepared = self._checked(X, y, constraints)
-            if prepared.is_distributed:
-                return self._fit_subset(prepared, constraints)
+            whole, known = prepared, constraints
+            if whole.is_distributed:
+                samples, prepared, constraints = self._subset(whole, known)
             given = Constraints(prepared.n_samples) if constraints is None else constraints
             if self.hard and isinstance(self.n_clusters, str):
                 given.check(given.n_samples)  # contradictions, whatever the number
@@ -226,22 +229,43 @@ class Auto(ConstrainedClusterer):
             result = self._result(found, given, rng)
             self._keep_view(found.answer.view, views, result)
             self.committee_ = committee_of(found.answer, views.order)
-        self._keep_result(result, constraints)
+            self._keep_result(result, constraints)
+            if whole.is_distributed:
+                self._classify_others(whole, samples, found.answer, order=views.order)
+                every = Constraints(whole.n_samples) if known is None else known
+                report = replace(self.result_.report, constraints=every)  # by their numbers
+                self.result_ = replace(self.result_, report=report)
         return self
 
     fit.__doc__ = ConstrainedClusterer.fit.__doc__
 
-    def _fit_subset(self, prepared: Any, constraints: Constraints | None) -> Auto:
-        """Fit to some samples and all that have a constraint; predict the others by chunks."""
-        given = Constraints(prepared.n_samples) if constraints is None else constraints
-        samples = prepared.subset(np.flatnonzero(given.constrained))
-        subset = Prepared(prepared.rows(samples), prepared.affinity)
-        self.fit(subset, constraints=None if constraints is None else given.restrict(samples))
+    def _subset(
+        self, whole: Any, constraints: Constraints | None
+    ) -> tuple[Ints, Prepared, Constraints | None]:
+        """Return some samples and all that have a constraint, and what is known of them.
+
+        Those that candidates partition are the same as if the fit were to all samples.
+        """
+        given = Constraints(whole.n_samples) if constraints is None else constraints
+        samples = whole.subset(np.flatnonzero(given.constrained))
+        subset = Prepared(whole.rows(samples), whole.affinity)
+        subset.drawn = np.searchsorted(samples, drawn(whole.n_samples, MAX_ROWS))
+        known = None if constraints is None else constraints.restrict(samples)
+        return samples, self._checked(subset, None, known), known
+
+    def _classify_others(
+        self, whole: Any, samples: Ints, answer: Answer, *, order: Ints | None
+    ) -> None:
+        """Name the samples of a subset by their numbers among all, and classify all by chunks.
+
+        Others get their clusters as samples of one machine do that were not partitioned.
+        """
+        assert self.result_.probability is not None
+        rows = answer.rows if order is None else order[answer.rows]
+        classifier = Classifier.of(answer.view, answer.rows, self.result_.probability[rows])
         self._renumber(samples)
-        report = replace(self.result_.report, constraints=given)  # by the numbers of all samples
-        self.result_ = replace(self.result_, report=report)
-        self.labels_ = prepared.predicted(self, samples, self.result_.labels)
-        return self
+        predicts = self if classifier is None else classifier
+        self.labels_ = whole.predicted(predicts, samples, self.result_.labels)
 
     def _renumber(self, samples: Ints) -> None:
         """Let what names samples of a subset name those of all."""

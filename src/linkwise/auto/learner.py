@@ -18,8 +18,9 @@ data set.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from linkwise._types import Floats, Ints
-    from linkwise.auto.bases import Basis
-    from linkwise.auto.views import View
+    from linkwise.auto.bases import Bases, Basis
+    from linkwise.auto.views import Scaling, View
 
 
 MAX_LEVERAGE = 0.98  # bounds the leave-one-out value of a sample that determines its own fit
@@ -154,6 +155,59 @@ def fit_classifier(view: View, rows: Ints, probability: Floats) -> Learner:
                 best, lowest = learner, loss
     assert best is not None
     return best
+
+
+class Classifier(NamedTuple):
+    """Gives clusters to samples that a fit has not seen, as it does to those it did not partition.
+
+    It holds only what its learner needs: copies are sent to workers.
+    """
+
+    learner: Learner
+    bases: Bases
+    scaling: Scaling | None
+
+    @classmethod
+    def of(cls, view: View, rows: Ints, probability: Floats) -> Classifier | None:
+        """Learn the probabilities of the rows; None if that takes functions on the graph.
+
+        These are not known elsewhere: there, new samples follow their neighbours. A linear function
+        of the features is taken if what the graph explains beyond is not more than chance.
+        """
+        learner = fit_classifier(view, rows, probability)
+        if not view.has_features:
+            return None
+        if "graph" in learner.names:
+            design = view.design(rows, rows)
+            flexible = fit_learner(design, learner.names, probability)[0]
+            rigid, learner = fit_learner(design, learner.names[:1], probability)
+            if is_beyond_chance(flexible.argmax(axis=1), rigid.argmax(axis=1), probability):
+                return None
+        spectrum = view.bases.spectrum._replace(vectors=np.zeros((0, 0)))
+        bases = replace(view.bases, W=None, scores=None, spectrum=spectrum)
+        return cls(learner, bases, view.scaling)
+
+    def predict(self, X: Any) -> Ints:
+        """Return the clusters of new samples."""
+        labels = np.empty(len(X), np.intp)
+        for start in range(0, len(X), BLOCK):
+            block = X[start : start + BLOCK]
+            scaled = block if self.scaling is None else self.scaling.transform(block)
+            found = self.learner.log_probability(self.bases.of_new(scaled))
+            labels[start : start + BLOCK] = found.argmax(axis=1)
+        return labels
+
+
+def is_beyond_chance(labels: Ints, others: Ints, probability: Floats) -> bool:
+    """Whether labels are right more often than others by more than one standard error.
+
+    Where two labels of a sample differ, the soft partition says how likely each of them is right.
+    """
+    at = np.flatnonzero(labels != others)
+    first, second = probability[at, labels[at]], probability[at, others[at]]
+    gain = first - second
+    variance = (first + second - gain**2).sum()
+    return bool(gain.sum() > np.sqrt(variance))
 
 
 def everywhere(view: View, rows: Ints, probability: Floats) -> Floats:

@@ -124,7 +124,7 @@ def judged_coordinates(view: View, few: Bools) -> Floats:
     judged = ~few | nearly_constant(rows)
     if judged.all() or judged.sum() < LEAST_JUDGED:
         return view.coordinates[view.rows]
-    scores = principal_components(rows[:, judged])
+    scores = principal_components(rows[:, judged]).scores
     return scores / (float(np.sqrt((scores**2).mean())) or 1.0)
 
 

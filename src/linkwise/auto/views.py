@@ -37,6 +37,7 @@ from linkwise.auto.spanning_tree import minimum_spanning_tree
 from linkwise.constraints.table import pair_keys
 from linkwise.graph import Affinity, Prepared
 from linkwise.graph.affinity import check_in_range
+from linkwise.graph.prepared import drawn
 from linkwise.partition import kmeans
 
 if TYPE_CHECKING:
@@ -202,6 +203,8 @@ class View:
         Descriptions of the samples, for `k` clusters.
     trees : dict or None
         Spanning trees found before, which do not depend on `k`; new ones are added.
+    rows : ndarray of int or None
+        Samples that unsupervised candidates partition; None for all, or a random subset of many.
     """
 
     def __init__(
@@ -210,17 +213,17 @@ class View:
         scaling: Scaling | None,
         bases: Bases,
         trees: dict[bool, Ints] | None = None,
+        *,
+        rows: Ints | None = None,
     ) -> None:
         self.prepared, self.scaling, self.bases = prepared, scaling, bases
         self.name = "" if scaling is None else scaling.name
         self.k, self.W = bases.n_clusters, bases.W
         self.has_features = bases.scores is not None  # and not a graph alone
         self.n_samples = prepared.n_samples
-        # What unsupervised candidates partition: all samples, or a random subset of many
-        self.rows = np.arange(self.n_samples)
-        if self.n_samples > MAX_ROWS:
-            rng = np.random.RandomState(0)
-            self.rows = np.sort(rng.choice(self.n_samples, MAX_ROWS, replace=False))
+        self.rows = np.arange(self.n_samples) if rows is None else rows
+        if rows is None and self.n_samples > MAX_ROWS:
+            self.rows = drawn(self.n_samples, MAX_ROWS)
         self.partitions: dict[str, Partition] = {}  # unsupervised, by name, on `rows`
         self._trees = {} if trees is None else trees
         self.prior: DataPrior | None = None  # of as many of them as there were
@@ -334,6 +337,9 @@ class Views:
             if given.has_graph:  # it is not built again
                 self.prepared.set_graph(permuted(given.W, self.order))
         self.jittered: Jittered | None = None  # with the scalings, if few values are many
+        self.rows = given.drawn
+        if self.rows is not None and self.order is not None:
+            self.rows = np.sort(np.argsort(self.order)[self.rows])
         self._bases: dict[str, tuple[Prepared, Bases]] = {}
         self._views: dict[tuple[str, int], View] = {}
         self._trees: dict[str, dict[bool, Ints]] = defaultdict(dict)  # by names of scalings
@@ -414,7 +420,7 @@ class Views:
         if view is None:
             data, bases = self.bases(scaling, k)
             bases = bases if bases.n_clusters == k else bases.for_clusters(k)
-            view = View(data, scaling, bases, self._trees[name])
+            view = View(data, scaling, bases, self._trees[name], rows=self.rows)
         if is_kept:
             self._views[name, k] = view
         return view

@@ -15,6 +15,7 @@ from linkwise.distributed.graph import Builder, check_affinity
 from linkwise.distributed.search import find_neighbors
 from linkwise.graph import prepared
 from linkwise.graph.affinity import Affinity
+from linkwise.graph.prepared import drawn
 from linkwise.graph.storage import RestoredAffinity
 from linkwise.graph.transformer import LOW_RECALL, warn_of_low_recall
 
@@ -138,15 +139,14 @@ class Prepared(prepared.Prepared):
         n = self.n_samples
         if n <= SUBSET:
             return np.arange(n)
-        drawn = np.random.RandomState(0).permutation(n)[:SUBSET]
-        return np.union1d(drawn, wanted)
+        return np.union1d(drawn(n, SUBSET), wanted)
 
-    def predicted(self, model: Any, samples: Ints, labels: Ints) -> Any:
+    def predicted(self, classifier: Any, samples: Ints, labels: Ints) -> Any:
         """Return the labels of all samples, predicted chunk by chunk; those of some are known.
 
         They are fetched, as a graph method's are, so that they outlive the cluster.
         """
-        futures = self.chunks.mapped(labels_of_chunk, model, samples, labels)
+        futures = self.chunks.mapped(labels_of_chunk, classifier, samples, labels)
         return self.chunked(np.concatenate(self.cluster.fetch(futures)))
 
     def _data_table(self) -> list[tuple[str, str, int]]:
@@ -176,12 +176,12 @@ class Prepared(prepared.Prepared):
 
 
 def labels_of_chunk(  # noqa: PLR0917  (called as a task)
-    chunk: Any, first: int, model: Any, samples: Ints, labels: Ints
+    chunk: Any, first: int, classifier: Any, samples: Ints, labels: Ints
 ) -> Ints:
     """Predict the labels of a chunk; those of some samples are known."""
     if not len(chunk):
         return np.zeros(0, dtype=np.intp)
-    found: Ints = model.predict(numbers(chunk)).copy()
+    found: Ints = classifier.predict(numbers(chunk)).copy()
     inside = (samples >= first) & (samples < first + found.size)
     found[samples[inside] - first] = labels[inside]
     return found

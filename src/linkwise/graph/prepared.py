@@ -100,6 +100,8 @@ class Prepared:
 
     is_distributed = False  # whether samples and graph are on other machines
     _where = ""  # what to say of that
+    # Of a subset of larger data: those of its samples that would be drawn of all
+    drawn: Ints | None = None
 
     def __init__(self, X: Any, affinity: Affinity | str | None = None) -> None:
         check_foreign(X)
@@ -306,6 +308,11 @@ class Prepared:
         rows.append(("total", "", sum(size for _, _, size in rows)))
         lines = [f"{name:<24}{note:>18}{size:>18,} bytes" for name, note, size in rows]
         return "\n".join([f"Prepared data of {self.n_samples:,} samples{self._where}", *lines])
+
+
+def drawn(n: int, size: int) -> Ints:
+    """Return some of `n` samples, ascending: random ones, those of a smaller size among them."""
+    return np.sort(np.random.RandomState(0).permutation(n)[:size])
 
 
 def _held_bytes(value: Any, seen: set[int]) -> int:
