@@ -27,7 +27,6 @@ from linkwise.auto.consensus import (
     from_probability,
     least_rate,
     matched_mean,
-    temperature,
 )
 from linkwise.auto.constraint_model import (
     ConstraintModel,
@@ -214,15 +213,14 @@ class Ensemble:
         """Choose the best view; return its candidates without constraints, trials, cheap ones.
 
         Quick candidates name a view. If it is not the first, what its samples say alone counts:
-        a candidate that nothing else speaks for may predict constraints by chance. Evidence is
-        tempered as among candidates: they share their mistakes in another scaling, too.
+        a candidate that nothing else speaks for may predict constraints by chance.
         """
         prior, first = np.full(len(self.scalings), OTHER_SCALING), self.scalings[0]
         prior[0] = 1 - OTHER_SCALING
         if prior.size > 1 and first is not None and first.shrinkage is not None:
             prior[1] = WITHOUT_JITTER
         log_prior = np.log(prior)
-        T, found, quick = temperature(self.model.n_constraints), [], np.zeros(log_prior.size)
+        found, quick = [], np.zeros(log_prior.size)
         for number, scaling in enumerate(self.scalings):
             if number == len(self.views):
                 self.views.append(self.data.view(scaling, self.model.k))
@@ -233,7 +231,7 @@ class Ensemble:
             if log_prior.size > 1:
                 quick[number] = self._quick_score(view, cheap)
             found.append((trials, cheap))
-        alone, other = self._alone(self.views[0]), int(np.argmax(quick / T + log_prior))
+        alone, other = self._alone(self.views[0]), int(np.argmax(quick + log_prior))
         if other:
             challenger = self._alone(self.views[other])
             # Evidence for each of both: of its quick candidates, and of its anchor
@@ -241,7 +239,7 @@ class Ensemble:
             for number, one in ((0, alone), (other, challenger)):
                 of_anchor = np.log(ANCHOR.prior) + self._evidence([one.anchor.held_out])
                 evidence[number] = np.logaddexp(evidence[number], of_anchor)
-            score = evidence / T + log_prior
+            score = evidence + log_prior
             if score[other] > score[0]:
                 self.best, alone = other, challenger
         return alone, *found[self.best]
