@@ -206,12 +206,14 @@ def test_pairs_decide_which_squares_belong_together(m):
     assert all(right), right
 
 
-@pytest.mark.parametrize("seed", [1, 5])
-def test_right_pairs_are_not_overruled_by_candidates_that_misjudge_samples(seed):
+def test_right_pairs_are_not_overruled_by_candidates_that_misjudge_samples():
     # Two clusters that overlap: one sample of six is on the wrong side.
-    centers = [[0.0, 0.0], [4.0, 0.0]]
-    X, y = make_blobs(80, centers=centers, cluster_std=2.0, random_state=seed)
-    known = Constraints.sample(y, 60, random_state=seed)
-    model = Auto(2, random_state=0).fit(X, constraints=known)
-    assert known.n_violated(model.labels_) == 0
-    assert model.noise_ < 0.01
+    centers, n_violated, noise = [[0.0, 0.0], [4.0, 0.0]], 0, []
+    for seed in range(8):
+        X, y = make_blobs(80, centers=centers, cluster_std=2.0, random_state=seed)
+        known = Constraints.sample(y, 60, random_state=seed)
+        model = Auto(2, random_state=0).fit(X, constraints=known)
+        n_violated += known.n_violated(model.labels_)
+        noise.append(model.noise_)
+    assert n_violated <= 1  # of 480; 5 if candidates count for the same whatever the pairs say
+    assert np.mean(noise) < 0.01

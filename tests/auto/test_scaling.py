@@ -146,13 +146,26 @@ def test_a_category_counts_as_one_feature(form):
     assert np.ptp(X[:, 2:5].std(axis=0)) > 0.01
 
 
-def test_beside_a_category_features_are_standardised_first():
+def test_beside_a_category_the_other_features_tell_the_first_scaling():
     rng = np.random.RandomState(0)
     numbers, blocks = rng.normal(size=(300, 3)), categories(rng)
     assert [one.name for one in plausible_scalings(numbers)] == [GIVEN]
     names = [one.name for one in plausible_scalings(np.hstack((numbers, blocks[0])))]
-    assert names == [STANDARDIZED, GIVEN]
+    assert names == [STANDARDIZED, GIVEN]  # numbers stay as they are
+    assert first(np.hstack((numbers * [15_000, 12, 0.1], blocks[0]))) == STANDARDIZED
+    assert first(np.hstack((numbers[:, :1], blocks[0]))) == STANDARDIZED  # whatever its unit
+    assert first(np.hstack((numbers * [3, 2, 1], blocks[0]))) == GIVEN  # such as components
     assert first(np.hstack(blocks)) == GIVEN  # nothing but categories: they have one unit
+
+
+def test_a_category_beside_components_does_not_hide_them():
+    # 0.53 if 40 components of little variance are standardised because of two dummies
+    rng = np.random.RandomState(0)
+    y, rotation = rng.randint(3, size=400), np.linalg.qr(rng.randn(3, 3))[0]
+    few, many = 4 * rotation[y] + rng.randn(400, 3), 0.6 * rng.randn(400, 40)
+    answer = rng.randint(2, size=400)
+    X = np.column_stack((few, many, answer, 1 - answer))
+    assert adjusted_rand_score(y, Auto(3, random_state=0).fit(X).labels_) > 0.9
 
 
 @pytest.mark.parametrize("form", [float, bool, np.int8])

@@ -203,14 +203,14 @@ class Ensemble:
         if hurry or not self.model.n_constraints:
             return
         # The scaling: that in which candidates predict better
-        alone, trials, cheap = self._choose_scaling()
-        self.without = alone.without
-        self.members, self.is_chosen = [alone.anchor, *alone.members, *cheap], True
+        best, alone, trials, cheap = self._choose_scaling()
+        members = [alone.anchor, *alone.members, *cheap]  # an interrupt finds all or nothing new
+        self.best, self.without, self.members, self.is_chosen = best, alone.without, members, True
         if self.folds:
             self.members = self.members + self._supervised(trials, OTHERS)
 
-    def _choose_scaling(self) -> tuple[Alone, list[Trial], list[Member]]:
-        """Choose the best view; return its candidates without constraints, trials, cheap ones.
+    def _choose_scaling(self) -> tuple[int, Alone, list[Trial], list[Member]]:
+        """Return the number of the best view, what its samples say alone, trials, cheap candidates.
 
         Quick candidates name a view. If it is not the first, what its samples say alone counts:
         a candidate that nothing else speaks for may predict constraints by chance.
@@ -231,7 +231,7 @@ class Ensemble:
             if log_prior.size > 1:
                 quick[number] = self._quick_score(view, cheap)
             found.append((trials, cheap))
-        alone, other = self._alone(self.views[0]), int(np.argmax(quick + log_prior))
+        best, alone, other = 0, self._alone(self.views[0]), int(np.argmax(quick + log_prior))
         if other:
             challenger = self._alone(self.views[other])
             # Evidence for each of both: of its quick candidates, and of its anchor
@@ -241,8 +241,8 @@ class Ensemble:
                 evidence[number] = np.logaddexp(evidence[number], of_anchor)
             score = evidence + log_prior
             if score[other] > score[0]:
-                self.best, alone = other, challenger
-        return alone, *found[self.best]
+                best, alone = other, challenger
+        return best, alone, *found[best]
 
     def _alone(self, view: View) -> Alone:
         """Return what the samples of a view say without constraints."""

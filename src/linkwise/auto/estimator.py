@@ -123,7 +123,8 @@ class Auto(ConstrainedClusterer):
         wrong, and contradictory ones are accepted. Set it if you are certain of the pairs.
     scaling : {"auto", "given", "standardize"}, default="auto"
         Whether features are taken as they are, or each is divided by its standard deviation; the
-        columns of 0 and 1 of a category by one number, so that together they count as one feature.
+        columns of 0 and 1 of a category, which have to stand side by side, by one number, so that
+        together they count as one feature.
         ``"auto"`` decides by the variances and, with constraints and up to 20,000 samples, by what
         predicts constraints better; `report_` tells which one was taken. A graph is never scaled,
         and with an `affinity` of your own the features are taken as given. Take ``"given"`` if the

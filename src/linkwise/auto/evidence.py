@@ -170,7 +170,8 @@ def calibrated(
     `said` are log-probabilities of the vertices, found without each fold. Where a sample has more
     constraints than one, these tell whether the samples are misjudged (then its other constraints
     predict one that is held out better than they do) or the constraint is wrong. Both numbers are
-    means of their logarithms, weighted by the likelihood of the held-out constraints.
+    means of their logarithms, weighted by the likelihood of the held-out constraints. They are a
+    little too hopeful: the weights by which candidates were averaged rest on all constraints.
     """
     grid = list(product(CONFIDENCES, RATES))
     evidence, logits = np.empty(len(grid)), np.array(said)

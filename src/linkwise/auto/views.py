@@ -138,17 +138,21 @@ def plausible_scalings(X: Any) -> list[Scaling]:
 
     Standardised features come first if a single unit of measurement drowns the others. The
     participation ratio of the variances `v`, ``(sum v)^2 / sum v^2``, counts the features that
-    matter to a distance. They also come first beside the columns of a category, which have no unit.
+    matter to a distance. The columns of a category have no unit, so the other features are judged;
+    beside these, standardising comes first as well if it does not change the others.
     """
     given, standardized = both_scalings(X)
     in_category = standardized.deviation != given.deviation
-    if in_category.any() and (given.used & ~in_category).any():
-        return [standardized, given]
+    has_category = bool(in_category.any())
+    judged = given.used & ~in_category
+    if not judged.any():
+        judged = given.used
+        has_category = False
     unit = given.deviation.max(initial=1e-300)  # keeps squares in range
-    v = np.sort((given.deviation[given.used] / unit) ** 2)
+    v = np.sort((given.deviation[judged] / unit) ** 2)
     d = v.size
     if d < 2 or v[-1] < ALIKE * v[0]:
-        return [given]
+        return [standardized, given] if has_category else [given]
     is_dominated = (
         v.sum() ** 2 / (v**2).sum() < 1 + PARTICIPATION * (d - 1) and RATIO**2 * v[(d - 1) // 2] < 1
     )
