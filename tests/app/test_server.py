@@ -20,6 +20,7 @@ try:
 except (ImportError, RuntimeError):  # starlette raises the second; its older versions want httpx
     pytest.skip("tests of the server need httpx2, or httpx", allow_module_level=True)
 
+from linkwise.active.answers import Answer
 from linkwise.active.journal import FORMAT, fingerprint, write
 from linkwise.app import views
 from linkwise.app.conflicts import Evidence, Verdict
@@ -33,7 +34,7 @@ from linkwise.app.project import Project
 from linkwise.app.room import Room
 from linkwise.app.server import Server
 from linkwise.app.settle import settled
-from linkwise.app.solvers import SessionSolver, replay
+from linkwise.app.solvers import ReviewSolver, SessionSolver, replay
 from linkwise.graph import Prepared
 from linkwise.metrics import adjusted_rand
 from rooms import TOKEN, StubSolver, blobs, make_room
@@ -955,6 +956,76 @@ def test_an_older_clustering_never_takes_the_place_of_a_newer_one(tmp_path):
     again.project.close()
 
 
+def clustered(known, n_fitted, **settings):
+    """Return a clustering that rests on the first answers."""
+    return Found(known, blobs()[1], None, (), 0.1, (), "stub", n_fitted=n_fitted, **settings)
+
+
+def imported(n):
+    """Return an action that takes pairs from a file."""
+    return [Event("import", "file", "ada", k, k + 20, "same") for k in range(n)]
+
+
+@pytest.mark.parametrize("reopened", ["never", "before", "after"])
+def test_answers_that_were_taken_back_hold_no_clustering_back(tmp_path, reopened):
+    room = make_room(tmp_path)
+    room.act(imported(20))
+    room.found(clustered(room.known(), 20, is_full=True))
+    if reopened == "before":
+        room.project.close()
+        room = make_room(tmp_path)
+    room.turn("undo", "ada", "undo")
+    if reopened == "after":
+        room.project.close()
+        room = make_room(tmp_path)
+    for n in range(1, 16):  # somebody goes on, and no clustering rests on the newest answer
+        room.act([Event("answer", f"answer {n}", "ada", n, n + 30, "different")])
+        room.found(clustered(room.known(), n - 1))
+        assert (room.clustering.n_fitted, room.clustering.known.upto) == (n - 1, 21 + n)
+    room.project.close()
+
+
+def test_what_is_shown_stays_until_a_clustering_rests_on_as_many_answers_that_count(tmp_path):
+    room = make_room(tmp_path)
+    for n in range(8):
+        room.act([Event("answer", f"answer {n}", "ada", n, n + 20, "same")])
+    room.found(clustered(room.known(), 8, is_full=True))
+    room.turn("undo", "ada", "undo")
+    room.found(clustered(room.known(), 5))
+    assert room.clustering.n_fitted == 8  # of which 7 count
+    room.turn("redo", "ada", "redo")
+    room.found(clustered(room.known(), 7))
+    assert room.clustering.n_fitted == 8  # all of them count again
+    room.turn("undo", "ada", "undo again")
+    room.act([Event("answer", "answer 9", "ada", 10, 30, "same")])
+    room.found(clustered(room.known(), 7))
+    assert room.clustering.n_fitted == 7
+    room.project.close()
+
+
+def test_a_late_clustering_of_answers_that_were_taken_back_is_not_shown(tmp_path):
+    room = make_room(tmp_path)
+    room.act(imported(20))
+    room.act([Event("answer", f"answer {n}", "bob", n, n + 30, "different") for n in range(3)])
+    before = room.known()
+    room.turn("undo", "ada", "undo")
+    room.found(clustered(room.known(), 3, is_full=True))
+    room.found(clustered(before, 20))
+    assert room.clustering.n_fitted == 3
+    room.project.close()
+
+
+def test_a_review_says_on_how_many_answers_that_count_it_rests():
+    X, y = blobs()
+    words = ["same" if y[0] == y[k] else "different" for k in range(6)]
+    answers = tuple(Answer(0, k, words[k]) for k in range(1, 6))
+    solver = ReviewSolver(Prepared(X))
+    solver.tell(Known(5, answers))
+    solver.refit()
+    for now, n in ((answers, 5), (answers[:3], 3), (answers[1:], 0), ((), 0)):
+        assert solver.found(Known(6, now)).n_fitted == n
+
+
 def test_all_parts_of_the_page_count_the_same_answers(client, room):
     for a in range(3):
         say(client, a, a + 20, "same")
@@ -988,15 +1059,36 @@ def test_an_answer_keeps_its_number(client, room):
     send(client, "/api/resolve", a=0, b=2, action="sure")
     (conflict,) = client.get("/api/conflicts").json()["conflicts"]
     assert sorted(link["seq"] for link in conflict["links"]) == [1, 2, 3]
-    lines = {one["seq"]: one for one in client.get("/api/history").json()["events"]}
-    assert [lines[k]["ignored"] for k in (1, 2, 3, 4)] == [
-        conflict["ignored"] == k for k in (1, 2, 3, 4)
-    ]
-    assert (lines[3]["replaced"], lines[4]["replaced"]) == (True, False)
+    assert conflict["ignored"] == 2
+    assert lines_with(client, "ignored") == [2]
+    assert lines_with(client, "replaced") == [3]
     send(client, "/api/resolve", a=0, b=2, action="withdraw")
     say(client, 0, 2, "different")  # another answer has another number
     (conflict,) = client.get("/api/conflicts").json()["conflicts"]
     assert sorted(link["seq"] for link in conflict["links"]) == [1, 2, 6]
+
+
+def lines_with(client, mark):
+    """Return the numbers of the lines of the history that are marked."""
+    lines = client.get("/api/history").json()["events"]
+    return sorted(one["seq"] for one in lines if one[mark])
+
+
+def test_the_line_that_is_in_force_is_the_one_shown_as_ignored(client, room):
+    for a, b, word in ((0, 1, "same"), (1, 2, "same"), (0, 2, "different")):
+        say(client, a, b, word)
+    assert lines_with(client, "ignored") == [3]
+    for a, b in ((0, 1), (1, 2), (0, 2)):
+        send(client, "/api/resolve", a=a, b=b, action="sure")
+    assert [one.pair for one in room.evidence.ignored] == [(0, 2)]
+    assert client.get("/api/conflicts").json()["conflicts"][0]["ignored"] == 3  # its number
+    assert lines_with(client, "replaced") == [1, 2, 3]
+    assert lines_with(client, "ignored") == [6]
+    room.act([Event("answer", "bob's", "bob", 0, 2, "different", weight=0.25)])
+    room.act([Event("answer", "eve's", "eve", 0, 2, "same", weight=0.5)])  # is outvoted
+    assert lines_with(client, "ignored") == [6, 7]
+    send(client, "/api/undo")
+    assert lines_with(client, "replaced") == [1, 2]
 
 
 def test_when_everything_follows_nothing_changes_any_more(tmp_path):

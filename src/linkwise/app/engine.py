@@ -57,7 +57,7 @@ class Found(NamedTuple):
     is_full: bool = False  # it rests on all answers
     seconds: float | None = None  # that the last clustering took
     n_open: int | None = None  # pairs of clusters that may be one, if these are reviewed
-    n_fitted: int = 0  # answers that the clustering rests on; later ones are only put on top
+    n_fitted: int = 0  # of `known`, the first that it rests on; later ones are only put on top
 
 
 class Solver(Protocol):

@@ -17,6 +17,7 @@ from linkwise.app.engine import Engine, Known, Question, answers_of
 from linkwise.app.events import ABOUT_PAIRS, Event
 from linkwise.app.feed import Feed
 from linkwise.app.first import provisional
+from linkwise.app.ledger import Ledger
 from linkwise.app.matching import adjusted_rand, in_use, matched, moved_share
 from linkwise.app.samples import prepared
 from linkwise.app.settle import settled
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from linkwise._types import AnyArray, Floats, Int32s, Ints, Singles
+    from linkwise.active.answers import Answer
     from linkwise.app.apart import Process
     from linkwise.app.engine import Found, Solver
     from linkwise.app.events import Pair
@@ -170,14 +172,20 @@ class Room:
             if run.labels is not None
         ]
         if (last := self.project.last_run()) is not None:
+            answers = self._answers_at(last.upto)
             self.clustering = Clustering(
                 rev=last.rev,
                 base=last.labels,
                 labels=last.labels,
-                known=Known(n_clusters=self.n_clusters),
+                known=Known(answers=answers, n_clusters=self.n_clusters),
                 n_fitted=last.stats.get("fitted", 0),
             )
             self._settle()
+
+    def _answers_at(self, upto: int) -> tuple[Answer, ...]:
+        """Return what the answers amounted to after an event."""
+        before = Ledger.of(one for one in self.project.ledger.events if one.seq <= upto)
+        return answers_of(Evidence.of(verdicts(before.facts.answers)))
 
     def open(self) -> None:
         """Begin to cluster in the background."""
@@ -467,14 +475,17 @@ class Room:
         )
 
     def _is_older(self, result: Found) -> bool:
-        """Whether a clustering rests on fewer answers than the one that is shown.
+        """Whether a clustering rests on fewer of the answers that count than the shown one does.
 
         After an answer was taken back, the last one that does not rest on it may be old. What is
-        shown stays then, with the answers that count, until there is one that rests on all.
+        shown stays then, with the answers that count, until there is one that rests on as many of
+        them. Answers that were taken back keep nothing on the map.
         """
         now = self.clustering
-        is_of_same_number = result.known.n_clusters == now.known.n_clusters
-        return not result.is_full and is_of_same_number and result.n_fitted < now.n_fitted
+        if result.is_full or result.known.n_clusters != now.known.n_clusters:
+            return False
+        counting = {one[:3] for one in answers_of(self.evidence)}
+        return _n_heard(result, counting) < _n_heard(now, counting)
 
     def _is_time_to_keep(self) -> bool:
         before = self.runs[-1]["given"] if self.runs else -KEEP_EVERY
@@ -563,3 +574,9 @@ class Room:
         if labels is None or not before:
             return None
         return moved_share(labels, before[-1])
+
+
+def _n_heard(one: Clustering | Found, counting: set[tuple[Any, ...]]) -> int:
+    """Return how many of the answers that a clustering rests on are among those that count."""
+    rests_on = one.known.answers[: one.n_fitted]
+    return one.n_fitted - sum(answer[:3] not in counting for answer in rests_on)

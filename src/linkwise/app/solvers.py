@@ -234,7 +234,7 @@ class ReviewSolver:
             is_full=answers == known.answers,
             seconds=self._seconds,
             n_open=int(is_open.sum()),
-            n_fitted=len(answers),
+            n_fitted=_n_shared(answers, known.answers),
         )
 
 
@@ -250,15 +250,19 @@ def _suspicious(suspects: Sequence[Suspect]) -> list[tuple[Pair, float]]:
 
 def replay(session: Session, wanted: Sequence[Answer]) -> None:
     """Bring a session to other answers: take back what differs, then answer."""
-    shared = 0
-    for before, now in zip(session.answers, wanted, strict=False):
-        if before != now:
-            break
-        shared += 1
+    shared = _n_shared(session.answers, wanted)
     for _ in range(len(session.answers) - shared):
         Session.undo(session)
     for answer in wanted[shared:]:
         Session.answer(session, answer.i, answer.j, _given(answer))
+
+
+def _n_shared(before: Sequence[Answer], now: Sequence[Answer]) -> int:
+    """Return how many answers are the same, from the first one on."""
+    for shared, (one, other) in enumerate(zip(before, now, strict=False)):
+        if one != other:
+            return shared
+    return min(len(before), len(now))
 
 
 def _given(answer: Answer) -> Given:

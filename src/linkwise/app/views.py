@@ -257,8 +257,12 @@ def _link(room: Room, verdict: Verdict) -> dict[str, Any]:
 def _number(room: Room, verdict: Verdict) -> int:
     """Return the number of an answer, which it keeps when it is changed or confirmed."""
     facts = room.project.ledger.facts
-    said = [event for event in verdict.events if event.relation == verdict.relation]
-    return max(facts.origin(event).seq for event in said or verdict.events)
+    return max(facts.origin(event).seq for event in _said(verdict) or verdict.events)
+
+
+def _said(verdict: Verdict) -> list[Event]:
+    """Return the answers about a pair that say what counts, as they are now."""
+    return [event for event in verdict.events if event.relation == verdict.relation]
 
 
 def support(room: Room, verdict: Verdict) -> float:
@@ -310,7 +314,7 @@ def _clique(evidence: Evidence, k: int) -> list[int]:
 def history(room: Room, *, before: int | None = None, limit: int = 60) -> list[dict[str, Any]]:
     """Return the last events, the newest first."""
     ledger = room.project.ledger
-    ignored = {_number(room, one) for one in room.evidence.ignored}
+    ignored = {now.seq for one in room.evidence.ignored for now in _said(one)}
     events = [one for one in ledger.events if before is None or one.seq < before]
     return [
         event(room, one)
