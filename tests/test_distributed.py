@@ -668,6 +668,21 @@ def test_auto_partitions_the_samples_that_one_machine_does(samples, monkeypatch)
     assert linkwise.metrics.adjusted_rand(many.labels_.compute(), here.labels_) > 0.97
 
 
+@pytest.mark.usefixtures("here")
+def test_a_subset_of_all_samples_is_partitioned_as_on_one_machine(samples, monkeypatch):
+    """In the order of their own that has no regard to how the rows are ordered."""
+    monkeypatch.setattr(views, "MAX_ROWS", 300)
+    monkeypatch.setattr(estimator, "MAX_ROWS", 300)
+    X, y = samples
+    known = Constraints.sample(y, 40, random_state=0)
+    there = OnDask(da.from_array(X, chunks=(500, 5)))
+    many = linkwise.Auto(K, random_state=0, verbose=0).fit(there, constraints=known)
+    here = linkwise.Auto(K, random_state=0, verbose=0).fit(X, constraints=known)
+    assert here.committee_.samples.size < N / 2
+    assert_array_equal(many.committee_.samples, here.committee_.samples)
+    assert_array_equal(many.labels_.compute(), here.labels_)
+
+
 def linear_learner(view, rows, probability):
     return learner.fit_learner(view.design(rows, rows), ("linear",), probability)[1]
 

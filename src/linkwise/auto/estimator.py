@@ -249,7 +249,8 @@ class Auto(ConstrainedClusterer):
         given = Constraints(whole.n_samples) if constraints is None else constraints
         samples = whole.subset(np.flatnonzero(given.constrained))
         subset = Prepared(whole.rows(samples), whole.affinity)
-        subset.drawn = np.searchsorted(samples, drawn(whole.n_samples, MAX_ROWS))
+        if samples.size < whole.n_samples:  # otherwise they are drawn in an order of their own
+            subset.drawn = np.searchsorted(samples, drawn(whole.n_samples, MAX_ROWS))
         known = None if constraints is None else constraints.restrict(samples)
         return samples, self._checked(subset, None, known), known
 
