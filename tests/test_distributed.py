@@ -696,6 +696,16 @@ def test_any_fitted_estimator_predicts_dask_arrays(client, samples):
         assert_array_equal(model.predict(chunks).compute(), model.predict(X))
 
 
+def test_new_samples_on_dask_are_rows(samples):
+    model = NCut(K, random_state=0).fit(samples[0])
+    line = da.ones(5)
+    for X in (line, line[line > 0], da.ones((2, 2, 5))):  # of unknown length, too
+        for predict in (model.predict, linkwise.Auto.predict_proba.__get__(model)):
+            with pytest.raises(ValueError, match=f"Expected 2D array, got {X.ndim}D array"):
+                predict(X)
+    assert model.predict(line[None]).compute().shape == (1,)  # as the message says
+
+
 def test_work_stays_with_its_worker(client):
     """Also while the other is idle: what a block needs is where its worker is."""
     cluster = Cluster(client)
