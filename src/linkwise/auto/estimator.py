@@ -416,6 +416,10 @@ class Auto(ConstrainedClusterer):
         The training samples as a whole get `labels_`. Otherwise a copy of several training samples,
         which constraints may have put into several clusters, goes where the first of them is.
 
+        After a fit on Dask of more samples than `Auto` learns from, only these are training
+        samples. The others may get another cluster than in `labels_` (about 1 in 100): `predict`
+        follows neighbours, but a function of the features may have given `labels_`.
+
         Parameters
         ----------
         X : array-like of shape (n_new, n_features)
