@@ -668,6 +668,21 @@ def test_auto_partitions_the_samples_that_one_machine_does(samples, monkeypatch)
     assert linkwise.metrics.adjusted_rand(many.labels_.compute(), here.labels_) > 0.97
 
 
+@pytest.mark.usefixtures("here")
+def test_a_subset_of_all_samples_is_partitioned_as_on_one_machine(samples, monkeypatch):
+    """In the order of their own that has no regard to how the rows are ordered."""
+    monkeypatch.setattr(views, "MAX_ROWS", 300)
+    monkeypatch.setattr(estimator, "MAX_ROWS", 300)
+    X, y = samples
+    known = Constraints.sample(y, 40, random_state=0)
+    there = OnDask(da.from_array(X, chunks=(500, 5)))
+    many = linkwise.Auto(K, random_state=0, verbose=0).fit(there, constraints=known)
+    here = linkwise.Auto(K, random_state=0, verbose=0).fit(X, constraints=known)
+    assert here.committee_.samples.size < N / 2
+    assert_array_equal(many.committee_.samples, here.committee_.samples)
+    assert_array_equal(many.labels_.compute(), here.labels_)
+
+
 def linear_learner(view, rows, probability):
     return learner.fit_learner(view.design(rows, rows), ("linear",), probability)[1]
 
@@ -679,6 +694,16 @@ def test_any_fitted_estimator_predicts_dask_arrays(client, samples):
     for name in ("ConstrainedPCA", "CCL", "SignedCSC"):
         model = getattr(linkwise, name)(K).fit(X[:300], constraints=known.restrict(range(300)))
         assert_array_equal(model.predict(chunks).compute(), model.predict(X))
+
+
+def test_new_samples_on_dask_are_rows(samples):
+    model = NCut(K, random_state=0).fit(samples[0])
+    line = da.ones(5)
+    for X in (line, line[line > 0], da.ones((2, 2, 5))):  # of unknown length, too
+        for predict in (model.predict, linkwise.Auto.predict_proba.__get__(model)):
+            with pytest.raises(ValueError, match=f"Expected 2D array, got {X.ndim}D array"):
+                predict(X)
+    assert model.predict(line[None]).compute().shape == (1,)  # as the message says
 
 
 def test_work_stays_with_its_worker(client):

@@ -595,6 +595,52 @@ def test_amounts_with_a_decimal_comma_are_read_as_such():
     assert eval(call, {"X": frame, "pandas": pandas})[3] == 1003.5
 
 
+@pytest.mark.parametrize(
+    ("values", "call"),
+    [
+        ([np.arange(3.0)] * 30, "numpy.vstack(X['b'])"),
+        ([[1.0, 2.0], [3.0, 4.0], (5.0, 6.0)] * 10, "numpy.vstack(X['b'])"),
+        ([{"x": 1.0, "y": 2.0}, {"x": 2.0}, {"x": 5.0}] * 10, "pandas.DataFrame(list(X['b']))"),
+    ],
+)
+def test_columns_of_lists_are_spread(values, call):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": np.arange(30.0), "b": values, "city": ["Kiel", "Ulm"] * 15})
+    with pytest.raises(ValueError, match="columns 'b', 'city'") as told:
+        Auto(2).fit(frame)
+    assert f"lists, spread over columns of numbers, for example by {call}" in str(told.value)
+    dummies = "pandas.get_dummies(X, columns=['city'])"
+    assert dummies in str(told.value)
+    # What the message says works
+    assert eval(call, {"X": frame, "numpy": np, "pandas": pandas}).shape == (30, len(values[0]))
+    assert eval(dummies, {"X": frame, "pandas": pandas}).shape == (30, 4)
+    with pytest.raises(ValueError, match="spread over columns"):  # also among missing ones
+        Auto(2).fit(frame[["a", "b"]].assign(b=[None, np.nan, *values[2:]]))
+
+
+def test_names_of_columns_may_repeat(blobs):
+    pandas = pytest.importorskip("pandas")
+    X, _ = blobs
+    frame = pandas.DataFrame(X, columns=["a", "a"])
+    found = NCut(3, random_state=0).fit(frame)
+    assert_array_equal(found.labels_, NCut(3, random_state=0).fit(X).labels_)
+    assert_array_equal(found.predict(frame), found.labels_)
+    frame = pandas.concat([frame, pandas.DataFrame({"a": ["1,200.50 €", "7 €"] * 30})], axis=1)
+    with pytest.raises(ValueError, match=r"columns 'a', and several .* the same name") as told:
+        NCut(3).fit(frame)
+    call = str(told.value).partition("for example by ")[2].rstrip(".")
+    frame = eval(call, {"X": frame})
+    with pytest.raises(ValueError, match=r"no numbers in the columns 2. .*amounts by"):
+        NCut(3).fit(frame)
+
+
+def test_texts_are_looked_for_in_lists_alone():
+    """Of data of another library, the shape may be known and the values far away."""
+    with pytest.raises((TypeError, ValueError)) as told:
+        NCut(2).fit(SimpleNamespace(shape=(3,)))
+    assert "not iterable" not in str(told.value)
+
+
 def test_texts_are_named_in_any_list():
     pandas = pytest.importorskip("pandas")
     texts = ["the cat sat", "on the mat", "the dog"] * 5

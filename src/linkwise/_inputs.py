@@ -38,6 +38,7 @@ ADVICE = {
     ),
     ("polars", "LazyFrame"): "a lazy frame of polars. Pass its data: fit(X.collect()).",
 }
+SERIES = ("pandas", "polars")  # modules with a list of this name
 HAVE_A_CHECK = {"csr", "csc", "bsr"}
 
 
@@ -65,8 +66,7 @@ def check_foreign(X: Any) -> None:
             )
     if isinstance(X, dict) and not hasattr(X, "shape"):  # a sparse matrix of keys is one too
         raise TypeError("X is a dict. Pass a table: fit(pandas.DataFrame(X)).")
-    is_list = isinstance(X, (list, tuple)) or len(getattr(X, "shape", ())) == 1
-    if is_list and any(isinstance(value, str) for value in islice(iter(X), SHOWN)):
+    if _is_list(X) and any(isinstance(value, str) for value in islice(iter(X), SHOWN)):
         raise TypeError(
             "X is a list of texts. Pass numbers, a row per sample; of texts, for example, "
             "fit(sklearn.feature_extraction.text.TfidfVectorizer().fit_transform(X)). See also the "
@@ -76,6 +76,14 @@ def check_foreign(X: Any) -> None:
     if problem is not None:
         what, remedy = problem
         raise ValueError(f"X holds {what}. {remedy}")
+
+
+def _is_list(X: Any) -> bool:
+    """Whether `X` is a list in memory; other things may not be gone through at no cost."""
+    if isinstance(X, np.ndarray):
+        return X.ndim == 1
+    is_series = type(X).__name__ == "Series"
+    return isinstance(X, (list, tuple)) or (is_series and type(X).__module__.startswith(SERIES))
 
 
 def problem_of(X: Any) -> tuple[str, str] | None:

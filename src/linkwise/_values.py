@@ -66,7 +66,9 @@ def are_sentences(texts: list[str]) -> bool:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a cell of a table is empty: None, NaN, NaT or the NA of pandas; a word is not."""
+    """Whether a cell of a table is empty: None, NaN, NaT or the NA of pandas; no word or list."""
+    if hasattr(value, "__len__") and not isinstance(value, str):
+        return False  # an array is compared entry by entry
     # The NA of pandas refuses to be compared.
     return bool(value is None or str(value) == "<NA>" or value != value)  # noqa: PLR0124  (NaN)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -135,25 +136,53 @@ def rigid_learner(view, rows, probability):
     return fit_learner(view.design(rows, rows), ("linear", "kernel"), probability)[1]
 
 
-def test_functions_on_the_graph_are_not_known_at_new_samples(monkeypatch):
-    """Where they explain more than features do, there is no classifier of features."""
+def spirals(n_samples, random_state):
+    """Return two arms that turn around each other twice: radial functions are too wide."""
+    rng = np.random.RandomState(random_state)
+    y, r = np.arange(n_samples) % 2, 2 * np.sqrt(rng.uniform(0.05, 1, n_samples))
+    angle = 2 * np.pi * r + np.pi * y
+    X = np.column_stack((r * np.cos(angle), r * np.sin(angle)))
+    return X + rng.normal(scale=0.02, size=X.shape), y
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (spirals, None),
+        (partial(make_circles, noise=0.05, factor=0.5), ("linear", "kernel")),
+        (partial(make_blobs, centers=2), ("linear",)),
+    ],
+)
+def test_functions_on_the_graph_are_not_known_at_new_samples(monkeypatch, make, names):
+    """Where they explain more than the best of the features, there is no classifier of these."""
     monkeypatch.setattr(views, "MAX_ROWS", 300)
-    monkeypatch.setattr(learner, "fit_classifier", learner_with_graph)
-    for make, is_known in ((make_circles, False), (make_blobs, True)):
-        settings = {"noise": 0.05, "factor": 0.5} if make is make_circles else {"centers": 2}
-        X, y = make(900, random_state=0, **settings)
-        data = views.Views.of(Prepared(X))
-        view = data.view(views.both_scalings(X)[0], 2)
-        P = np.eye(2)[y[data.order][view.rows]]
-        found = learner.Classifier.of(view, view.rows, P)
-        assert (found is not None) == is_known
-        if found is not None:
-            assert found.learner.names == ("linear",)
-            assert (found.predict(X) == y).mean() > 0.95  # the blobs overlap
+    fit_classifier = learner.fit_classifier
+    monkeypatch.setattr(
+        learner,
+        "fit_classifier",
+        lambda *given, **named: (fit_classifier if named else learner_with_graph)(*given, **named),
+    )
+    X, y = make(900, random_state=0)
+    data = views.Views.of(Prepared(X))
+    view = data.view(views.both_scalings(X)[0], 2)
+    P = np.eye(2)[y[data.order][view.rows]]
+    found = learner.Classifier.of(view, view.rows, P)
+    assert (None if found is None else found.learner.names) == names
+    if found is not None:
+        assert (found.predict(X) == y).mean() > 0.95  # the blobs overlap
 
 
 def learner_with_graph(view, rows, probability):
     return fit_learner(view.design(rows, rows), ("linear", "graph"), probability)[1]
+
+
+def test_a_learner_is_found_among_the_bases_that_are_named():
+    X, y = spirals(400, random_state=0)
+    data = views.Views.of(Prepared(X))
+    view, rows = data.view(views.both_scalings(X)[0], 2), np.arange(400)
+    P = np.eye(2)[y[data.order]]
+    assert "graph" in learner.fit_classifier(view, rows, P).names
+    assert "graph" not in learner.fit_classifier(view, rows, P, names=learner.OF_FEATURES).names
 
 
 def test_a_gain_is_judged_by_its_standard_error():

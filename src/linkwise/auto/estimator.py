@@ -250,7 +250,8 @@ class Auto(ConstrainedClusterer):
         given = Constraints(whole.n_samples) if constraints is None else constraints
         samples = whole.subset(np.flatnonzero(given.constrained))
         subset = Prepared(whole.rows(samples), whole.affinity)
-        subset.drawn = np.searchsorted(samples, drawn(whole.n_samples, MAX_ROWS))
+        if samples.size < whole.n_samples:  # otherwise they are drawn in an order of their own
+            subset.drawn = np.searchsorted(samples, drawn(whole.n_samples, MAX_ROWS))
         known = None if constraints is None else constraints.restrict(samples)
         return samples, self._checked(subset, None, known), known
 
@@ -415,6 +416,10 @@ class Auto(ConstrainedClusterer):
 
         The training samples as a whole get `labels_`. Otherwise a copy of several training samples,
         which constraints may have put into several clusters, goes where the first of them is.
+
+        After a fit on Dask of more samples than `Auto` learns from, only these are training
+        samples. The others may get another cluster than in `labels_` (about 1 in 100): `predict`
+        follows neighbours, but a function of the features may have given `labels_`.
 
         Parameters
         ----------

@@ -25,8 +25,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from linkwise.auto.bases import NAMES
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from linkwise._types import Floats, Ints
     from linkwise.auto.bases import Bases, Basis
@@ -37,6 +39,7 @@ MAX_LEVERAGE = 0.98  # bounds the leave-one-out value of a sample that determine
 SHRINKAGE = 0.1  # of the covariance to its diagonal
 FLOOR = -12.0  # of a log-probability: nothing is certain
 BLOCK = 20_000  # samples described at a time
+OF_FEATURES = ("linear", "kernel")  # bases that are known at new samples
 FEW_COLUMNS, MANY_ROWS = 16, 200  # up to, and from which on, columns are compared one by one
 
 
@@ -141,9 +144,14 @@ def _largest(logits: Floats) -> Floats:
 # --- from the samples that were partitioned to all others of a large data set
 
 
-def fit_classifier(view: View, rows: Ints, probability: Floats) -> Learner:
-    """Return the learner that repeats a soft partition with the fewest errors, each left out."""
-    design = view.design(rows, rows)
+def fit_classifier(
+    view: View, rows: Ints, probability: Floats, *, names: Sequence[str] = NAMES
+) -> Learner:
+    """Return the learner that repeats a soft partition with the fewest errors, each left out.
+
+    It may learn from the bases of these names.
+    """
+    design = view.design(rows, rows, names)
     rigid, *flexible = design.ridges
     labels = probability.argmax(axis=1)
     best, lowest = None, np.inf
@@ -171,7 +179,7 @@ class Classifier(NamedTuple):
     def of(cls, view: View, rows: Ints, probability: Floats) -> Classifier | None:
         """Learn the probabilities of the rows; None if that takes functions on the graph.
 
-        These are not known elsewhere: there, new samples follow their neighbours. A linear function
+        These are not known elsewhere: there, new samples follow their neighbours. The best function
         of the features is taken if what the graph explains beyond is not more than chance.
         """
         learner = fit_classifier(view, rows, probability)
@@ -180,8 +188,9 @@ class Classifier(NamedTuple):
         if "graph" in learner.names:
             design = view.design(rows, rows)
             flexible = fit_learner(design, learner.names, probability)[0]
-            rigid, learner = fit_learner(design, learner.names[:1], probability)
-            if is_beyond_chance(flexible.argmax(axis=1), rigid.argmax(axis=1), probability):
+            rival = fit_classifier(view, rows, probability, names=OF_FEATURES)
+            others, learner = fit_learner(design, rival.names, probability)
+            if is_beyond_chance(flexible.argmax(axis=1), others.argmax(axis=1), probability):
                 return None
         spectrum = view.bases.spectrum._replace(vectors=np.zeros((0, 0)))
         bases = replace(view.bases, W=None, scores=None, spectrum=spectrum)

@@ -20,17 +20,38 @@ from linkwise._values import (
 
 SHOWN = 8  # columns in a message
 HARDLY_REPEATED = 0.5  # different values per row from which on a column names its rows
-KINDS = ("category", "amount", "date", "written date", "text", "name")
+OTHER_TEXTS = ("amount", "written date", "text", "list")  # of which no columns of 0 and 1 are made
+KINDS = ("category", "date", "name", *OTHER_TEXTS)
 NOT_IN_FIGURES = r"[^\d.-]", r"[^\d,-]"  # with a point, or a comma, before the fraction
 
 
-def check_frame(X: Any) -> None:
-    """Raise ValueError if a data frame has columns without numbers; say what to do with each."""
+def checked_frame(X: Any) -> Any:
+    """Return what was given; of a data frame whose names repeat, with numbers for names.
+
+    Raises
+    ------
+    ValueError
+        If a data frame has columns without numbers. The message says what to do with each.
+    """
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
-        return
+        return X
+    given, repeat = list(X.columns), len(set(X.columns)) < len(X.columns)
+    if repeat:  # names that do not tell columns apart are of no use, and scikit-learn refuses them
+        X = X.set_axis(range(len(given)), axis=1)
     no_numbers = [name for name in X.columns if not _is_numeric(X[name])]
-    if not no_numbers:
-        return
+    if repeat and no_numbers:  # advice goes by names
+        raise ValueError(
+            f"X has no numbers in the columns {_listed([given[at] for at in no_numbers])}, and "
+            "several columns have the same name. Give each a name of its own, for example by "
+            "X.set_axis(range(X.shape[1]), axis=1)."
+        )
+    if no_numbers:
+        raise ValueError(_message(X, no_numbers))
+    return X
+
+
+def _message(X: Any, no_numbers: list[Any]) -> str:
+    """Say which columns hold no numbers, and what to do with each."""
     names: dict[str, list[Any]] = {kind: [] for kind in KINDS}
     for name in no_numbers:
         names[_kind(X[name])].append(name)
@@ -43,14 +64,14 @@ def check_frame(X: Any) -> None:
     if advice:
         turn = "; turn the others" if names["name"] else ", or turn them"
         remedy += f"{turn} into numbers: {', '.join(advice)}"
-    raise ValueError(f"X has no numbers in the columns {_listed(no_numbers)}. {remedy}.")
+    return f"X has no numbers in the columns {_listed(no_numbers)}. {remedy}."
 
 
 def _advice(X: Any, names: dict[str, list[Any]]) -> list[str]:
     """Return how to turn columns into numbers: an example of each kind."""
     advice = []
     if names["category"]:
-        has_other_texts = any(names[kind] for kind in ("name", "text", "amount", "written date"))
+        has_other_texts = any(names[kind] for kind in ("name", *OTHER_TEXTS))
         advice.append(f"categories by {_dummies(X, names, has_other_texts=has_other_texts)}")
     advice += [f"amounts by {_numbers_call(X[name], name)}" for name in names["amount"][:1]]
     advice += [f"dates by (X[{name!r}] - X[{name!r}].min()).dt.days" for name in names["date"][:1]]
@@ -61,6 +82,10 @@ def _advice(X: Any, names: dict[str, list[Any]]) -> list[str]:
     if names["text"]:
         vectors = "sklearn.feature_extraction.text.TfidfVectorizer"
         advice.append(f"texts ({_listed(names['text'])}) by {vectors}")
+    advice += [
+        f"lists, spread over columns of numbers, for example by {_spread_call(X[name], name)}"
+        for name in names["list"][:1]
+    ]
     return advice
 
 
@@ -98,6 +123,8 @@ def _kind(column: Any) -> str:
     """Return what a column without numbers holds, as far as that decides what becomes of it."""
     if np.asarray(column).dtype.kind in "mM":
         return "date"
+    if any(_is_list(value) for value in _values(column)):
+        return "list"
     texts = _texts(column)
     try:
         if read_numbers(texts, decimal=".", prefers_comma=False) is not None:
@@ -114,8 +141,24 @@ def _kind(column: Any) -> str:
 
 def _texts(column: Any) -> list[str]:
     """Return the values of a column as texts; missing ones are empty."""
-    values = np.asarray(column, dtype=object).tolist()
-    return ["" if is_missing(value) else str(value).strip() for value in values]
+    return ["" if is_missing(value) else str(value).strip() for value in _values(column)]
+
+
+def _values(column: Any) -> list[Any]:
+    values: list[Any] = np.asarray(column, dtype=object).tolist()
+    return values
+
+
+def _is_list(value: Any) -> bool:
+    """Whether a cell holds several values: a list, an array or a dict."""
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes))
+
+
+def _spread_call(column: Any, name: Any) -> str:
+    """Return the call that gives a column to each entry of lists, or of dicts."""
+    if any(isinstance(value, dict) for value in _values(column)):
+        return f"pandas.DataFrame(list(X[{name!r}]))"
+    return f"numpy.vstack(X[{name!r}])"
 
 
 def _numbers_call(column: Any, name: Any) -> str:

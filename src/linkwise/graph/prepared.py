@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, validate_data
 from linkwise._inputs import check_foreign, checked_format, checked_numbers, missing_in
 from linkwise.graph import storage
 from linkwise.graph.affinity import Affinity
-from linkwise.graph.frames import check_frame
+from linkwise.graph.frames import checked_frame
 from linkwise.graph.precomputed import check_affinity
 from linkwise.linalg.embedding import spectral_embedding
 from linkwise.linalg.laplacian import degrees, symmetric_components
@@ -106,7 +106,7 @@ class Prepared:
     def __init__(self, X: Any, affinity: Affinity | str | None = None) -> None:
         check_foreign(X)
         if hasattr(X, "columns"):
-            check_frame(X)
+            X = checked_frame(X)
         options = {"accept_sparse": "csr", "dtype": np.float64, "input_name": "X"}
         try:
             with checked_numbers():

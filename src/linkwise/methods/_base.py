@@ -27,7 +27,7 @@ from linkwise.constraints.feasible import raise_too_few_groups
 from linkwise.constraints.labels import check_row_names, cluster_names, looks_partial, row_names
 from linkwise.exceptions import ConstraintsIgnoredWarning
 from linkwise.graph import Affinity, Prepared
-from linkwise.graph.frames import check_frame
+from linkwise.graph.frames import checked_frame
 from linkwise.graph.precomputed import warn_if_graph
 from linkwise.methods._by_blocks import takes_dask_arrays
 from linkwise.result import Result
@@ -410,7 +410,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """Check samples to predict."""
         check_is_fitted(self)
         check_foreign(X)
-        check_frame(X)
+        X = checked_frame(X)
         if isinstance(X, Prepared):
             raise TypeError("New samples are given as an array; Prepared is for fit. Pass its .X.")
         X = checked_format(X)

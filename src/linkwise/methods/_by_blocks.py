@@ -38,6 +38,11 @@ def _by_blocks(method: Callable[..., Any]) -> Callable[..., Any]:
         if others or named:
             raise ValueError("X is a Dask array, which is taken alone. Give arrays in memory.")
         check_is_fitted(self)
+        if X.ndim != 2:
+            raise ValueError(
+                f"Expected 2D array, got {X.ndim}D array instead. Samples are rows: give "
+                "X[:, None] if X is one feature of all samples, X[None] if it is one sample."
+            )
         delayed = require("dask", extra="dask", purpose="Predicting a Dask array").delayed
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         settings: dict[str, Any] = {"drop_axis": 1, "dtype": np.intp}
