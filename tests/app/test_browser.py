@@ -252,7 +252,7 @@ def test_what_follows_is_not_asked(page, room):
     for a, b in [(0, 1), (1, 2)]:
         page.ask(a, b)
         page.press("y")
-    assert page.text("#n-settled") == "3"
+    page.until(lambda: page.text("#n-settled") == "3")  # drawn in the frame after the question
     for _ in range(50):
         assert page.pair != "0-2"
         page.press("u")

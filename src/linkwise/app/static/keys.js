@@ -23,7 +23,8 @@ export class Keys {
 
   pressed(event) {
     const key = event.key.toLowerCase();
-    const typing = event.target.matches?.("input, textarea, select, [contenteditable]");
+    // A dialog that was closed may have the focus for a moment longer: nobody types there.
+    const typing = event.target.matches?.("input, textarea, select, [contenteditable]") && !event.target.closest("dialog:not([open])");
     if (event.repeat || event.altKey || event.metaKey) return;
     if (event.ctrlKey) {
       const action = key === "z" ? (event.shiftKey ? "redo" : "undo") : key === "e" ? "export" : null;
