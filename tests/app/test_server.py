@@ -1003,6 +1003,17 @@ def test_what_is_shown_stays_until_a_clustering_rests_on_as_many_answers_that_co
     room.project.close()
 
 
+def test_the_gain_begins_without_answers_also_if_some_came_meanwhile(tmp_path):
+    y = blobs()[1]
+    room = make_room(tmp_path, truth=y)
+    known = room.known()
+    room.act([Event("answer", "answer", "ada", 0, 1, "same")])
+    room.found(clustered(known, 0))
+    room.found(clustered(room.known(), 1, is_full=True))
+    assert views.state(room, "ada")["start_ari"] == 1.0
+    room.project.close()
+
+
 def test_a_late_clustering_of_answers_that_were_taken_back_is_not_shown(tmp_path):
     room = make_room(tmp_path)
     room.act(imported(20))

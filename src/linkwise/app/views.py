@@ -58,8 +58,11 @@ def state(room: Room, who: str) -> dict[str, Any]:
 
 
 def _start(room: Room) -> float | None:
-    """Return the agreement with the truth before the first answer."""
-    before = [run for run in room.runs if run["given"] == 0]
+    """Return the agreement with the truth of a clustering without answers.
+
+    Some may have been given while it was found.
+    """
+    before = [run for run in room.runs if run.get("fitted", run["given"]) == 0]
     found: float | None = before[-1].get("ari") if before else None
     return found
 
