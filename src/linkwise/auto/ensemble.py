@@ -137,10 +137,10 @@ class Ensemble:
         self.without = np.zeros((0, k))  # what the unsupervised ones say together
         self.best = 0  # the view that was chosen
         self.is_chosen = False  # whether scalings were compared, and not interrupted before
-        self.n_done, self.n_steps = 0, len(ALONE)
+        # Steps: candidates of a view without constraints; all that are done, and to be done
+        self.n_alone, self.n_done, self.n_steps = len(ALONE), 0, 0
         if model.n_constraints:
-            # Those of the first view, the quick ones of all, and those of the view that was chosen
-            self.n_steps = 2 * len(ALONE) + len(scalings) * len(QUICK)
+            self.n_steps = len(scalings) * len(QUICK)
         if self.folds:
             n_supervised = len(scalings) * len(CHEAP) + len(OTHERS)
             self.n_steps += n_supervised * (1 + len(self.folds))
@@ -191,25 +191,25 @@ class Ensemble:
             self.views.append(self.data.view(self.scalings[0], self.model.k))
         view, wanted = self.views[0], ALONE
         if view.binary is None:  # candidates for features with two values are no steps
-            n_times = 2 if self.model.n_constraints else 1
-            self.n_steps -= n_times * sum(map(attrgetter("needs_binary"), ALONE))
+            self.n_alone = len(ALONE) - sum(map(attrgetter("needs_binary"), ALONE))
+        is_compared = self.model.n_constraints > 0 and len(self.scalings) > 1
+        self.n_steps += (2 if is_compared else 1) * self.n_alone
         self.rows = np.union1d(view.rows, self.model.vertices)
         if hurry:  # a callback that goes on interrupting would leave no answer
             self.callback = None
             wanted = [] if view.partitions else ALONE[:2]
-        self._find_unsupervised(view, wanted)
-        self.members = self._unsupervised_members(view)
-        self.without = find_consensus(self.members).probability
+        alone = self._alone(view, wanted)
+        self.members, self.without = alone.members, alone.without
         if hurry or not self.model.n_constraints:
             return
         # The scaling: that in which candidates predict better
-        best, alone, trials, cheap = self._choose_scaling()
+        best, alone, trials, cheap = self._choose_scaling(alone)
         members = [alone.anchor, *alone.members, *cheap]  # an interrupt finds all or nothing new
         self.best, self.without, self.members, self.is_chosen = best, alone.without, members, True
         if self.folds:
             self.members = self.members + self._supervised(trials, OTHERS)
 
-    def _choose_scaling(self) -> tuple[int, Alone, list[Trial], list[Member]]:
+    def _choose_scaling(self, alone: Alone) -> tuple[int, Alone, list[Trial], list[Member]]:
         """Return the number of the best view, what its samples say alone, trials, cheap candidates.
 
         Quick candidates name a view. If it is not the first, what its samples say alone counts:
@@ -231,9 +231,9 @@ class Ensemble:
             if log_prior.size > 1:
                 quick[number] = self._quick_score(view, cheap)
             found.append((trials, cheap))
-        best, alone, other = 0, self._alone(self.views[0]), int(np.argmax(quick + log_prior))
+        best, other = 0, int(np.argmax(quick + log_prior))
         if other:
-            challenger = self._alone(self.views[other])
+            challenger = self._alone(self.views[other], ALONE)
             # Evidence for each of both: of its quick candidates, and of its anchor
             evidence = np.log(1 - ANCHOR.prior) + quick
             for number, one in ((0, alone), (other, challenger)):
@@ -242,11 +242,13 @@ class Ensemble:
             score = evidence + log_prior
             if score[other] > score[0]:
                 best, alone = other, challenger
+        elif log_prior.size > 1:
+            self._step("candidates", self.n_alone)
         return best, alone, *found[best]
 
-    def _alone(self, view: View) -> Alone:
+    def _alone(self, view: View, candidates: list[Candidate]) -> Alone:
         """Return what the samples of a view say without constraints."""
-        self._find_unsupervised(view, ALONE)
+        self._find_unsupervised(view, candidates)
         members = self._unsupervised_members(view)
         without = find_consensus(members).probability
         partition = from_probability(without)
