@@ -1560,3 +1560,16 @@ def test_long_names_of_features_do_not_push_numbers_out_of_the_page(tmp_path):
     inner = re.sub(r"<meta http-equiv[^>]*>", "", text).replace("</body>", probe)
     dom = browse(tmp_path, inner, "--dump-dom", "--window-size=1200,900")
     assert re.search(r"<title>(.*?)</title>", dom)[1] == "0,0"
+
+
+def test_columns_of_a_frame_may_have_the_same_name():
+    pandas = pytest.importorskip("pandas")
+    X = np.random.RandomState(0).normal(size=(40, 3))
+    X[20:] += 5
+    frame = pandas.DataFrame(X, columns=["a", "a", "b"])
+    labels = np.arange(40) // 20
+    page = render_report(X=frame, feature_values=frame, labels=labels)
+    assert page.count("high <b><bdi>a</bdi></b>") == 2
+    mixed = frame.assign(c=np.where(labels, "red", "blue"))
+    page = render_report(X=frame, feature_values=mixed, labels=labels)
+    assert "<bdi>red</bdi>" in page

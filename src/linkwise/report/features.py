@@ -74,7 +74,9 @@ class Features:
             return cls._of_columns(list(table.values()), _shown(table, names), n_samples)
         columns = getattr(table, "columns", None)
         if columns is not None:
-            parts = [table[column] for column in columns]
+            # By position where names may repeat
+            by_place = hasattr(table, "iloc")
+            parts = [table.iloc[:, at] if by_place else table[c] for at, c in enumerate(columns)]
             if all(getattr(part.dtype, "kind", "O") in "fiub" for part in parts):
                 return cls._of_matrix(np.asarray(table), _shown(columns, names), n_samples)
             return cls._of_columns(parts, _shown(columns, names), n_samples)

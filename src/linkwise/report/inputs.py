@@ -15,6 +15,7 @@ from linkwise._quiet import quiet
 from linkwise.constraints import Constraints, Suspect
 from linkwise.exceptions import DisconnectedGraphWarning
 from linkwise.graph import Prepared
+from linkwise.graph.frames import checked_frame
 from linkwise.metrics.checks import check_length
 from linkwise.report.features import Features
 from linkwise.report.text import name_of, plain
@@ -196,7 +197,8 @@ def _suspects(model: Any, n_samples: int) -> list[Suspect]:
 
 def _data(X: Any, n_samples: int) -> Matrix:
     kinds = [np.float64, np.float32]
-    X = check_array(checked_format(X), accept_sparse="csr", dtype=kinds, input_name="X")
+    X = checked_format(checked_frame(X))
+    X = check_array(X, accept_sparse="csr", dtype=kinds, input_name="X")
     check_length(X.shape[0], n_samples, "X is about")
     return csr_array(X) if issparse(X) else X
 
